@@ -3,6 +3,7 @@ import LoadModel
 import LoadReport
 import Model
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Client

@@ -1,6 +1,7 @@
 import CommandLine
 import Model
 import Rendering
+import TestSupport
 import Testing
 
 @testable import Client

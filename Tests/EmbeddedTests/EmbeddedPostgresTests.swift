@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import Services
+import TestSupport
 import Testing
 
 @testable import Embedded

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HTTPServer
+import TestSupport
 
 /// A blocking HTTP/1.1 client connection that can also misbehave. Its calls run on threads of their
 /// own: one that waits must not hold a thread that a handler needs.

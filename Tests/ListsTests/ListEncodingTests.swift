@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 /// Lists that are not in UTF-8, or no text at all.

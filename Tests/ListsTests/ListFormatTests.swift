@@ -1,5 +1,6 @@
 import Lists
 import Model
+import TestSupport
 import Testing
 import Titles
 
@@ -250,7 +251,7 @@ import Titles
                 "http://h/1\n  header=Authorization: Bearer secret\n", "input.field",
                 "line 2: field header: requests are the same for all of an origin"
             ),
-            ("  out=x\nhttp://h/1\n", "input.malformed", "line 1: the option out stands before"),
+            ("  out=x\nhttp://h/1\n", "input.malformed", "line 1: the option out comes before"),
             ("http://h/1\n\tout=\n", "input.field", "line 2: field out: given \"\""),
             (
                 "http://h/1\thttp://u:secret@h/2\n", "input.url",
@@ -259,7 +260,7 @@ import Titles
             ("ftp://h/1\tmagnet:?x\n", "input.url", "line 1, column 1"),
             (
                 "http://h/1\n out=x\nhttp://h/2\n out=x\n", "input.duplicate",
-                "line 3: field name: the name of line 1"
+                "line 3: field name: repeats the name of line 1"
             ),
             (metalink + "<file name='a'><url>http://h/1</url>", "input.malformed", "line 2"),
             (

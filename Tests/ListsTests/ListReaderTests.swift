@@ -1,5 +1,6 @@
 import Lists
 import Model
+import TestSupport
 import Testing
 
 @Suite struct ListReaderTests {
@@ -86,11 +87,11 @@ import Testing
             ),
             (
                 "http://h/a\n\nhttps://h/a\n", "input.duplicate",
-                "line 3: field name: the name of line 1 stands here again, for an asset that differs"
+                "line 3: field name: repeats the name of line 1 for a different asset"
             ),
             (
                 "<!DOCTYPE html>\n", "input.malformed",
-                "line 1: this is HTML, or XML that is not read (it has a document type declaration); "
+                "line 1: this is HTML, or unsupported XML (it has a document type declaration); "
                     + "a list in XML is Metalink 4 or a sitemap"
             ),
         ] as [(String, FailureCode, String)])
@@ -168,8 +169,8 @@ import Testing
             (#"[{"required": true}]"#, "[0].sidecars[0].url: is missing"),
             (#"[{"url": "http://h/1", "name": "x"}]"#, "[0].sidecars[0].name: is not known"),
             (#"[{"url": "http://h/%2f"}]"#, "encoded slash"),
-            (#"["http://h/1", "http://h/1"]"#, "would lie at h/1"),
-            (#"["http://h/a"]"#, "would lie at h/a"),
+            (#"["http://h/1", "http://h/1"]"#, "would be stored at h/1"),
+            (#"["http://h/a"]"#, "would be stored at h/a"),
         ] {
             let failure = Self.failure("[{\"url\": \"http://h/a\", \"sidecars\": \(sidecars)}]")
             #expect(failure?.message.contains(what) == true, "\(failure?.message ?? "")")
@@ -297,7 +298,7 @@ import Testing
             (
                 "[{\"url\": \"http://h/a\", \"name\": \"x\"},\n{\"url\": \"http://h/b\", \"name\": \"x\"}]",
                 "input.duplicate",
-                "line 2: field name: the name of line 1 stands here again, for an asset that differs"
+                "line 2: field name: repeats the name of line 1 for a different asset"
             ),
             (
                 #"[{"url": "http://h/a%2f"}]"#, "storage.pathRefused",
@@ -329,7 +330,7 @@ import Testing
             ),
             (#"["\ud800"]"#, "input.malformed", "line 1, column 3: an escape is half a surrogate"),
             (#"["\x"]"#, "input.malformed", "line 1, column 3: a string holds an escape"),
-            (#"["\u12g4"]"#, "input.malformed", "line 1, column 3: \\u wants four hex digits"),
+            (#"["\u12g4"]"#, "input.malformed", "line 1, column 3: \\u needs four hex digits"),
             (#"["http"#, "input.malformed", "line 1, column 2: a string has no closing quote"),
             ("{", "input.malformed", "line 1, column 2: expected"),
             ("[", "input.malformed", "line 1, column 2: expected"),

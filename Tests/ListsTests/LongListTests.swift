@@ -44,8 +44,8 @@ import Testing
         #expect(
             reader.failures.map(\.message)
                 == [(150_009, 9), (150_010, 10), (151_001, 1_001)].map {
-                    "line \($0.0): field name: the name of line \($0.1) stands here again, "
-                        + "for an asset that differs"
+                    "line \($0.0): field name: repeats the name of line \($0.1) "
+                        + "for a different asset"
                 })
     }
 

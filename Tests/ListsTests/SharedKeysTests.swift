@@ -1,5 +1,6 @@
 import Lists
 import Model
+import TestSupport
 import Testing
 
 /// Entries of a list that differ in what may be a signature or a token alone.

@@ -1,5 +1,6 @@
 import LoadModel
 import Model
+import TestSupport
 import Testing
 
 /// What goes to the workers of a cluster says what was meant.

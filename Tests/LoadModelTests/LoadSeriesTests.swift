@@ -1,5 +1,6 @@
 import LoadModel
 import Statistics
+import TestSupport
 import Testing
 
 extension LoadSecond {

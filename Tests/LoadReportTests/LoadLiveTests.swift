@@ -1,4 +1,5 @@
 import LoadModel
+import TestSupport
 import Testing
 
 @testable import LoadReport

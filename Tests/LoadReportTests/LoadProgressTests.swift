@@ -1,5 +1,6 @@
 import LoadModel
 import Rendering
+import TestSupport
 import Testing
 
 @testable import LoadReport

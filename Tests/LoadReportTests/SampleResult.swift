@@ -1,6 +1,7 @@
 import LoadModel
 import Model
 import Statistics
+import TestSupport
 
 /// Results of tests that never were, the same every time.
 enum SampleResult {

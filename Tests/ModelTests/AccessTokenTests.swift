@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 
 /// Tokens that can hold 128 bits, and others.

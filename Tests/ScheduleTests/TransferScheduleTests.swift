@@ -2,6 +2,7 @@ import Model
 import Schedule
 import Services
 import Statistics
+import TestSupport
 import Testing
 
 @Suite struct TransferScheduleTests {

@@ -1,6 +1,6 @@
 package import Digest
 
-/// RFC 4648, 4, by other means than those that are tested.
+/// Encodes base64 (RFC 4648, 4), independently of the tested code.
 package func base64(_ bytes: [UInt8]) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var text: [UInt8] = []
@@ -16,7 +16,7 @@ package func base64(_ bytes: [UInt8]) -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// Nil for an algorithm that this host has not.
+/// Returns a digest; nil for an algorithm that this host lacks.
 package func digest(_ algorithm: DigestAlgorithm, _ bytes: [UInt8]) -> ExpectedDigest? {
     var set = DigestSet([algorithm])
     bytes.withUnsafeBytes { set.update($0) }

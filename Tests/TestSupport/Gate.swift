@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// A door that a fixture's thread waits at until the test opens it: slowness without sleeping.
+/// A gate at which a fixture's thread waits until the test opens it: slowness without sleeping.
 package final class Gate: Sendable {
-    // Unchecked by nature of NSCondition: `isOpen` and `waiting` are touched under its lock only.
+    // Unchecked because of NSCondition: `isOpen` and `waiting` are accessed only under its lock.
     private final class State: @unchecked Sendable {
         let condition = NSCondition()
         var isOpen = false
@@ -11,12 +11,12 @@ package final class Gate: Sendable {
 
     private let state = State()
 
-    /// A fixture that waits longer than this goes on by itself, so that no test hangs.
+    /// Maximum wait in seconds, after which the fixture continues, so that no test hangs.
     private static let limitSeconds: Double = 120
 
     package init() {}
 
-    /// Lets everybody through, now and later.
+    /// Releases all current and later threads.
     package func open() {
         state.condition.withLock {
             state.isOpen = true
@@ -24,10 +24,10 @@ package final class Gate: Sendable {
         }
     }
 
-    /// How many threads stand at the gate.
+    /// Number of waiting threads.
     package var waiting: Int { state.condition.withLock { state.waiting } }
 
-    /// Waits until some thread stands at the gate.
+    /// Waits until a thread waits at the gate.
     package func waitUntilReached(deadlineSeconds: Double = 30) async throws {
         try await waitUntil(deadlineSeconds: deadlineSeconds, "arrival at the gate") {
             waiting > 0

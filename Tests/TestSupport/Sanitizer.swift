@@ -1,7 +1,8 @@
 import Foundation
 
-/// What `scripts/test --sanitize` has built the tests with.
+/// The sanitizer of `scripts/test --sanitize`.
 package enum Sanitizer {
-    /// It takes several times the memory and the time: what a test measures of either means nothing then.
+    /// True with a sanitizer, which multiplies memory and time, so that measurements of both are
+    /// meaningless.
     package static let isOn = ProcessInfo.processInfo.environment["DRAY_SANITIZER"] != nil
 }

@@ -1,14 +1,16 @@
 internal import Foundation
 internal import Glibc
 
-/// A directory of a test's own, removed with all it holds when the last reference goes away.
+/// A temporary directory of a test, removed with its contents with the last reference.
 ///
-/// Every user may enter and list it, so that a server which runs as another user (PostgreSQL never
-/// runs as root) reaches what is put in it.
+/// Every user may enter and list it, so that a server of another user (PostgreSQL never runs as
+/// root) can access its files.
 package final class TemporaryDirectory: Sendable {
-    /// Absolute, no trailing slash, symlinks resolved.
+    /// Absolute path with resolved symlinks, without a trailing slash.
     package let path: String
 
+    /// Creates a directory.
+    ///
     /// - Parameter parent: `/dev/shm` for one in memory.
     package init(_ name: String = "test", in parent: String = "/tmp") throws {
         var template = Array("\(parent)/dray-\(name)-XXXXXX".utf8CString)
@@ -20,8 +22,8 @@ package final class TemporaryDirectory: Sendable {
         path = String(cString: resolved)
     }
 
-    /// Where a directory that is to hold up to `bytes` is in memory, so that a test does not wait for
-    /// a disk that others keep busy; `/tmp` where there is too little of it, as in containers.
+    /// Returns a parent in memory for a directory of up to `bytes`, so that a test does not wait
+    /// for a busy disk; `/tmp` if memory is too small, as in containers.
     package static func fastParent(bytes: Int) -> String {
         var space = statvfs()
         let isThere = statvfs("/dev/shm", &space) == 0 && access("/dev/shm", W_OK) == 0
@@ -31,13 +33,13 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { remove() }
 
-    /// Removes the directory now; harmless when it is gone.
+    /// Removes the directory now; harmless if it is gone.
     package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-    /// The path of `relative` in the directory.
+    /// Returns the path of `relative` in the directory.
     package func path(_ relative: String) -> String { "\(path)/\(relative)" }
 
-    /// Writes a file, made with the directories on its way; answers its path.
+    /// Writes a file, creating its directories, and returns its path.
     @discardableResult
     package func write(_ bytes: some Sequence<UInt8>, to relative: String) throws -> String {
         let target = path(relative)
@@ -48,32 +50,32 @@ package final class TemporaryDirectory: Sendable {
         return target
     }
 
-    /// Makes Dray's own directories of a site, as an earlier worker left them.
+    /// Creates Dray's own directories of a site, as an earlier worker would leave them.
     package func makePrivateDirectories() {
         for name in [".dray", ".dray/tmp", ".dray/assembly", ".dray/partial"] {
             mkdir(path(name), 0o700)
         }
     }
 
-    /// Writes a text file, the same way.
+    /// Writes a text file in the same way.
     @discardableResult
     package func write(_ text: String, to relative: String) throws -> String {
         try write(text.utf8, to: relative)
     }
 
-    /// The IDs of the volume marks that a site has here.
+    /// Returns the IDs of a site's volume marks here.
     package func volumeMarks() -> [String] {
         let names = try? FileManager.default.contentsOfDirectory(atPath: path(".dray/volume"))
         return (names ?? []).sorted()
     }
 
-    /// The bytes of a file in the directory.
+    /// Returns the bytes of a file in the directory.
     package func read(_ relative: String) throws -> [UInt8] {
         try [UInt8](Data(contentsOf: URL(fileURLWithPath: path(relative))))
     }
 
-    /// The paths of all files beneath, relative and sorted; directories are left out, and the marks by which sites
-    /// know their volumes.
+    /// Returns the paths of all files below it, relative and sorted, without directories and volume
+    /// marks.
     package func files() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: path).filter { relative in
             guard !relative.hasPrefix(".dray/volume/") else { return false }
@@ -84,7 +86,7 @@ package final class TemporaryDirectory: Sendable {
     }
 }
 
-/// A system call or a command of a test's own that failed.
+/// A failed system call or command of a test.
 package struct POSIXFailure: Error, CustomStringConvertible {
     package let description: String
 

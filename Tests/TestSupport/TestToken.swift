@@ -1,7 +1,7 @@
 package import Model
 
 extension AccessToken {
-    /// The one that coordinators and clients of the tests have.
+    /// The token of the tests' coordinators and clients.
     package static let test: AccessToken = {
         do {
             return try AccessToken("0123456789abcdef0123456789abcdef")

@@ -7,10 +7,10 @@ package struct DeadlinePassed: Error, CustomStringConvertible {
     package init(_ description: String) { self.description = description }
 }
 
-/// Polls until `condition` holds; throws `DeadlinePassed` when it does not in time.
+/// Polls until `condition` holds; throws `DeadlinePassed` if it does not in time.
 ///
-/// The only place in the tests that polls: for what another process does, where there is nothing to
-/// wait on. Everything else waits for an event.
+/// The only polling in the tests: for effects of other processes, which give no event to wait for.
+/// Everything else waits for events.
 package func waitUntil(
     deadlineSeconds: Double, _ what: String = "the condition",
     _ condition: () async throws -> Bool
@@ -35,7 +35,7 @@ func blockUntil(
         guard clock.now < deadline else {
             throw DeadlinePassed("\(what) did not hold within \(deadlineSeconds) s")
         }
-        // Between two looks, up to the deadline.
+        // Between two checks, up to the deadline.
         usleep(5_000)
     }
 }

@@ -4,9 +4,9 @@ import Testing
 @testable import Titles
 @testable import WebURL
 
-/// What holds much in little room gives back what it was given.
+/// Compact tables return exactly their inputs.
 @Suite struct CompactTablesTests {
-    /// A number from `range` by a seeded generator (splitmix64).
+    /// Returns a number from `range` by a seeded generator (splitmix64).
     private struct Numbers {
         var state: UInt64
 
@@ -34,7 +34,7 @@ import Testing
         var table = URLTable()
         var urls: [WebURL] = []
         for place in 0..<2_000 {
-            // Some in a row are alike, as segments are; some are a base's.
+            // Adjacent URLs are similar, as those of segments are; some belong to a base.
             let isNew = urls.isEmpty || numbers.next(0..<10) == 0
             let before = isNew ? try Self.url(&numbers, place) : urls[urls.count - 1]
             let base = ReferenceBase(before)
@@ -65,7 +65,7 @@ import Testing
     @Test(arguments: [0, 5, 5_000]) func numbersAreFoundByTheirHashes(reserved: Int) {
         var table = PlaceTable()
         table.reserve(reserved)
-        // Hashes that begin, or end, alike.
+        // Hashes with equal starts or ends.
         let hashes = (0..<3_000).map { $0 % 2 == 0 ? $0 << 40 : $0 }
         #expect(table[hashes[0]] == nil)
         for (number, hash) in hashes.enumerated() {
@@ -110,7 +110,8 @@ import Testing
         }
     }
 
-    /// Of those that meet the one that came first, and of one within another what lies behind.
+    /// Changes at one position apply in order; of nested changes, only the part after the inner one
+    /// applies.
     @Test func changesAreMadeInTheOrderOfTheirPlaces() throws {
         var edits = ManifestEdits()
         #expect(edits.isEmpty)

@@ -1,11 +1,12 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Lists
 @testable import Titles
 @testable import WebURL
 
-/// Keys by the rules of an operator, from a list to the segments of a title and its manifest.
+/// Keys by an operator's rules, from a list to a title's segments and its manifest.
 @Suite struct KeyQueryTests {
     private static let list = [
         KeyQueryRule(origin: "http://h", keep: ["token"], leaveOut: ["session", "cb"])

@@ -1,20 +1,21 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Titles
 @testable import WebURL
 
-/// An MPD that breaks a rule, and that players play.
+/// An MPD that breaks a rule, but that players play.
 struct LenientMPD: CustomTestStringConvertible, Sendable {
     let mpd: MPDCase
-    /// A rule, its line, and how often it is broken.
+    /// A rule, its line, and the number of violations.
     let warnings: [String]
-    /// What a strict reading says; empty where it lists nothing, nil where it lists the same.
+    /// The failure of a strict parse; empty if it lists nothing, nil if it lists the same.
     let refusal: String?
 
     var testDescription: String { mpd.name }
 
-    /// A presentation of 10 seconds.
+    /// Creates a presentation of 10 seconds.
     init(
         _ name: String, _ body: String, _ expected: [String], warns warnings: String...,
         strict refusal: String?, attributes: String? = nil
@@ -25,7 +26,8 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
     }
 
     private static let numbers = "media='$RepresentationID$-$Number$' duration='5'"
-    private static let isLate = "line 4: how segments are addressed stands after what it is for"
+    private static let isLate =
+        "line 4: segment addressing comes after the elements that it applies to"
     private static let template = MPDCase.template
     private static let one = MPDCase.one
 
@@ -37,7 +39,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
                     + MPDCase.representation(template("startNumber='7'", ""), id: "b")
                     + template(numbers + " initialization='i'", "")),
             ["init i", "media a-1 5s", "media a-2 5s", "init i", "media b-7 5s", "media b-8 5s"],
-            warns: "dash.order 4 ×1", strict: "how segments are addressed stands after"),
+            warns: "dash.order 4 ×1", strict: "segment addressing comes after"),
         LenientMPD(
             "a template behind the sets of its period",
             "<Period><AdaptationSet>" + template("timescale='2'", "")
@@ -74,14 +76,14 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
             "a number in an initialization template",
             one(template(numbers + " initialization='i-$Number$-$RepresentationID$'", "")),
             ["init i-$Number$-v", "media v-1 5s", "media v-2 5s"], warns: "dash.identifier 3 ×1",
-            strict: "the initialization template names $Number$, which is nothing there"),
+            strict: "the initialization template names $Number$, which is not an identifier there"),
         LenientMPD(
             "identifiers that are none", one(template("media='a$Foo$Number$b$' duration='5'", "")),
             ["media a$Foo1b$ 5s", "media a$Foo2b$ 5s"], warns: "dash.identifier 3 ×1",
             strict: "the media template names $Foo$"),
         LenientMPD(
             "a dollar that nothing closes", one(template("media='a$Number' duration='10'", "")),
-            ["media a$Number 10s"], warns: "dash.identifier 3 ×1", strict: "nothing closes"),
+            ["media a$Number 10s"], warns: "dash.identifier 3 ×1", strict: "has an unclosed $"),
         LenientMPD(
             "widths as printf has them",
             one(
@@ -91,7 +93,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
             [
                 "media v-00000000000001-001-00fa-FA-372 5s",
                 "media v-00000000000002-002-00ff-FF-377 5s",
-            ], warns: "dash.width 3 ×1", strict: "which is nothing there"),
+            ], warns: "dash.width 3 ×1", strict: "which is not an identifier there"),
     ]
 
     static let times = [
@@ -181,7 +183,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
         guard let refusal = broken.refusal else {
             return #expect(outcome == broken.mpd.expected)
         }
-        // Without a failure of its own nothing is listed.
+        // Without a failure nothing is listed.
         guard !refusal.isEmpty else { return #expect(outcome.isEmpty) }
         #expect(outcome.first == "manifest.malformed")
         #expect(outcome.last?.contains(refusal) == true, "\(outcome)")
@@ -221,7 +223,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
         #expect(try MPDCase.lines(try Self.parse(text, .strict)) == [])
     }
 
-    /// What it would lead to would be missing.
+    /// The contents of the remote part would be missing.
     @Test func aPartThatIsElsewhereIsRefusedWithoutItsNamespaceToo() {
         let failure = #expect(throws: Failure.self) {
             try Self.parse("<MPD><Period xlink:href='http://h/p.xml'/></MPD>")
@@ -229,9 +231,9 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
         #expect(failure?.code == "manifest.unsupported")
     }
 
-    /// What leaves open which bytes are meant is refused whatever is asked for.
+    /// Ambiguous bytes are rejected under every policy.
     @Test(arguments: [
-        (MPDCase.one(MPDCase.template("media='$Number$' duration='5'")), "how long its period is"),
+        (MPDCase.one(MPDCase.template("media='$Number$' duration='5'")), "its period's length"),
         (MPDCase.one(MPDCase.template("media='$Number%5d$' endNumber='2'")), "width"),
         (MPDCase.one(MPDCase.template("startNumber='-1'")), "startNumber is -1"),
         (MPDCase.one(MPDCase.template("timescale='2.5'")), "timescale is 2.5"),
@@ -263,7 +265,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
         #expect(try resolver.listing().warnings == segments.warnings)
     }
 
-    /// Text at the edge is what was read, wherever its parts stand.
+    /// A rewritten MPD has the parsed segments, whatever the order of its parts.
     @Test func whatStandsLateIsRightAtTheEdge() throws {
         func title(_ template: String, _ base: String) -> String {
             "<MPD mediaPresentationDuration='PT10S'><Period><AdaptationSet>"
@@ -282,7 +284,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
                     "<BaseURL>../../c/y/</BaseURL>"))
     }
 
-    /// Half a million elements that stand late are handed down once.
+    /// Half a million late elements are applied once.
     @Test(.timeLimit(.minutes(1))) func muchThatStandsLateIsReadInTime() throws {
         let text =
             "<MPD mediaPresentationDuration='PT10S'><Period><AdaptationSet>"

@@ -5,9 +5,9 @@ import Testing
 @testable import Titles
 @testable import WebURL
 
-/// Most URLs of a title are never a text of their own, and those of a group are kept by what differs.
+/// Most URLs of a title are never stored as separate texts; similar ones are stored as differences.
 @Suite struct ManifestURLTests {
-    /// References of all kinds, several in a row to one object, over many groups.
+    /// Returns references of all kinds, several in a row to one object, in many groups.
     private func references(seed: UInt64) -> [String] {
         var random = SeededRandom(seed: seed)
         let folders = ["", "video/", "video/1080p/", "../up/", "/root/", "./", "./a:b/", "x/./y/"]

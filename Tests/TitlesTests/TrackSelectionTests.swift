@@ -1,9 +1,10 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Titles
 
-/// Which tracks are left by a choice, the same for every kind of title.
+/// A selection keeps the same tracks for every kind of title.
 @Suite struct TrackSelectionTests {
     private static func variant(
         _ bits: Int64, _ height: Int64? = nil, _ codecs: String = "avc1.64001f,mp4a.40.2",
@@ -94,7 +95,7 @@ import Testing
         let silent = #expect(throws: Failure.self) { try selection.wanted(Self.title) }
         #expect(silent?.code == "manifest.noTrack")
         #expect(silent?.message.contains("en-US; de; en") == true)
-        // A title without sound of its own has it in its variants.
+        // A title without separate audio has it in its variants.
         #expect((try? selection.wanted([Self.variant(1, groups: [])])) == [true])
     }
 
@@ -110,7 +111,7 @@ import Testing
             ])
     }
 
-    /// A variant of sound alone is for slow lines, not what is left when no picture is as wanted.
+    /// An audio-only variant, for slow connections, does not replace unavailable video.
     @Test func picturesAreNotDroppedUnsaid() {
         let ladder = [Self.variant(800_000, 360), Self.variant(64_000, nil, "mp4a.40.2")]
         var hevc = TrackSelection()
@@ -122,15 +123,15 @@ import Testing
                 try selection.wanted(ladder)
             } throws: {
                 ($0 as? Failure)?.message
-                    == "no variant with pictures is as wanted; there are: 360 lines 800 kbit/s "
+                    == "no variant with pictures matches the selection; available: 360 lines 800 kbit/s "
                     + "avc1.64001f,mp4a.40.2"
             }
-            // Of sound alone there is nothing to drop.
+            // With audio only there is nothing to drop.
             #expect(throws: Never.self) { try selection.wanted([ladder[1]]) }
         }
     }
 
-    /// One bit rate is wanted: with pictures, where there are any.
+    /// The preferred bit rate selects a variant with video, if there is one.
     @Test func thePreferredBitRateHasPictures() throws {
         let ladder = [
             Self.variant(800_000, 360), Self.variant(64_000, nil, "mp4a.40.2"),
@@ -142,7 +143,7 @@ import Testing
         #expect(try selection.wanted([ladder[1]]) == [true])
     }
 
-    /// A variant of which nothing but a bit rate is said may well have pictures.
+    /// A variant with only a bit rate may have video.
     @Test func aVariantThatSaysLittleIsLeft() throws {
         var selection = TrackSelection()
         selection.maximumHeight = 480

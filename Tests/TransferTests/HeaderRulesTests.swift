@@ -1,5 +1,6 @@
 import Curl
 import Model
+import TestSupport
 import Testing
 
 @testable import Transfer

@@ -1,4 +1,4 @@
-/// A command line that cannot be run: what was wrong with it and what would be right. Exit code 2.
+/// An invalid command line: its error and a hint. Exit code 2.
 package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
     package let message: String
     package let hint: String
@@ -15,17 +15,17 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
 package struct CommandOption: Sendable {
     package enum Kind: Sendable {
         case flag
-        /// Any text; `placeholder` names it in the help: `DIR`.
+        /// Any text; `placeholder` is its name in the help: `DIR`.
         case text(placeholder: String)
-        /// A whole number in decimal within `range`.
+        /// A whole decimal number within `range`.
         case integer(placeholder: String, range: ClosedRange<Int>)
-        /// A number in decimal within `range`, with or without a fraction or an exponent.
+        /// A decimal number within `range`, with or without a fraction or an exponent.
         case number(placeholder: String, range: ClosedRange<Double>)
     }
 
-    /// Without the dashes: `report`.
+    /// Name without the dashes: `report`.
     package let name: String
-    /// `o` for `-o` as well.
+    /// Letter of the short form: `o` for `-o`.
     package let short: Character?
     package let kind: Kind
     package let isRequired: Bool
@@ -52,17 +52,17 @@ package struct CommandOption: Sendable {
         }
     }
 
-    /// `-o, --output FILE`
+    /// Names and placeholder for the help: `-o, --output FILE`.
     var listed: String { short.map { "-\($0), \(synopsis)" } ?? synopsis }
 
-    /// `--report FILE`
+    /// Name and placeholder: `--report FILE`.
     var synopsis: String { placeholder.map { "--\(name) \($0)" } ?? "--\(name)" }
 }
 
 /// A word of a command line that is not an option.
 package struct CommandOperand: Sendable {
     package let name: String
-    /// Those that may be left out come last.
+    /// False for optional operands, which come last.
     package let isRequired: Bool
     package let help: String
 
@@ -72,11 +72,11 @@ package struct CommandOperand: Sendable {
         self.help = help
     }
 
-    /// `LIST`, or `[LIST]` when it may be left out.
+    /// `LIST`, or `[LIST]` if it is optional.
     var synopsis: String { isRequired ? name : "[\(name)]" }
 }
 
-/// A node of the command tree: it has subcommands, or it is run, or, without a subcommand's name, both.
+/// A node of the command tree: a command that runs, one with subcommands, or both.
 package struct Command: Sendable {
     package typealias Action = @Sendable (Arguments) async -> ExitCode
 
@@ -90,7 +90,7 @@ package struct Command: Sendable {
     package let subcommands: [Command]
     package let action: Action?
 
-    /// A command that is run.
+    /// Creates a command that runs.
     package init(
         _ name: String, summary: String, discussion: String = "",
         operands: [CommandOperand] = [], options: [CommandOption] = [], action: @escaping Action
@@ -104,8 +104,8 @@ package struct Command: Sendable {
         self.action = action
     }
 
-    /// A command that groups others; with an action, what it does when none of them is named. With
-    /// operands as well, a word that names no subcommand is the first of them.
+    /// Creates a command with subcommands. The action runs if the command line has no subcommand.
+    /// With operands, a word that is no subcommand's name is the first operand.
     package init(
         _ name: String, summary: String, discussion: String = "", subcommands: [Command],
         operands: [CommandOperand] = [], options: [CommandOption] = [], action: Action? = nil
@@ -129,11 +129,11 @@ package struct Arguments: Sendable {
     package init() {}
 
     package func flag(_ name: String) -> Bool { values[name] != nil }
-    /// The option's value; the last one when it was given more than once.
+    /// Returns the option's value; the last one if it was given repeatedly.
     package func text(_ name: String) -> String? { values[name]?.last }
     package func texts(_ name: String) -> [String] { values[name] ?? [] }
-    /// The option's value, which the parser has checked against its range.
+    /// Returns the option's value, which the parser checked against its range.
     package func integer(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
-    /// The option's value, which the parser has checked against its range.
+    /// Returns the option's value, which the parser checked against its range.
     package func number(_ name: String) -> Double? { text(name).flatMap { Double($0) } }
 }

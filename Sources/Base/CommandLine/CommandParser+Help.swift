@@ -1,7 +1,7 @@
 import Rendering
 
 extension CommandParser {
-    /// `dray prefetch LIST --to DEST [--name NAME]`
+    /// Returns a synopsis such as `dray prefetch LIST --to DEST [--name NAME]`.
     func synopsis(_ command: Command, _ path: [String]) -> String {
         var words = path
         if !command.subcommands.isEmpty {
@@ -17,12 +17,12 @@ extension CommandParser {
         return words.joined(separator: " ")
     }
 
-    /// The synopsis as it is shown, 80 columns wide.
+    /// Returns the usage line, wrapped at 80 columns.
     func usage(_ command: Command, _ path: [String]) -> String {
         TextLayout.wrapped("Usage: \(synopsis(command, path))", width: 80, hangingIndent: 7)
     }
 
-    /// The whole help of one command, 80 columns wide.
+    /// Returns the whole help of one command, 80 columns wide.
     func help(_ command: Command, _ path: [String]) -> String {
         var text = command.summary + "\n\n"
         text += usage(command, path) + "\n"
@@ -40,7 +40,7 @@ extension CommandParser {
         text += "\nOptions:\n" + TextLayout.definitions(options, width: 80)
         if !command.discussion.isEmpty {
             let paragraphs = command.discussion.split(separator: "\n\n").map { paragraph in
-                // An indented paragraph is an example or a table: it stays as it is written.
+                // An indented paragraph is an example or a table, and is not wrapped.
                 paragraph.hasPrefix(" ")
                     ? String(paragraph)
                     : TextLayout.wrapped(String(paragraph), width: 80, hangingIndent: 0)

@@ -1,15 +1,15 @@
 import Text
 
-/// What a command line asks for.
+/// The result of parsing a command line.
 package enum ParsedCommand: Sendable {
     case run(Command.Action, Arguments)
     /// Text for stdout.
     case show(String)
 }
 
-/// Reads a command line against a command tree.
+/// Parses a command line with a command tree.
 ///
-/// GNU conventions: `--name value` or `--name=value`, `-n value` where an option has a letter, options
+/// GNU conventions: `--name value` or `--name=value`, `-n value` for options with a letter, options
 /// and operands in any order, `--` ends the options, a lone `-` is an operand.
 package struct CommandParser: Sendable {
     private let root: Command
@@ -20,7 +20,7 @@ package struct CommandParser: Sendable {
         self.version = version
     }
 
-    /// `words` without the program's own name.
+    /// Parses a command line; `words` excludes the program's own name.
     package func parse(_ words: [String]) throws(UsageError) -> ParsedCommand {
         var command = root
         var path = [root.name]
@@ -50,7 +50,8 @@ package struct CommandParser: Sendable {
         return try parse(rest, of: command, path)
     }
 
-    /// Of the command that `words` name under `command`; what is no command's name ends them.
+    /// Returns the help of the subcommand in `words`; ends at the first word below a command
+    /// without subcommands.
     private func help(
         of words: ArraySlice<String>, _ command: Command, _ path: [String]
     ) throws(UsageError) -> String {
@@ -112,7 +113,7 @@ package struct CommandParser: Sendable {
             arguments.values[name] = []
             return
         }
-        // The next option is not meant as the value; `--name=--value` can say so.
+        // The next option is not the value; `--name=--value` allows such a value.
         let isNextOption = command.options.contains { "--\($0.name)" == rest.first }
         guard let value = inlineValue ?? (isNextOption ? nil : rest.popFirst()) else {
             throw UsageError("--\(name) needs a value", hint: "Write --\(name) \(placeholder).")
@@ -134,7 +135,7 @@ package struct CommandParser: Sendable {
                 "--\(option.name) is '\(printable(value))'",
                 hint: "Use a whole number from \(range.lowerBound) to \(range.upperBound).")
         case .number(_, let range):
-            // Double reads hexadecimal, infinity and nan as well.
+            // Double also parses hexadecimal, infinity and nan.
             let isDecimal = value.utf8.allSatisfy { "0123456789.+-eE".utf8.contains($0) }
             if isDecimal, let number = Double(value), range.contains(number) { return }
             throw UsageError(
@@ -144,7 +145,7 @@ package struct CommandParser: Sendable {
         }
     }
 
-    /// `1000000` and not `1000000.0`.
+    /// Returns `1000000` rather than `1000000.0`.
     private static func text(_ bound: Double) -> String {
         Int(exactly: bound).map { "\($0)" } ?? "\(bound)"
     }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Reads a point in time as people write it, in seconds since 1970; nil for anything else.
+/// Parses a point in time to seconds since 1970; returns nil if it is invalid.
 ///
-/// Either RFC 3339 with a zone, of which the seconds may be missing and the T be a blank
-/// (`2026-11-22T18:00Z`, `2026-11-22 18:00:30+01:00`), or a length of time from `now` in seconds,
-/// minutes, hours or days (`45s`, `90m`, `6h`, `2d`). Years 1970 to 9999.
+/// Either RFC 3339 with a zone, optional seconds, and a T or a space (`2026-11-22T18:00Z`,
+/// `2026-11-22 18:00:30+01:00`), or a time from `now` in seconds, minutes, hours or days (`45s`,
+/// `90m`, `6h`, `2d`). Years 1970 to 9999.
 package func pointInTime(_ text: String, now: Double) -> Double? {
     if let length = lengthOfTime(text) { return now + length }
     var rest = Substring(text)
@@ -29,7 +29,7 @@ package func pointInTime(_ text: String, now: Double) -> Double? {
     parts.tm_min = Int32(minute)
     parts.tm_sec = Int32(second)
     let seconds = timegm(&parts)
-    // The 31st of April would be the 1st of May.
+    // timegm turns the 31st of April into the 1st of May.
     guard parts.tm_mday == Int32(day), seconds - offset >= 0 else { return nil }
     return Double(seconds - offset)
 }
@@ -42,7 +42,7 @@ private func lengthOfTime(_ text: String) -> Double? {
     return Double(count * seconds)
 }
 
-/// Seconds east of UTC of `Z` or `±hh:mm`, with nothing after it.
+/// Returns the seconds east of UTC of `Z` or `±hh:mm`, without further text.
 private func zoneOffset(_ text: Substring) -> Int? {
     if text == "Z" || text == "z" { return 0 }
     var rest = text
@@ -53,7 +53,7 @@ private func zoneOffset(_ text: Substring) -> Int? {
     return (sign == "-" ? -1 : 1) * (hours * 3_600 + minutes * 60)
 }
 
-/// Takes `after` and then so many digits from the start of `text`.
+/// Removes `after` and then `digits` digits from the start of `text`, and returns their number.
 private func number(
     _ text: inout Substring, _ digits: Int, _ range: ClosedRange<Int>, after: Character?
 ) -> Int? {

@@ -1,13 +1,13 @@
 package import Model
 
-/// Values of fields, checked where they stand. A message names the field and what it allows; what
-/// was given is repeated only where it cannot be a secret.
+/// Reads and checks values of fields. A message names the field and its allowed values; it repeats
+/// the given value only if that cannot be a secret.
 extension JSONCursor {
     package func fieldFailure(
         at offset: Int, _ path: String, _ given: String, allowed: String
     ) -> Failure {
         Failure(
-            "input.field",
+            .inputField,
             "\(position(offset)): field \(path): \(given), allowed \(allowed)")
     }
 
@@ -26,7 +26,7 @@ extension JSONCursor {
         }
     }
 
-    /// A string of 1 to `limit` bytes without control characters.
+    /// Reads a string of 1 to `limit` bytes without control characters.
     package mutating func plainText(_ path: String, limit: Int = 8_192) throws(Failure) -> String {
         try expect(.string, path)
         let start = index

@@ -1,17 +1,17 @@
 package import Model
 import Text
 
-/// A strict reader of JSON (RFC 8259) that hands out one token after another, with positions.
+/// A strict reader of JSON (RFC 8259) that returns one token after another, with positions.
 ///
-/// Nothing is built in memory but what the caller keeps. Refuses comments, trailing commas,
-/// duplicate names in an object, lone surrogates and nesting beyond `maximumDepth`.
+/// It stores nothing that the caller does not keep. Rejects comments, trailing commas, duplicate
+/// names in an object, lone surrogates and nesting beyond `maximumDepth`.
 package struct JSONCursor {
     static let maximumDepth = 16
 
     let bytes: [UInt8]
     package private(set) var index: Int
     private var depth = 0
-    /// Where `bytes` begin in the whole that they are from.
+    /// Start of `bytes` in the whole input.
     private let origin: TextPosition
 
     package init(_ bytes: [UInt8], at origin: TextPosition) {
@@ -20,7 +20,7 @@ package struct JSONCursor {
         index = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
     }
 
-    /// The whole of a document.
+    /// Reads a whole document.
     package init(_ bytes: [UInt8]) { self.init(bytes, at: TextPosition(line: 1, column: 1)) }
 
     package enum Kind: String {
@@ -32,7 +32,7 @@ package struct JSONCursor {
         case null = "null"
     }
 
-    /// The place of the byte at `offset` in the whole.
+    /// Returns the position of the byte at `offset` in the whole input.
     package func position(_ offset: Int) -> TextPosition {
         let place = TextPosition(bytes, offset)
         guard place.line == 1 else {
@@ -41,12 +41,12 @@ package struct JSONCursor {
         return TextPosition(line: origin.line, column: origin.column + place.column - 1)
     }
 
-    /// The failure of input that is not JSON, at byte `offset`.
+    /// Returns the failure of input that is not JSON, at byte `offset`.
     package func malformed(_ what: String, at offset: Int) -> Failure {
-        Failure("input.malformed", "\(position(offset)): \(what)")
+        Failure(.inputMalformed, "\(position(offset)): \(what)")
     }
 
-    /// What the next value is; its first byte is then at `index`.
+    /// Returns the kind of the next value; its first byte is then at `index`.
     package mutating func peek() throws(Failure) -> Kind {
         skipBlanks()
         guard index < bytes.count else {
@@ -67,13 +67,13 @@ package struct JSONCursor {
         ASCII.hasPrefix(bytes, index..<bytes.count, text)
     }
 
-    /// Refuses anything but blanks after the value.
+    /// Rejects anything but blanks after the value.
     package mutating func finish() throws(Failure) {
         skipBlanks()
         if index < bytes.count { throw unexpected("the end of the input") }
     }
 
-    /// Reads an object; `member` reads each value and is told its name and where the name stands.
+    /// Reads an object; `member` reads each value and gets its name and the name's position.
     package mutating func object(
         _ member: (inout JSONCursor, String, Int) throws(Failure) -> Void
     ) throws(Failure) {
@@ -150,7 +150,7 @@ package struct JSONCursor {
         return word("true")
     }
 
-    /// Reads the text of a number, as it stands.
+    /// Reads the unchanged text of a number.
     package mutating func number() throws(Failure) -> String {
         let start = index
         if bytes[index] == ASCII.minus { index += 1 }
@@ -167,7 +167,7 @@ package struct JSONCursor {
             }
             isValid = !digits().isEmpty && isValid
         }
-        if !isValid { throw malformed("a number is not written as JSON wants it", at: start) }
+        if !isValid { throw malformed("a number is not valid JSON", at: start) }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
 
@@ -248,7 +248,7 @@ package struct JSONCursor {
         var value: UInt32 = 0
         for _ in 0..<4 {
             guard index < bytes.count, let digit = ASCII.hexValue(bytes[index]) else {
-                throw malformed("\\u wants four hex digits", at: start)
+                throw malformed("\\u needs four hex digits", at: start)
             }
             value = value << 4 | UInt32(digit)
             index += 1
@@ -272,14 +272,14 @@ package struct JSONCursor {
         return malformed("expected \(expected), given \(Self.shown(bytes[index]))", at: index)
     }
 
-    /// A byte, for a message.
+    /// Returns a byte for a message.
     package static func shown(_ byte: UInt8) -> String {
         byte > ASCII.space && byte < ASCII.delete
             ? "\"\(Unicode.Scalar(byte))\"" : "byte 0x\(String(byte, radix: 16, uppercase: true))"
     }
 }
 
-/// A place in a text as an editor counts it: lines and characters from 1.
+/// A position in a text, as in editors: lines and characters from 1.
 package struct TextPosition: CustomStringConvertible {
     package let line: Int
     package let column: Int
@@ -289,7 +289,7 @@ package struct TextPosition: CustomStringConvertible {
         self.column = column
     }
 
-    /// The place of the byte at `offset`; reads all that is before it.
+    /// Creates the position of the byte at `offset`; reads all bytes before it.
     init(_ bytes: [UInt8], _ offset: Int) {
         var line = 1
         var column = 1

@@ -1,26 +1,26 @@
-/// Users of a machine whose processes may be sent a token.
+/// Users of a machine whose processes may receive a token.
 package enum CoordinatorUsers: Sendable, Equatable {
-    /// By their numbers.
+    /// User numbers.
     case these(Set<UInt32>)
     case anyone
 }
 
-/// What a request shows to a coordinator: whoever has it may do everything that a cluster does.
+/// A coordinator's access token: its holder may do everything in the cluster.
 ///
-/// 22 to 1,024 printable ASCII characters without spaces, long enough in the alphabet that they seem
-/// to come from to hold 128 bits. No description of it, and no message about it, has its text.
+/// 22 to 1,024 printable ASCII characters without spaces. It must be long enough in its alphabet to
+/// hold 128 bits. No description and no message contains its text.
 package struct AccessToken: Sendable, Equatable {
     package let text: String
-    /// The user whose file it was read from, who knows it anyway; nil for one that came from no file.
+    /// The user of the file that it was read from, who knows it anyway; nil without a file.
     package var owner: UInt32?
-    /// Who else may run the coordinator that it is sent to, on this machine.
+    /// Other users on this machine that may run the coordinator receiving it.
     package var coordinatorUsers = CoordinatorUsers.these([])
-    /// What it was read from, for messages: a variable, a file.
+    /// Its source for messages: a variable or a file.
     package var source: String?
 
-    /// The most characters; the least depends on the alphabet.
+    /// Maximum length in characters; the minimum depends on the alphabet.
     package static let maximumLength = 1_024
-    /// Fewer different characters are nothing that a random generator made.
+    /// Minimum number of different characters in the output of a random generator.
     static let minimumVariety = 8
 
     /// Throws `input.token`.
@@ -54,13 +54,13 @@ package struct AccessToken: Sendable, Equatable {
         }.joined()
     }
 
-    /// 256 random bits in hexadecimal digits.
+    /// Returns 256 random bits in hexadecimal digits.
     package static func random() -> AccessToken {
         var random = SystemRandomNumberGenerator()
         return AccessToken(digits: (0..<4).map { _ in random.next() })
     }
 
-    /// How many characters of a text's alphabet hold 128 bits, and what they are called.
+    /// Returns how many characters of a text's alphabet hold 128 bits, and the alphabet's name.
     private static func minimumLength(of text: String) -> (Int, String) {
         func isHex(_ byte: UInt8) -> Bool {
             isDigit(byte) || (0x61...0x66).contains(byte | 0x20)
@@ -80,7 +80,7 @@ package struct AccessToken: Sendable, Equatable {
     }
 
     private static func refusal(_ reason: String) -> Failure {
-        Failure("input.token", "The token is refused: \(reason)")
+        Failure(.inputToken, "The token is refused: \(reason)")
     }
 }
 

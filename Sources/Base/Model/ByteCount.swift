@@ -1,7 +1,7 @@
-/// Sizes as people write them.
+/// Sizes in human-readable form.
 package enum ByteCount {
-    /// Reads `500GB`, `1.5 TiB`, `1048576` or `64 MiB`: powers of 1,000 without an i, of 1,024 with
-    /// one; up to three digits after the point. Nil for anything else, and beyond 2^62.
+    /// Parses `500GB`, `1.5 TiB`, `1048576` or `64 MiB`: powers of 1,000, or of 1,024 with an i.
+    /// Allows up to three digits after the point. Returns nil for other text, and beyond 2^62.
     package static func parse(_ text: String) -> Int64? {
         let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let unit = text.dropFirst(number.count).drop { $0 == " " }

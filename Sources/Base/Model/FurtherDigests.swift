@@ -1,19 +1,19 @@
-/// Digests beside SHA-256 that a list names for a file, as they travel and are stored: `crc32c=…,md5=…`,
-/// lower-case hex digits, each algorithm once, in the order of their names.
+/// Digests in addition to SHA-256 that a list names for a file, on the wire and in the database:
+/// `crc32c=…,md5=…`. Lower-case hex digits, each algorithm once, in the order of their names.
 package enum FurtherDigests {
-    /// Hex digits of each algorithm that a list may name.
+    /// Number of hex digits of each algorithm that a list may name.
     package static let hexDigits = [
         "crc32": 8, "crc32c": 8, "crc64nvme": 16, "md5": 32, "sha1": 40, "sha512": 128,
     ]
 
-    /// Nil when there is none.
+    /// Returns nil if there are no digests.
     package static func text(_ digests: [String: String]) -> String? {
         guard !digests.isEmpty else { return nil }
         return digests.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.lowercased())" }
             .joined(separator: ",")
     }
 
-    /// Whether it is such a text.
+    /// Returns true for valid text of digests.
     package static func isValid(_ text: String) -> Bool {
         var last: Substring = ""
         return text.split(separator: ",", omittingEmptySubsequences: false).allSatisfy { member in
@@ -25,17 +25,19 @@ package enum FurtherDigests {
         }
     }
 
-    /// Whether it is what an origin states of a whole object: as above, but in any order, SHA-256 among
-    /// them, and an algorithm may come again; at most `mostStated`.
+    /// Returns true for valid text of an origin's stated digests of a whole object. It is as above,
+    /// but in any order, may include SHA-256, may repeat algorithms, and has at most `mostStated`
+    /// digests.
     package static func isStatement(_ text: String) -> Bool {
         let members = text.split(separator: ",", omittingEmptySubsequences: false)
         return members.count <= mostStated && members.allSatisfy { algorithm(of: $0) != nil }
     }
 
-    /// More than one of each algorithm can only contradict each other.
+    /// Maximum number of stated digests; repeated algorithms can only contradict each other.
     package static let mostStated = 16
 
-    /// Of `md5=…` with as many lower-case hex digits as it has; nil for anything else.
+    /// Returns the algorithm of `md5=…` with its number of lower-case hex digits; nil for other
+    /// text.
     private static func algorithm(of member: Substring) -> Substring? {
         let halves = member.split(separator: "=", omittingEmptySubsequences: false)
         guard halves.count == 2,

@@ -1,6 +1,6 @@
-/// A database identity that cannot be mistaken for that of another kind of entity.
+/// A database identity that cannot be confused with that of another kind of entity.
 ///
-/// On the wire and in SQL it is a bare 64-bit integer.
+/// On the wire and in SQL it is a plain 64-bit integer.
 package struct Identifier<Entity>: Hashable, Comparable, Sendable, RawRepresentable {
     package let rawValue: Int64
 
@@ -9,8 +9,8 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, RawRepresenta
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-    // Not what RawRepresentable offers, which takes its way through witness tables: these are the
-    // keys of everything.
+    // Faster than RawRepresentable's implementation through witness tables; these are the keys of
+    // most collections.
     package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
@@ -44,21 +44,22 @@ package typealias SegmentID = Identifier<SegmentEntity>
 package typealias JobID = Identifier<JobEntity>
 package typealias SiteID = Identifier<SiteEntity>
 
-/// A lease's identity: a UUID in lower case, so that it stays unique across a database failover.
+/// Identity of a lease: a lower-case UUID, so that it stays unique across a database failover.
 package typealias LeaseID = String
 
-/// A database's identity: a UUID in lower case, made with it.
+/// Identity of a database: a lower-case UUID, created with it.
 package typealias ClusterID = String
 
-/// A volume's identity: a UUID in lower case, in the name of the mark that a site's directory has.
+/// Identity of a volume: a lower-case UUID, in the name of the mark in a site's directory.
 package typealias VolumeID = String
 
-/// A file system's identity, the same after each mount and reboot: its type and its UUID or `f_fsid`, in
-/// hexadecimal.
+/// Identity of a file system, stable across mounts and reboots: its type and its UUID or `f_fsid`,
+/// in hexadecimal.
 package typealias FileSystemID = String
 
-/// A worker process's identity: a UUID in lower case, made by the worker at each start.
+/// Identity of a worker process: a lower-case UUID, created by the worker at each start.
 package typealias WorkerID = String
 
-/// A load test's identity: a UUID in lower case, made by who asks for it, so that asking twice is one test.
+/// Identity of a load test: a lower-case UUID, created by the client, so that a repeated request
+/// starts one test only.
 package typealias LoadTestID = String

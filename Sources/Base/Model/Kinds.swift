@@ -1,4 +1,4 @@
-/// What an asset is, which says how its segments are found.
+/// The kind of an asset, which determines how its segments are found.
 package enum AssetKind: String, Codable, CaseIterable, Sendable {
     /// One object, stored as it is served.
     case file
@@ -8,23 +8,23 @@ package enum AssetKind: String, Codable, CaseIterable, Sendable {
     case dash
 }
 
-/// What a job asks of a worker.
+/// The kind of a job.
 package enum JobKind: String, Codable, CaseIterable, Sendable {
     /// Fetch a manifest and report the asset's segments.
     case resolve
     /// Fetch one segment and store it.
     case fetch
-    /// Hash an assembled file and put it under its final key.
+    /// Hash a multipart file and give it its final key.
     case verify
     /// Write a directory's `SHA256SUMS`.
     case sums
-    /// Ask for every file of a completed asset anew, and stage what has changed.
+    /// Request every file of a completed asset again, and stage changed ones.
     case refresh
-    /// Let the staged files of a refresh take the place of the old ones. A `refresh` becomes one when it is granted.
+    /// Publish the staged files of a refresh. A `refresh` becomes one when it is leased.
     case switchOver = "switch"
 }
 
-/// What a segment is for; decides the media sanity check and how reports group it.
+/// The role of a segment; determines the media check and the grouping in reports.
 package enum SegmentRole: String, Codable, CaseIterable, Sendable {
     /// A `file` asset's object.
     case file
@@ -36,11 +36,11 @@ package enum SegmentRole: String, Codable, CaseIterable, Sendable {
     case subtitles
     case image
     case index
-    /// Anything else a manifest names, session data for one.
+    /// Anything else that a manifest names, such as session data.
     case data
 
-    /// The longest body that there can be a use for, in bytes: a file's bound is the origin's setting
-    /// and the disk; a rendition may be one object of many hours; a key is 16 bytes long.
+    /// Maximum body length in bytes. The origin's settings and the disk limit a file; a rendition
+    /// may be one object of many hours; a key is 16 bytes long.
     package var maximumBytes: Int64 {
         switch self {
         case .file: 16 << 40

@@ -1,6 +1,6 @@
 extension FixedWidthInteger {
-    /// The whole part of `value`: the nearest bound for what lies beyond those of the type, 0 for what is no
-    /// number. `Int(value)` would trap.
+    /// Creates the whole part of `value`: the nearest bound of the type beyond its range, 0 for
+    /// NaN. `Int(value)` would trap.
     package init(saturating value: Double) {
         if let exact = Self(exactly: value.rounded(.towardZero)) {
             self = exact

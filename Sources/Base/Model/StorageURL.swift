@@ -1,12 +1,12 @@
-/// Where a site stores its objects: `file:///absolute/path`.
+/// The location of a site's objects: `file:///absolute/path`.
 ///
-/// Canonical: one spelling a directory (no doubled or trailing slash), so that equal sites compare
-/// equal. Source: RFC 8089.
+/// Canonical: each directory has one form (no doubled or trailing slash), so that equal sites
+/// compare equal. Source: RFC 8089.
 package struct StorageURL: Hashable, Sendable {
     /// The directory: absolute, without `.` or `..`.
     package let path: String
 
-    /// Reads a URL as it is kept with a site.
+    /// Parses a site's stored URL.
     ///
     /// Throws `storage.unreachable` for another scheme or form than the one above, and
     /// `storage.pathRefused` for a path that is not absolute and plain.
@@ -27,28 +27,28 @@ package struct StorageURL: Hashable, Sendable {
             throw Self.unreachable("a storage URL has no query or fragment")
         }
         guard let decoded = Self.decodePercents(rest) else {
-            throw Failure("storage.pathRefused", "a storage URL's path is percent-encoded UTF-8")
+            throw Failure(.storagePathRefused, "a storage URL's path is percent-encoded UTF-8")
         }
         try self.init(directory: decoded)
     }
 
-    /// The URL of a directory given by its absolute path.
+    /// Creates the URL of a directory from its absolute path.
     package init(directory: String) throws(Failure) {
         guard directory.hasPrefix("/"), !directory.utf8.contains(0) else {
-            throw Failure("storage.pathRefused", "a site's directory is an absolute path")
+            throw Failure(.storagePathRefused, "a site's directory is an absolute path")
         }
         let components = pathComponents(of: directory)
         guard !components.contains(where: { $0 == "." || $0 == ".." }) else {
-            throw Failure("storage.pathRefused", "a site's directory has no . or .. in its path")
+            throw Failure(.storagePathRefused, "a site's directory has no . or .. in its path")
         }
         path = "/" + components.joined(separator: "/")
     }
 
     private static func unreachable(_ message: String) -> Failure {
-        Failure("storage.unreachable", message)
+        Failure(.storageUnreachable, message)
     }
 
-    /// Nil when an escape is malformed or the bytes are not UTF-8.
+    /// Returns nil if an escape is malformed or the bytes are not UTF-8.
     private static func decodePercents(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -71,7 +71,7 @@ package struct StorageURL: Hashable, Sendable {
 }
 
 extension StorageURL: CustomStringConvertible {
-    /// `file://` and the path, percent-encoded where RFC 3986 wants it.
+    /// `file://` and the path, percent-encoded as RFC 3986 requires.
     package var description: String {
         var text = "file://"
         for byte in path.utf8 {
@@ -90,12 +90,14 @@ extension StorageURL: CustomStringConvertible {
 }
 
 extension StorageURL {
-    /// Tells whether this is the directory of `root`, or lies below it, by the components of their paths.
+    /// Returns true if this is the directory of `root` or lies below it, by the components of their
+    /// paths.
     package func isWithin(_ root: StorageURL) -> Bool {
         Self.isSite(description, within: root.description)
     }
 
-    /// The same of two URLs in their canonical text, by bytes: `outside_roots` of the queue's schema does as this.
+    /// Does the same for two URLs in their canonical text, by bytes, like `outside_roots` in the
+    /// queue's schema.
     package static func isSite(_ site: String, within root: String) -> Bool {
         let (site, root) = (site.utf8, root.utf8)
         guard site.starts(with: root) else { return false }

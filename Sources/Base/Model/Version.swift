@@ -1,2 +1,2 @@
-/// This binary's version, as `dray --version` prints it.
+/// Version of this binary, as `dray --version` prints it.
 package let drayVersion = "0.1.0"

@@ -1,17 +1,19 @@
 import Glibc
 
-/// The upright axis of a chart: from 0 in even steps, or by powers of ten.
+/// The vertical axis of a chart: from 0 in even steps, or logarithmic.
 package struct ChartAxis {
-    /// Values of the lines across, the lowest first.
+    /// Values of the grid lines, the lowest first.
     package let ticks: [Double]
     private let isLogarithmic: Bool
     private let lower: Double
     private let upper: Double
 
+    /// Creates an axis.
+    ///
     /// - Parameters:
-    ///   - lowest: the least value over 0, for powers of ten.
-    ///   - isWhole: for what is counted: no line between two numbers.
-    ///   - lower: where the bottom is drawn, and `upper` where the top is.
+    ///   - lowest: the lowest value above 0, for a logarithmic axis.
+    ///   - isWhole: true for counts, which have whole numbers only.
+    ///   - lower: the position of the bottom; `upper` is that of the top.
     package init(
         lowest: Double, highest: Double, isLogarithmic: Bool, isWhole: Bool = false, lower: Double,
         upper: Double
@@ -45,7 +47,7 @@ package struct ChartAxis {
         }.joined()
     }
 
-    /// Without zeros at the end of a fraction: what stands beside it is exact as well.
+    /// Removes trailing zeros of a fraction, which are not needed on an axis.
     package static func short(_ text: String) -> String {
         let number = text.prefix { $0.isNumber || $0 == "." || $0 == "," }
         guard number.contains(".") else { return text }
@@ -55,7 +57,7 @@ package struct ChartAxis {
         return String(kept + text.dropFirst(number.count))
     }
 
-    /// The least round number that is no less: 1, 2, 4 or 8 times a power of ten.
+    /// Returns the next round number: 1, 2, 4 or 8 times a power of ten.
     package static func roundTop(_ value: Double) -> Double {
         guard value.isFinite, value > 0 else { return 1 }
         let power = pow(10, log10(value).rounded(.down))

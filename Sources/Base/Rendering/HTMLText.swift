@@ -1,6 +1,6 @@
-/// Pieces of HTML: everything that is not markup is escaped.
+/// Builds HTML; everything that is not markup is escaped.
 package enum HTMLText {
-    /// `text` for an element or an attribute in quotes; control characters as spaces.
+    /// Escapes `text` for an element or a quoted attribute; control characters become spaces.
     package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -17,7 +17,8 @@ package enum HTMLText {
         return result
     }
 
-    /// A table whose first column is text, and the others figures, unless `text` says otherwise.
+    /// Returns a table. The first column has text, the others figures, unless `text` specifies
+    /// otherwise.
     package static func table(
         _ headings: [String], _ rows: [[String]], text columns: Set<Int> = [0],
         marked: Set<Int> = []
@@ -37,23 +38,24 @@ package enum HTMLText {
         return "<div class=\"scroll\"><table>\(head)<tbody>\n\(body)</tbody></table></div>\n"
     }
 
-    /// Under a heading; `content` is markup.
+    /// Returns a section with a heading; `content` is markup.
     package static func section(_ title: String, _ content: String) -> String {
         "<section>\n<h2>\(escaped(title))</h2>\n\(content)</section>\n"
     }
 
-    /// A list of texts.
+    /// Returns a list of texts.
     package static func list(_ items: [String]) -> String {
         "<ul>\n" + items.map { "<li>\(escaped($0))</li>\n" }.joined() + "</ul>\n"
     }
 
-    /// A chart, which is markup, and its caption.
+    /// Returns a chart, given as markup, with its caption.
     package static func figure(_ caption: String, _ content: String) -> String {
         "<figure>\n<figcaption>\(escaped(caption))</figcaption>\n\(content)</figure>\n"
     }
 
-    /// Looks for light and dark, no font and no image from elsewhere. What is wider than a narrow window (a telephone's)
-    /// is moved by itself: tables whose figures stand in one line, charts whose words can be read.
+    /// Styles for light and dark mode, without external fonts or images. Wide tables and charts
+    /// scroll separately in a narrow window, so that figures stay on one line and labels stay
+    /// legible.
     package static let style = """
         :root{color-scheme:light dark;--ground:#fff;--text:#1c2126;--soft:#5b6670;--rule:#d9dee3;\
         --panel:#f5f7f9;--bad:#b3261e;--s0:#1f6fb5;--s1:#c4570c;--s2:#23835a;--s3:#8650ad;--s4:#806b00;\

@@ -1,11 +1,12 @@
 import Text
 
-/// Numbers as people read them.
+/// Formats numbers for readers.
 package enum HumanFormat {
-    /// `950 B`, `12.3 KiB`, `4.00 GiB`: three significant digits, powers of 1,024.
+    /// Formats bytes: `950 B`, `12.3 KiB`, `4.00 GiB`, with three significant digits and powers of
+    /// 1,024.
     package static func bytes(_ count: Int64) -> String { scaled(Double(count)) }
 
-    /// `12.3 MiB/s`
+    /// Formats a rate: `12.3 MiB/s`.
     package static func rate(bytesPerSecond: Double) -> String {
         guard bytesPerSecond.isFinite, bytesPerSecond >= 0 else { return "–" }
         return scaled(bytesPerSecond) + "/s"
@@ -15,7 +16,7 @@ package enum HumanFormat {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
         var value = count
         var unit = 0
-        // 999.5 and not 1,024: it keeps the number within three digits.
+        // 999.5, not 1,024, so that the number has at most three digits.
         while value >= 999.5, unit < units.count - 1 {
             value /= 1_024
             unit += 1
@@ -24,7 +25,7 @@ package enum HumanFormat {
         return "\(fixed(value, places: places)) \(units[unit])"
     }
 
-    /// `0.4 s`, `12.3 s`, `4 min 05 s`, `3 h 20 min`, `2 d 04 h`
+    /// Formats a duration: `0.4 s`, `12.3 s`, `4 min 05 s`, `3 h 20 min`, `2 d 04 h`.
     package static func duration(seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0 else { return "–" }
         if seconds < 59.95 { return "\(fixed(seconds, places: 1)) s" }
@@ -34,7 +35,7 @@ package enum HumanFormat {
         return "\(whole / 86_400) d \(padTwo(whole % 86_400 / 3_600)) h"
     }
 
-    /// `1:05`, `2:03:04`: as short as a progress line wants it.
+    /// Formats a short time for progress lines: `1:05`, `2:03:04`.
     package static func clock(seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0, seconds < 360_000 else { return "--:--" }
         let whole = Int(seconds.rounded())
@@ -43,7 +44,7 @@ package enum HumanFormat {
         return "\(whole / 3_600):\(padTwo(whole % 3_600 / 60)):\(tail)"
     }
 
-    /// `1,234,567`
+    /// Formats a count: `1,234,567`.
     package static func count(_ number: some BinaryInteger) -> String {
         let digits = String(number.magnitude)
         var result = ""
@@ -54,12 +55,12 @@ package enum HumanFormat {
         return number < 0 ? "-" + result : result
     }
 
-    /// `1 asset`, `2 assets`
+    /// Formats a count with its noun: `1 asset`, `2 assets`.
     package static func count(_ number: some BinaryInteger, _ noun: String) -> String {
         "\(count(number)) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    /// `value` with exactly `places` digits after the point, without Foundation.
+    /// Formats `value` with exactly `places` decimals, without Foundation.
     package static func fixed(_ value: Double, places: Int) -> String {
         var factor = 1.0
         for _ in 0..<places { factor *= 10 }

@@ -1,18 +1,18 @@
 import Model
 
-/// Figures of a plan as people read them: three significant digits, powers of 1,000.
+/// Formats quantities with three significant digits and powers of 1,000.
 package enum Quantity {
-    /// `4.66 Mbit/s`
+    /// Formats a bandwidth: `4.66 Mbit/s`.
     ///
-    /// - Parameter isMeasured: `5.00 Mbit/s`, not `5 Mbit/s`.
+    /// - Parameter isMeasured: true for `5.00 Mbit/s` instead of `5 Mbit/s`.
     package static func bandwidth(_ bitsPerSecond: Double, isMeasured: Bool = false) -> String {
         scaled(
             bitsPerSecond, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"], isMeasured)
     }
 
-    /// `12.8 TB`
+    /// Formats bytes: `12.8 TB`.
     ///
-    /// - Parameter isMeasured: `5.00 MB`, not `5 MB`.
+    /// - Parameter isMeasured: true for `5.00 MB` instead of `5 MB`.
     package static func bytes(_ count: Double, isMeasured: Bool = false) -> String {
         scaled(count, ["B", "kB", "MB", "GB", "TB", "PB", "EB"], isMeasured)
     }
@@ -30,10 +30,10 @@ package enum Quantity {
         return "\(isMeasured && unit > 0 ? measured(value) : digits(value)) \(units[unit])"
     }
 
-    /// `56.2/s`
+    /// Formats a rate: `56.2/s`.
     package static func rate(_ perSecond: Double) -> String { "\(digits(perSecond))/s" }
 
-    /// Three significant digits, thousands in groups; `0.0123` for what is small.
+    /// Formats three significant digits with grouped thousands; `0.0123` for small values.
     package static func digits(_ value: Double) -> String {
         guard value.isFinite else { return "–" }
         let size = abs(value)
@@ -43,7 +43,7 @@ package enum Quantity {
         return HumanFormat.fixed(value, places: size >= 9.995 ? 1 : size >= 0.995 ? 2 : 3)
     }
 
-    /// As `digits`, but a whole number has its zeros too: it is as exact as the others.
+    /// Formats as `digits` does, but whole numbers keep their zeros, which show the precision.
     package static func measured(_ value: Double) -> String {
         guard value.isFinite, value == value.rounded(), value != 0, abs(value) < 99.95 else {
             return digits(value)
@@ -51,13 +51,13 @@ package enum Quantity {
         return HumanFormat.fixed(value, places: abs(value) >= 9.995 ? 1 : 2)
     }
 
-    /// Under a hundredth: two digits, or that it is next to nothing.
+    /// Formats values below a hundredth: two digits, or an upper bound for tiny ones.
     private static func small(_ value: Double) -> String {
         guard abs(value) >= 0.000_1 else { return "under 0.0001" }
         return HumanFormat.fixed(value, places: abs(value) < 0.001 ? 5 : 4)
     }
 
-    /// `33 %`
+    /// Formats a ratio: `33 %`.
     package static func percent(_ share: Double) -> String {
         guard share.isFinite else { return "–" }
         let percent = share * 100
@@ -66,7 +66,7 @@ package enum Quantity {
             : "\(HumanFormat.count(Int64(saturating: percent.rounded()))) %"
     }
 
-    /// `12 ms`, `1.50 s`, `2 h 05 min`
+    /// Formats seconds: `12 ms`, `1.50 s`, `2 h 05 min`.
     package static func seconds(_ value: Double?) -> String {
         guard let value, value.isFinite else { return "no end" }
         if value == 0 { return "0 s" }
@@ -75,12 +75,12 @@ package enum Quantity {
         return value < 59.95 ? "\(digits(value)) s" : HumanFormat.duration(seconds: value)
     }
 
-    /// `2 h 05 min`, or that it has no end.
+    /// Formats hours: `2 h 05 min`, or `no end`.
     package static func hours(_ value: Double?) -> String {
         value.map { HumanFormat.duration(seconds: $0 * 3_600) } ?? "no end"
     }
 
-    /// An estimate: `0.33`, or `0.33 (0.25 to 0.4)`.
+    /// Formats an estimate: `0.33`, or `0.33 (0.25 to 0.4)`.
     package static func estimate(
         low: Double, likely: Double, high: Double, unit: String
     ) -> String {
@@ -90,7 +90,7 @@ package enum Quantity {
             ? middle + suffix : "\(middle)\(suffix) (\(exact(low)) to \(exact(high)))"
     }
 
-    /// Every digit that counts.
+    /// Formats all significant digits.
     private static func exact(_ value: Double) -> String {
         if value == value.rounded(), abs(value) < 1e15 { return HumanFormat.count(Int64(value)) }
         return abs(value) >= 1_000 && abs(value) < 1e15

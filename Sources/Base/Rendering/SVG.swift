@@ -1,22 +1,22 @@
 import Model
 
-/// Pieces of charts, drawn in the page's colours.
+/// Draws charts in the page's colours.
 package enum SVG {
-    /// Units across; the page scales it.
+    /// Width in units; the page scales it.
     package static let width = 880.0
 
-    /// A drawing of that height; `label` is what a screen reader says.
+    /// Returns a drawing of that height; `label` is for screen readers.
     package static func svg(_ height: Double, _ label: String, _ content: String) -> String {
         "<svg viewBox=\"0 0 \(number(width)) \(number(height))\" role=\"img\" aria-label=\""
             + "\(HTMLText.escaped(label))\">\n\(content)</svg>\n"
     }
 
-    /// One decimal at most.
+    /// Formats a coordinate with at most one decimal.
     package static func number(_ value: Double) -> String {
         value == value.rounded() ? "\(Int(saturating: value))" : HumanFormat.fixed(value, places: 1)
     }
 
-    /// A text at a point; `name` is its class.
+    /// Returns a text at a point; `name` is its class.
     package static func label(
         _ x: Double, _ y: Double, _ text: String, anchor: String = "start", name: String = ""
     ) -> String {
@@ -24,7 +24,7 @@ package enum SVG {
             + (name.isEmpty ? "" : " class=\"\(name)\"") + ">\(HTMLText.escaped(text))</text>\n"
     }
 
-    /// A bar in a colour of the page, with a tip.
+    /// Returns a bar in a colour of the page, with a tooltip.
     package static func rectangle(
         _ x: Double, _ y: Double, _ width: Double, _ height: Double, color: Int, tip: String
     ) -> String {
@@ -33,7 +33,7 @@ package enum SVG {
             + "\(HTMLText.escaped(tip))</title></rect>\n"
     }
 
-    /// A line of the class `name`.
+    /// Returns a line of the class `name`.
     package static func line(
         _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ name: String
     ) -> String {
@@ -41,7 +41,7 @@ package enum SVG {
             + "class=\"\(name)\"/>\n"
     }
 
-    /// Bars from the left, one a row: name, length, what stands at its end.
+    /// Returns horizontal bars, one per row: name, length, text at the end.
     package static func bars(
         _ title: String, _ rows: [(name: String, value: Double, text: String)], color: Int = 0
     ) -> String {
@@ -60,7 +60,7 @@ package enum SVG {
         return svg(Double(rows.count) * step + 4, title, content)
     }
 
-    /// A line through points, in a colour of the page.
+    /// Returns a line through points, in a colour of the page.
     package static func polyline(
         _ points: [(x: Double, y: Double)], color: Int, width: Double = 2
     ) -> String {

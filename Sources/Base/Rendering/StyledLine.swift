@@ -1,11 +1,11 @@
-/// What a terminal can show.
+/// The capabilities of a terminal.
 package struct TerminalStyle: Equatable, Sendable {
-    /// Whether looks are shown.
+    /// True if colours and other looks are shown.
     package var usesColor: Bool
-    /// False where the locale is not UTF-8: bars are made of ASCII then.
+    /// False if the locale is not UTF-8; bars are then ASCII.
     package var usesUnicode: Bool
 
-    /// By the conventions: `NO_COLOR` (no-color.org), and the locale's character set.
+    /// Reads the environment: `NO_COLOR` (no-color.org), and the locale's character set.
     package init(environment: [String: String]) {
         usesColor = (environment["NO_COLOR"] ?? "").isEmpty
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy
@@ -20,7 +20,7 @@ package struct TerminalStyle: Equatable, Sendable {
     }
 }
 
-/// One line of a terminal, made of pieces in different looks and cut to a width as a whole.
+/// A terminal line of styled pieces, truncated as a whole.
 package struct StyledLine {
     /// Select Graphic Rendition codes (ECMA-48).
     package enum Look: String {
@@ -37,11 +37,11 @@ package struct StyledLine {
 
     package init() {}
 
-    /// Columns that it takes when it is not cut.
+    /// Columns of the full line.
     package var width: Int { pieces.reduce(0) { $0 + TextLayout.width($1.text) } }
 
-    /// `parts` one behind the other; those that a line of `columns` columns has no room for begin the next one,
-    /// behind `indent` spaces.
+    /// Joins `parts`; those that exceed a line of `columns` columns begin the next one, after
+    /// `indent` spaces.
     package static func flowing(_ parts: [StyledLine], columns: Int, indent: Int) -> [StyledLine] {
         var lines: [StyledLine] = []
         for part in parts {
@@ -63,7 +63,8 @@ package struct StyledLine {
         if !text.isEmpty { pieces.append((text, look)) }
     }
 
-    /// A bar of `width` columns, `fraction` of it filled; all of it dim when nothing is known.
+    /// Appends a bar of `width` columns, `fraction` of it filled; all dim if the fraction is
+    /// unknown.
     package mutating func appendBar(_ fraction: Double?, width: Int, style: TerminalStyle) {
         guard width > 0 else { return }
         let clamped = min(max(fraction ?? 0, 0), 1)
@@ -74,14 +75,14 @@ package struct StyledLine {
         append(String(repeating: empty, count: width - filled), .dim)
     }
 
-    /// The line in at most `columns` columns, with the looks when `usesColor`.
+    /// Returns the line in at most `columns` columns, with looks if `usesColor`.
     package func rendered(columns: Int, usesColor: Bool) -> String {
         let isCut = width > columns
         var left = columns
         var result = ""
         for (text, look) in pieces {
             guard left > 0 else { break }
-            // What is cut shows as one `…`, also where a piece ends just there.
+            // Truncation shows one `…`, even at the end of a piece.
             let isLast = isCut && TextLayout.width(text) >= left
             let shown = isLast ? TextLayout.truncated(text + "…", to: left) : text
             left -= TextLayout.width(shown)

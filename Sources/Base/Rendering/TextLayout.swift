@@ -1,11 +1,11 @@
-/// Text arranged for a terminal, by display width.
+/// Arranges text for a terminal, by display width.
 package enum TextLayout {
-    /// Columns that `text` takes: 2 for wide East Asian characters and emoji, 0 for marks.
+    /// Returns the columns of `text`: 2 for wide East Asian characters and emoji, 0 for marks.
     package static func width(_ text: String) -> Int {
         text.reduce(0) { $0 + width($1) }
     }
 
-    /// A character is as wide as its widest scalar: what follows in a cluster is drawn over it.
+    /// Returns the width of a character's widest scalar: the others of a cluster are drawn over it.
     private static func width(_ character: Character) -> Int {
         var widest = 0
         for scalar in character.unicodeScalars {
@@ -17,7 +17,8 @@ package enum TextLayout {
         return widest
     }
 
-    /// East Asian Wide and Fullwidth in the coarse ranges of Unicode's EastAsianWidth.txt.
+    /// Returns true for East Asian Wide and Fullwidth, in coarse ranges of Unicode's
+    /// EastAsianWidth.txt.
     private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF,
@@ -29,7 +30,7 @@ package enum TextLayout {
         }
     }
 
-    /// `text` cut to `width` columns; what was cut shows as one `…`.
+    /// Truncates `text` to `width` columns; a cut shows as one `…`.
     package static func truncated(_ text: String, to width: Int) -> String {
         guard self.width(text) > width else { return text }
         guard width > 0 else { return "" }
@@ -44,7 +45,7 @@ package enum TextLayout {
         return result + "…"
     }
 
-    /// As `truncated`, but it is the middle that goes: names differ at their ends.
+    /// Truncates the middle of `text`: names differ at their ends.
     package static func middleTruncated(_ text: String, to width: Int) -> String {
         guard self.width(text) > width else { return text }
         guard width > 2 else { return truncated(text, to: width) }
@@ -60,17 +61,17 @@ package enum TextLayout {
         return truncated(text, to: head + 1) + tail
     }
 
-    /// `text` with spaces on the right (on the left when `right`) up to `width` columns.
+    /// Pads `text` with spaces on the right (on the left if `right`) to `width` columns.
     package static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - self.width(text)))
         return right ? spaces + text : text + spaces
     }
 
-    /// `text` broken between words; lines after the first start with `hangingIndent` spaces.
+    /// Breaks `text` between words; lines after the first start with `hangingIndent` spaces.
     package static func wrapped(_ text: String, width: Int, hangingIndent: Int) -> String {
         var lines: [String] = []
         var line = ""
-        // What is in brackets or follows its option stays together: breaks only at plain spaces.
+        // Bracketed text and arguments of options stay together: breaks only at plain spaces.
         for word in unbreakableWords(text) {
             let candidate = line.isEmpty ? word : line + " " + word
             let indent = lines.isEmpty ? 0 : hangingIndent
@@ -100,7 +101,7 @@ package enum TextLayout {
         return words
     }
 
-    /// Terms on the left, their texts wrapped on the right, each line indented by two.
+    /// Arranges terms on the left and their wrapped texts on the right, each line indented by two.
     package static func definitions(_ rows: [(String, String)], width: Int) -> String {
         let column = min(rows.map { self.width($0.0) }.max() ?? 0, 28) + 4
         var text = ""
@@ -118,15 +119,15 @@ package enum TextLayout {
         return text
     }
 
-    /// Which side the cells of a column keep to.
+    /// The alignment of a column's cells.
     package enum Alignment: Sendable { case left, right }
 
-    /// Rows in columns two spaces apart under their headings; no trailing spaces.
+    /// Arranges rows in columns two spaces apart under their headings, without trailing spaces.
     ///
     /// - Parameters:
-    ///   - columns: the most columns of the terminal that it may take: what goes beyond stands below, as a
-    ///     table of its own; nil for any number.
-    ///   - repeated: so many columns of the table begin each of these.
+    ///   - columns: maximum width; columns beyond it follow below as separate tables. Nil for no
+    ///     limit.
+    ///   - repeated: number of first columns that each of these tables repeats.
     package static func table(
         headings: [String], alignments: [Alignment], rows: [[String]], columns: Int? = nil,
         repeated: Int = 0
@@ -146,7 +147,7 @@ package enum TextLayout {
         }.joined(separator: "\n")
     }
 
-    /// Which columns of a table stand beside each other.
+    /// Returns the groups of columns that fit side by side.
     private static func blocks(of widths: [Int], columns: Int, repeated: Int) -> [[Int]] {
         let first = Array(widths.indices.prefix(repeated))
         func width(_ block: [Int]) -> Int { block.reduce(-2) { $0 + widths[$1] + 2 } }

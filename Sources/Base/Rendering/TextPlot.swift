@@ -1,4 +1,4 @@
-/// A curve and measured points drawn with characters, for a terminal.
+/// A plot of a curve and measured points in characters, for a terminal.
 package struct TextPlot: Sendable {
     /// Columns and rows of the drawing without its scales.
     package var width = 60
@@ -6,8 +6,8 @@ package struct TextPlot: Sendable {
 
     package init() {}
 
-    /// `points` as ● over `curve` as ·, from 0 to the largest values, with scales on the left and
-    /// under it; `number` writes what stands at the scales.
+    /// Draws `points` as ● over `curve` as ·, from 0 to the largest values, with scales on the left
+    /// and below; `number` formats the scales.
     package func draw(
         points: [(x: Double, y: Double)], curve: (Double) -> Double, number: (Double) -> String
     ) -> String {

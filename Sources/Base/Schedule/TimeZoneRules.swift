@@ -1,21 +1,22 @@
 internal import Foundation
 
-/// How far from UTC the clocks of a time zone are.
+/// The UTC offsets of a time zone.
 ///
-/// From the IANA database that Foundation carries: a machine needs no zone files for it.
+/// From Foundation's own IANA database: the machine needs no zone files.
 package struct TimeZoneRules: Sendable {
     private let zone: TimeZone
 
-    /// Nil when there is no zone of that name: `UTC`, or an area and a place, as `Europe/Berlin`.
+    /// Creates the rules of a zone such as `UTC` or `Europe/Berlin`; returns nil if it does not
+    /// exist.
     package init?(_ name: String) {
-        // Foundation also takes abbreviations, and makes of some what nobody meant: BST, PST, GMT+3.
+        // Foundation also accepts abbreviations, and interprets some unexpectedly: BST, PST, GMT+3.
         guard name == "UTC" || name.contains("/"), let zone = TimeZone(identifier: name) else {
             return nil
         }
         self.zone = zone
     }
 
-    /// Seconds to be added to UTC's, at an instant in seconds since 1970.
+    /// Returns the seconds to add to UTC at an instant in seconds since 1970.
     package func offsetSeconds(at seconds: Double) -> Int {
         zone.secondsFromGMT(for: Date(timeIntervalSince1970: seconds))
     }

@@ -1,15 +1,15 @@
 package import Model
 
 extension TransferSchedule {
-    /// Reads a schedule: entries apart by commas, semicolons or line breaks, each of them days, dates
-    /// and times followed by a bandwidth; last what holds otherwise, and the time zone.
+    /// Parses a schedule: entries separated by commas, semicolons or line breaks, each with days,
+    /// dates and times followed by a bandwidth; at the end the default and the time zone.
     ///
     ///     22:00-06:00 unlimited, else 200Mbit/s
     ///     Mon-Fri 08:00-18:00 50Mbit/s, Sat,Sun off, else unlimited in Europe/Berlin
     ///     Fri 20:00-Mon 06:00 1Gbit/s, *-12-24..*-12-26 off, else 100Mbit/s
     ///
-    /// Without `else` everything else is unlimited; without `in` the zone is UTC. Throws `input.field`,
-    /// which names the entry, what is wrong with it and what is allowed.
+    /// Without `else` the default is unlimited; without `in` the zone is UTC. Throws `input.field`
+    /// with the entry, its error and the allowed values.
     package init(_ text: String) throws(Failure) {
         guard text.utf8.count <= Self.maximumBytes else {
             throw Self.refused("\(text.utf8.count) bytes", "at most \(Self.maximumBytes)")
@@ -47,7 +47,8 @@ extension TransferSchedule {
         }
     }
 
-    /// Letters, digits, `_+-/`, at most 64: what names in the IANA database are made of.
+    /// Checks a zone's name: letters, digits and `_+-/`, at most 64 characters, as in the IANA
+    /// database.
     private static func zone(_ name: String) throws(Failure) -> String {
         let isName = name.utf8.allSatisfy {
             switch $0 {
@@ -61,8 +62,8 @@ extension TransferSchedule {
         return ["utc", "gmt", "z"].contains(name.lowercased()) ? "UTC" : name
     }
 
-    /// The words of each entry. A comma also stands between days, dates or times of one entry: what
-    /// has no bandwidth yet goes on behind it.
+    /// Splits a text into the words of each entry. A comma also separates days, dates or times
+    /// within an entry: one without a bandwidth continues after the comma.
     private static func parts(_ text: String) throws(Failure) -> [[String]] {
         var parts: [[String]] = []
         var open: [String] = []
@@ -83,7 +84,7 @@ extension TransferSchedule {
         return parts
     }
 
-    /// The text without spaces about `-` and `..`, and with a plain hyphen for an en dash.
+    /// Removes spaces around `-` and `..`, and replaces en dashes by hyphens.
     private static func joiningRanges(_ text: String) -> String {
         var result = ""
         var spaces = ""
@@ -101,15 +102,15 @@ extension TransferSchedule {
     }
 
     private static func refused(_ given: String, _ allowed: String) -> Failure {
-        Failure("input.field", "schedule: \(given) was given; allowed: \(allowed).")
+        Failure(.inputField, "schedule: \(given) was given; allowed: \(allowed).")
     }
 }
 
-/// Reads the words of one entry, in their order: days, dates, times, bandwidth.
+/// Parses the words of one entry, in their order: days, dates, times, bandwidth.
 private struct EntryReader {
     private var words: ArraySlice<String>
     private var entry = TransferSchedule.Entry(bandwidth: .unlimited)
-    /// It stands for everything that the entries before it leave.
+    /// True for the default, which applies outside all earlier entries.
     private(set) var isLast = false
 
     init(_ words: [String]) { self.words = words[...] }
@@ -132,7 +133,7 @@ private struct EntryReader {
             throw refused("more times", "only one from a day to another in an entry")
         }
         entry.bandwidth = try Bandwidth(words.joined(separator: " "))
-        // A bandwidth alone is what holds at any time.
+        // A bandwidth alone applies at any time.
         if entry.days.isEmpty, entry.dates.isEmpty, entry.windows.isEmpty { isLast = true }
         return entry
     }
@@ -151,7 +152,7 @@ private struct EntryReader {
         }
     }
 
-    /// Whether a word is a day, a date or a time, right or wrong, and no bandwidth.
+    /// Returns true for a day, a date or a time, valid or not, as opposed to a bandwidth.
     static func isCondition(_ word: String) -> Bool {
         isDate(word) || word.contains(":")
             || (word.first?.isLetter == true && index(ofDay: String(word.prefix(3))) != nil)
@@ -242,7 +243,8 @@ private struct EntryReader {
         try readDaysApart(word, start, until: ends[1])
     }
 
-    /// `Fri 20:00-Mon 06:00`: the first day and time and the name of the last day are read already.
+    /// Parses the rest of `Fri 20:00-Mon 06:00`: the first day and time and the last day's name are
+    /// already parsed.
     private mutating func readDaysApart(
         _ word: String, _ start: Int, until name: Substring
     ) throws(Failure) {
@@ -266,7 +268,7 @@ private struct EntryReader {
         ]
     }
 
-    /// The minutes since midnight of `HH:MM`, 24:00 included.
+    /// Returns the minutes since midnight of `HH:MM`, including 24:00.
     private func minute(_ text: Substring) -> Int? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let hour = number(parts[0], digits: 2, 0...24, fewest: 1),
@@ -286,6 +288,6 @@ private struct EntryReader {
     }
 
     private func refused(_ given: some StringProtocol, _ allowed: String) -> Failure {
-        Failure("input.field", "'\(given.prefix(40))' was given; allowed: \(allowed).")
+        Failure(.inputField, "'\(given.prefix(40))' was given; allowed: \(allowed).")
     }
 }

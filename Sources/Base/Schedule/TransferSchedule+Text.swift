@@ -1,7 +1,7 @@
 import Model
 
 extension TransferSchedule: CustomStringConvertible {
-    /// What `init(_:)` reads as exactly this.
+    /// A text that `init(_:)` parses to an equal schedule.
     package var description: String {
         let parts = entries.map(\.description)
         let rest = entries.isEmpty ? "\(otherwise)" : "else \(otherwise)"
@@ -29,7 +29,7 @@ extension TransferSchedule.Entry: CustomStringConvertible {
 }
 
 extension TransferSchedule.Window: CustomStringConvertible {
-    /// Whether its end cannot be told without the day on which it lies.
+    /// True if its end is ambiguous without a day.
     var needsDays: Bool { minutes > 1_440 || (minutes == 1_440 && startMinute > 0) }
 
     package var description: String {
@@ -39,7 +39,7 @@ extension TransferSchedule.Window: CustomStringConvertible {
 }
 
 extension Weekdays: CustomStringConvertible {
-    /// `Mon-Fri`, `Mon,Wed`, `Sat-Sun`.
+    /// A text such as `Mon-Fri`, `Mon,Wed` or `Sat-Sun`.
     package var description: String {
         var texts: [String] = []
         var index = 0
@@ -70,7 +70,7 @@ extension CalendarDates.Pattern: CustomStringConvertible {
     }
 }
 
-/// `HH:MM`
+/// Returns a time as `HH:MM`.
 private func clockText(_ minute: Int) -> String {
     "\(padded(minute / 60, 2)):\(padded(minute % 60, 2))"
 }

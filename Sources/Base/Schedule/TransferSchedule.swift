@@ -1,42 +1,42 @@
 package import Model
 
-/// When a site may be fed, and how fast: windows of the week or the calendar, the first that holds
-/// decides, and what is in force outside all of them.
+/// The bandwidth of a site over time: entries for windows of the week or the calendar, and a
+/// default. The first matching entry applies.
 ///
-/// A window is of the wall clock in `timeZone`: where clocks go forward, what lies in the hour that is
-/// left out does not happen; where they go back, the hour that comes twice counts twice. Its days and
-/// dates are those on which it starts, so that `Fri 22:00-06:00` ends on Saturday.
+/// Windows are in the wall clock of `timeZone`. Where clocks go forward, times in the skipped hour
+/// do not occur; where they go back, the repeated hour counts twice. Days and dates are those of
+/// the window's start, so that `Fri 22:00-06:00` ends on Saturday.
 package struct TransferSchedule: Hashable, Sendable {
-    /// In order; the first that holds decides.
+    /// Entries in order; the first match applies.
     package var entries: [Entry]
-    /// What is in force when no entry holds.
+    /// The bandwidth outside all entries.
     package var otherwise: Bandwidth
-    /// A name of the IANA time zone database. That there is such a zone is not checked here.
+    /// A name of the IANA time zone database; its existence is not checked here.
     package var timeZone: String
 
     package struct Entry: Hashable, Sendable {
-        /// Every day when empty.
+        /// Days of the week; empty for every day.
         package var days: Weekdays = []
-        /// Every date when empty.
+        /// Dates; empty for every date.
         package var dates: [CalendarDates] = []
-        /// The whole day when empty.
+        /// Times; empty for the whole day.
         package var windows: [Window] = []
         package var bandwidth: Bandwidth
     }
 
-    /// Minutes of a day, or from that day on to one of the next seven.
+    /// A range of minutes that starts on a day and ends within a week.
     package struct Window: Hashable, Sendable {
-        /// 0 to 1,439.
+        /// Start in minutes since midnight, 0 to 1,439.
         package var startMinute: Int
-        /// 1 to 10,080.
+        /// Length in minutes, 1 to 10,080.
         package var minutes: Int
     }
 
-    /// Largest text in bytes, and most entries.
+    /// Maximum size of the text in bytes; `maximumEntries` is the maximum number of entries.
     package static let maximumBytes = 1_000
     package static let maximumEntries = 32
 
-    /// How far from UTC the zone's clocks are at an instant: seconds to be added to UTC's.
+    /// Returns the zone's UTC offset at an instant: the seconds to add to UTC.
     package typealias OffsetSeconds = (_ secondsSince1970: Double) -> Int
 }
 
@@ -46,10 +46,10 @@ package struct Weekdays: OptionSet, Hashable, Sendable {
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// From Monday, 0, to Sunday, 6.
+    /// Creates a set of one day, from Monday, 0, to Sunday, 6.
     package init(index: Int) { rawValue = 1 << UInt8(index) }
 
-    /// `first` to `last` around the week: Friday to Monday are four.
+    /// Creates a set from `first` to `last` around the week: Friday to Monday are four days.
     package init(_ first: Int, through last: Int) {
         self = []
         for step in 0...((last - first + 7) % 7) { insert(Weekdays(index: (first + step) % 7)) }
@@ -60,21 +60,21 @@ package struct Weekdays: OptionSet, Hashable, Sendable {
     package static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 }
 
-/// Days of the calendar, from one to another, of one year or of every one: `2026-12-24..2026-12-31`,
-/// `*-12-24..*-01-01`, `*-*-01`.
+/// A range of dates in one year or every year: `2026-12-24..2026-12-31`, `*-12-24..*-01-01`,
+/// `*-*-01`.
 package struct CalendarDates: Hashable, Sendable {
     package var first: Pattern
-    /// Has its wildcards where `first` has them.
+    /// The last date, with the same wildcards as `first`.
     package var last: Pattern
 
     package struct Pattern: Hashable, Sendable {
-        /// Every year when nil.
+        /// Year; nil for every year.
         package var year: Int?
-        /// Every month when nil.
+        /// Month; nil for every month.
         package var month: Int?
         package var day: Int
 
-        /// Orders dates within what the pattern leaves open.
+        /// Returns the order of a date by the parts that the pattern fixes.
         fileprivate func rank(year: Int, month: Int, day: Int) -> Int {
             (self.year == nil ? 0 : year * 10_000) + (self.month == nil ? 0 : month * 100) + day
         }
@@ -84,18 +84,18 @@ package struct CalendarDates: Hashable, Sendable {
 
     func contains(_ date: (year: Int, month: Int, day: Int)) -> Bool {
         let rank = first.rank(year: date.year, month: date.month, day: date.day)
-        // A range that goes back goes over the end of the year, or of the month.
+        // A range with its end before its start wraps around the year, or the month.
         return first.rank <= last.rank
             ? (first.rank...last.rank).contains(rank) : rank >= first.rank || rank <= last.rank
     }
 }
 
-// MARK: What is in force
+// MARK: Evaluation
 
 extension TransferSchedule {
     private static let daySeconds = 86_400
 
-    /// What is in force at an instant.
+    /// Returns the bandwidth at an instant.
     package func bandwidth(at seconds: Double, _ offsetSeconds: OffsetSeconds) -> Bandwidth {
         let local = Int(seconds.rounded(.down)) + offsetSeconds(seconds)
         let second = local.modulo(Self.daySeconds)
@@ -103,8 +103,8 @@ extension TransferSchedule {
         return entries.first { $0.contains(day: day, second: second) }?.bandwidth ?? otherwise
     }
 
-    /// The next instant at which something else is in force; nil when there is none within the next
-    /// year, or two weeks where no entry names a date.
+    /// Returns the next instant at which the bandwidth changes. Returns nil if it does not change
+    /// within a year, or within two weeks if no entry has dates.
     package func nextChange(after seconds: Double, _ offsetSeconds: OffsetSeconds) -> Double? {
         let now = bandwidth(at: seconds, offsetSeconds)
         let days = entries.contains { !$0.dates.isEmpty } ? 370 : 15
@@ -120,7 +120,7 @@ extension TransferSchedule {
         return nil
     }
 
-    /// The minutes of a day at which an entry may begin or end to hold.
+    /// The minutes of a day at which an entry may start or end.
     private var boundaryMinutes: [Int] {
         var minutes: Set<Int> = [0]
         for window in entries.flatMap(\.windows) {
@@ -129,14 +129,15 @@ extension TransferSchedule {
         return minutes.sorted()
     }
 
-    /// When the wall clock shows one of `minutes`, or is changed, within 24 hours, in order.
+    /// Returns the instants within 24 hours at which the wall clock shows one of `minutes`, or
+    /// changes, in order.
     private static func instants(
         of minutes: [Int], onDayFrom start: Int, _ offsetSeconds: OffsetSeconds
     ) -> [Int] {
         let day = start..<(start + daySeconds)
         let offsets = [start, day.upperBound].map { offsetSeconds(Double($0)) }
         var found: [Int] = []
-        // Where clocks are changed, both offsets are tried: an instant too many does no harm.
+        // If the clock changes, both offsets are tried: extra instants do no harm.
         for offset in Set(offsets) {
             for local in [start - daySeconds, start, start + daySeconds] {
                 found += minutes.lazy.map { local + $0 * 60 - offset }.filter(day.contains)
@@ -157,13 +158,14 @@ extension TransferSchedule {
 }
 
 extension TransferSchedule.Entry {
-    /// Whether it holds at a second of a day by the wall clock; days count from 1970-01-01.
+    /// Returns true if the entry matches a second of a day by the wall clock; days count from
+    /// 1970-01-01.
     fileprivate func contains(day: Int, second: Int) -> Bool {
         guard !windows.isEmpty else { return starts(on: day) }
         return windows.contains { window in
             let start = window.startMinute * 60
             let end = start + window.minutes * 60
-            // Begun today, or on a day before and not yet over.
+            // Started today, or on an earlier day and not over yet.
             return (0...(end / 86_400)).contains { back in
                 (start..<end).contains(second + back * 86_400) && starts(on: day - back)
             }
@@ -179,9 +181,9 @@ extension TransferSchedule.Entry {
     }
 }
 
-/// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+/// Returns the date of a day since 1970-01-01 in the proleptic Gregorian calendar.
 ///
-/// Years are counted from March, so that the leap day is a year's last; 400 of them have 146,097 days.
+/// Years start in March, so that the leap day is a year's last; 400 of them have 146,097 days.
 func civilDate(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
     let sinceMarch0000 = day + 719_468
     let dayOfEra = sinceMarch0000.modulo(146_097)
@@ -198,7 +200,7 @@ func civilDate(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
 }
 
 extension Int {
-    /// The remainder that is never negative.
+    /// Returns the remainder, which is never negative.
     fileprivate func modulo(_ divisor: Int) -> Int {
         let rest = self % divisor
         return rest < 0 ? rest + divisor : rest

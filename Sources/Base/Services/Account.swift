@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The name of a user for messages; the number where there is none.
+/// Returns a user's name for messages; the number if there is none.
 package func accountName(of uid: UInt32) -> String {
     var entry = passwd()
     var found: UnsafeMutablePointer<passwd>?
@@ -10,7 +10,7 @@ package func accountName(of uid: UInt32) -> String {
     return String(cString: name)
 }
 
-/// The numbers of a user and its first group; nil where there is no user of that name.
+/// Returns the numbers of a user and its first group; nil if no such user exists.
 package func account(named name: String) -> (user: UInt32, group: UInt32)? {
     var entry = passwd()
     var found: UnsafeMutablePointer<passwd>?

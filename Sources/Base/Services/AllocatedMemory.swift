@@ -1,8 +1,8 @@
 internal import CLinux
 
-/// What this process has allocated.
+/// The memory that this process has allocated.
 package enum AllocatedMemory {
-    /// Bytes that malloc has handed out and that have not been freed (mallinfo(3)). Memory that is
-    /// resident is more: what was freed stays with the allocator.
+    /// Bytes that malloc has handed out and that are not freed (mallinfo(3)). Resident memory is
+    /// larger: the allocator keeps freed memory.
     package static var bytes: Int64 { dray_allocated_bytes() }
 }

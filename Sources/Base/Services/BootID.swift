@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// The running kernel's boot: the same for all processes under it, in containers too, and another one after a restart
-/// of the machine. Nil where `/proc` does not show it.
+/// The id of the running kernel's boot: the same for all its processes, in containers too, and a
+/// different one after a restart of the machine. Nil if `/proc` does not show it.
 package enum BootID {
     package static let current: String? = {
         let text = try? String(

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Text
 
-/// How much a line matters; `DRAY_LOG` names the least level that is written.
+/// Severity of a line; `DRAY_LOG` sets the lowest one that is written.
 package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
     case debug, info, warning, error
 
@@ -26,18 +26,17 @@ package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
 
 /// Writes structured lines: a static message and key=value metadata.
 ///
-/// The message never changes from one occurrence to the next, so that lines can be counted and
-/// searched; what differs goes into the metadata. Secrets are the caller's to leave out: URLs go
-/// through `redacted(url:)`.
+/// The message is the same for each occurrence, so that lines can be counted and searched; variable
+/// parts go into the metadata. Callers must leave out secrets: URLs go through `redacted(url:)`.
 package struct Logger: Sendable {
-    /// The part of Dray that speaks: `coordinator`, `worker`.
+    /// The part of Dray that logs: `coordinator`, `worker`.
     package let component: String
     /// Metadata of every line.
     package var fields: [(String, String)] = []
 
     package init(_ component: String) { self.component = component }
 
-    /// A logger whose lines carry `value` under `key` too.
+    /// Returns a logger whose lines also have `value` under `key`.
     package func with(_ key: String, _ value: some CustomStringConvertible) -> Logger {
         var copy = self
         copy.fields.append((key, value.description))
@@ -73,7 +72,7 @@ package struct Logger: Sendable {
     }
 }
 
-/// Where and how log lines are written; process-wide, set once when the process starts.
+/// Destination and format of log lines; process-wide, set once when the process starts.
 package enum LogOutput {
     struct Options {
         var level = LogLevel.info
@@ -85,7 +84,7 @@ package enum LogOutput {
 
     /// Reads `DRAY_LOG` (debug, info, warning, error) and `DRAY_LOG_FORMAT` (text, json).
     ///
-    /// Throws a `UsageError` that names the variable and what it may be.
+    /// Throws a `UsageError` with the variable and its allowed values.
     package static func configure(
         environment: [String: String], defaultLevel: LogLevel
     ) throws(UsageError) {
@@ -110,7 +109,7 @@ package enum LogOutput {
 
     /// Sends the lines to `newSink` instead of stderr; nil restores stderr.
     ///
-    /// For a live display that has to move out of the way of each line.
+    /// Used by live displays, which print each line above their own.
     package static func redirect(to newSink: (@Sendable (String) -> Void)?) {
         sink.withLock { $0 = newSink }
     }
@@ -124,8 +123,8 @@ package enum LogOutput {
     }
 }
 
-/// Writes `text` whole to a file descriptor. Answers the errno value of what ended it early; of stderr
-/// nobody asks, for there is no place left to tell of a broken one.
+/// Writes the complete `text` to a file descriptor; returns the errno value of a failure. Callers
+/// ignore that of stderr, for there is nowhere to report it.
 @discardableResult
 package func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
     var text = text
@@ -147,7 +146,7 @@ package func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
     }
 }
 
-/// One line before it is written, in either format.
+/// A line before it is written, in either format.
 struct LogLine {
     let timestamp: String
     let level: LogLevel
@@ -155,21 +154,21 @@ struct LogLine {
     let message: String
     let metadata: [(String, String)]
 
-    /// `2026-03-01T12:00:00.250Z info worker: lease granted jobs=32 name="edge 1"`
+    /// Text form: `2026-03-01T12:00:00.250Z info worker: lease granted jobs=32 name="edge 1"`.
     var text: String {
         var line = "\(timestamp) \(level.name) \(component): \(printable(message))"
         for (key, value) in metadata { line += " \(printable(key))=\(Self.quoted(value))" }
         return line
     }
 
-    /// One JSON object: time, level, component, message, then the metadata as strings.
+    /// JSON form: an object with time, level, component, message, then the metadata as strings.
     var json: String {
         var fields = [
             ("time", timestamp), ("level", level.name), ("component", component),
             ("message", message),
         ]
         for (key, value) in metadata {
-            // A repeated key would make the object ambiguous; the reserved names stay ours.
+            // A repeated key would make the object ambiguous; the standard names take precedence.
             let isTaken = fields.contains { $0.0 == key }
             fields.append((isTaken ? "\(key)_" : key, value))
         }
@@ -177,7 +176,7 @@ struct LogLine {
         return "{" + members.joined(separator: ",") + "}"
     }
 
-    /// `value` bare when it is one plain word, else in quotation marks.
+    /// Returns `value` unchanged if it is one plain word, or else in quotation marks.
     private static func quoted(_ value: String) -> String {
         let isPlain =
             !value.isEmpty

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The limit on descriptors that this process may have open.
+/// The limit on this process's open descriptors.
 package enum OpenFiles {
     /// Raises the soft limit to the hard one, 65,536 at most, and returns it.
     ///

@@ -3,13 +3,13 @@ import Glibc
 
 /// SIGINT, SIGTERM and SIGHUP of this process.
 package enum ProcessSignals {
-    /// Keeps the signals from ending the process; the first thing that `main` does, for threads
-    /// inherit the mask.
+    /// Prevents the signals from ending the process. Must be the first call in `main`, because
+    /// threads inherit the mask.
     package static func block() { Signals.block() }
 
-    /// Yields the number of each signal that the process receives, those before the call too.
+    /// Yields the number of each signal that the process receives, including those before the call.
     ///
-    /// There should be one stream in a process at a time: two would share the signals out.
+    /// A process must have one stream at a time: two would each get some of the signals.
     package static func stream() throws -> AsyncStream<Int32> {
         let (stream, sender) = AsyncStream.makeStream(of: Int32.self)
         let loop = try EventLoop(name: "signals")
@@ -21,8 +21,8 @@ package enum ProcessSignals {
         return stream
     }
 
-    /// Lets the signals end the process while `body` runs; for a wait that nothing else can end, at
-    /// a time when there is nothing to be stopped in order.
+    /// Lets the signals end the process while `body` runs; for a wait that nothing else can end,
+    /// before there is anything to stop in order.
     package static func withDefaultAction<Value, Problem: Error>(
         _ body: () throws(Problem) -> Value
     ) throws(Problem) -> Value {

@@ -1,14 +1,14 @@
-/// Exponential backoff with full jitter: the delay before try `n + 1` is uniform between zero and
-/// `base × 2ⁿ⁻¹`, capped.
+/// Exponential backoff with full jitter: the delay before attempt `n + 1` is uniform between zero
+/// and `base × 2ⁿ⁻¹`, capped.
 ///
-/// Full jitter spreads clients that failed together; see "Exponential Backoff And Jitter",
-/// AWS Architecture Blog, 2015. Pure: the randomness is passed in.
+/// Full jitter spreads clients that failed together; see "Exponential Backoff And Jitter", AWS
+/// Architecture Blog, 2015. Pure: the randomness is passed in.
 package struct RetryPolicy: Sendable, Hashable {
     /// Upper bound of the first delay, in seconds.
     package var baseSeconds: Double
-    /// Upper bound of every delay that Dray chooses itself, in seconds.
+    /// Upper bound of every delay without Retry-After, in seconds.
     package var capSeconds: Double
-    /// Longest time that a server's Retry-After can ask for, in seconds.
+    /// Upper bound of delays with a server's Retry-After, in seconds.
     package var retryAfterLimitSeconds: Double
 
     package init(
@@ -20,17 +20,18 @@ package struct RetryPolicy: Sendable, Hashable {
         self.retryAfterLimitSeconds = retryAfterLimitSeconds
     }
 
-    /// The largest delay, without Retry-After, after try number `attempt` (from 1), in seconds.
+    /// Returns the maximum delay without Retry-After after attempt number `attempt` (from 1), in
+    /// seconds.
     package func ceilingSeconds(attempt: Int) -> Double {
-        // 2⁶⁰ is beyond every cap; more doublings would only lose the exponent.
+        // 2⁶⁰ is beyond every cap; more doublings would overflow.
         let doublings = min(max(attempt, 1) - 1, 60)
         return min(baseSeconds * Double(UInt64(1) << UInt64(doublings)), capSeconds)
     }
 
-    /// Seconds to wait after try number `attempt` (from 1) failed.
+    /// Returns the seconds to wait after attempt number `attempt` (from 1) failed.
     ///
-    /// `retryAfter` is the server's wish in seconds; it is the least delay, up to the limit. The
-    /// jitter comes on top, so that clients told the same second do not come back together.
+    /// `retryAfter` is the server's Retry-After in seconds; it is the minimum delay, up to the
+    /// limit. Jitter is added, so that clients with the same value do not return together.
     package func delaySeconds(
         attempt: Int, retryAfter: Double? = nil, using random: inout some RandomNumberGenerator
     ) -> Double {
@@ -39,7 +40,7 @@ package struct RetryPolicy: Sendable, Hashable {
         return min(retryAfter + min(jitter, retryAfter), retryAfterLimitSeconds)
     }
 
-    /// As `delaySeconds`, as a duration.
+    /// Returns `delaySeconds` as a duration.
     package func delay(
         attempt: Int, retryAfter: Double? = nil, using random: inout some RandomNumberGenerator
     ) -> Duration {

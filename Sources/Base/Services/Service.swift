@@ -1,19 +1,19 @@
-/// One long-running part of a process, started, run and stopped by a `ServiceGroup`.
+/// A long-running part of a process, which a `ServiceGroup` starts, runs and stops.
 package protocol Service: Sendable {
-    /// Names the service in logs: `postgresql`, `coordinator`, `worker-2`.
+    /// Name for logs: `postgresql`, `coordinator`, `worker-2`.
     var name: String { get }
 
-    /// Makes the service ready; the next stage starts only after it returned.
+    /// Prepares the service; the next stage starts only after it returned.
     ///
-    /// A service whose `start` threw or was cancelled gets no `stop`: it cleans up by itself.
+    /// If `start` threw or was cancelled, `stop` is not called: `start` cleans up itself.
     func start() async throws
 
-    /// Works until there is nothing more to do, or its task is cancelled.
+    /// Runs until it is finished, or its task is cancelled.
     ///
-    /// When it returns, or throws, the whole group is stopped.
+    /// When it returns or throws, the whole group is stopped.
     func run() async throws
 
-    /// Gives back what `start` took; called after `run` has ended, also after a failure.
+    /// Releases what `start` acquired; called after `run` has ended, also after a failure.
     func stop() async
 }
 
@@ -22,8 +22,8 @@ extension Service {
     package func stop() async {}
 }
 
-/// A service that can be asked to finish what it is doing instead of being cancelled.
+/// A service that can finish its work instead of being cancelled.
 package protocol DrainableService: Service {
-    /// Asks `run` to return as soon as the work in hand is done. Returns without waiting for that.
+    /// Requests that `run` returns once current work is done. Returns without waiting for that.
     func drain() async
 }

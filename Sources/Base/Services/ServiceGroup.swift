@@ -2,17 +2,17 @@ import Glibc
 
 /// Runs services and stops them in order.
 ///
-/// Stages are started one after the other, the services of a stage together. The group ends when a
-/// service's `run` returns or throws, or at the first signal. Then the stages are stopped in reverse:
-/// drainable services are asked to drain and get the grace period, all others are cancelled; what
-/// has not returned when the grace is over is cancelled too; then `stop` is called. A second signal
-/// ends every grace at once.
+/// Stages start one after the other, the services of a stage together. The group ends when a
+/// service's `run` returns or throws, or at the first signal. Then the stages are stopped in
+/// reverse. Drainable services drain within the grace period; all others are cancelled, as are
+/// those that are still running after it. Then `stop` is called. A second signal ends the grace
+/// period at once.
 package final class ServiceGroup: Sendable {
-    /// How a group came to its end.
+    /// The end of a group.
     package enum Ending: Sendable, Equatable {
         /// A service's `run` returned.
         case finished
-        /// A signal asked for it; `isForced` when a second one cut the draining short.
+        /// A signal stopped it; `isForced` is true if a second one interrupted the draining.
         case signalled(Int32, isForced: Bool)
     }
 
@@ -23,7 +23,7 @@ package final class ServiceGroup: Sendable {
         case stopped
     }
 
-    /// One service whose `run` is under way.
+    /// A service whose `run` is running.
     private struct Running: Sendable {
         let service: any Service
         let task: Task<Void, Never>
@@ -33,12 +33,12 @@ package final class ServiceGroup: Sendable {
     private let stages: [[any Service]]
     private let grace: Duration
     private let signals: AsyncStream<Int32>
-    /// How long a cancelled `run` may take to return before the group goes on without it.
+    /// Time that a cancelled `run` may take to return before the group continues without it.
     private let cancellationGrace = Duration.seconds(5)
     private let hurry = ShutdownSignal()
     private let log = Logger("runtime")
 
-    /// `signals` yields what the process receives: `ProcessSignals.stream()`, or a test's own.
+    /// Creates a group. `signals` yields received signals: `ProcessSignals.stream()`, or a test's.
     /// `graceSeconds` bounds the draining of all stages together.
     package init(
         stages: [[any Service]], graceSeconds: Double, signals: AsyncStream<Int32>
@@ -49,7 +49,7 @@ package final class ServiceGroup: Sendable {
         self.signals = signals
     }
 
-    /// Runs until everything has been stopped. Throws what a service's `start` or `run` threw first.
+    /// Runs until all services have stopped. Throws the first error of a `start` or `run`.
     package func run() async throws -> Ending {
         let (events, sender) = AsyncStream.makeStream(of: Event.self)
         let running = RunningStages()
@@ -106,8 +106,8 @@ package final class ServiceGroup: Sendable {
         throw CancellationError()
     }
 
-    /// The services that were started, by stage. Only the starter writes, and the stopper reads
-    /// after the starter has ended.
+    /// The started services by stage. Only the starter writes, and the stopper reads after the
+    /// starter has ended.
     private actor RunningStages {
         private(set) var stages: [[Running]] = []
 
@@ -181,7 +181,7 @@ package final class ServiceGroup: Sendable {
         log.debug("service stopped", ["service": one.service.name])
     }
 
-    /// Returns when `run` is over, the deadline has come, or a second signal wants no waiting.
+    /// Waits until `run` has ended, the deadline passed, or a second signal arrived.
     private func waitForEnd(of one: Running, until deadline: ContinuousClock.Instant) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await one.isOver.wait() }

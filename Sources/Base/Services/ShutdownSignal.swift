@@ -2,7 +2,7 @@ import Synchronization
 
 /// An event that happens at most once and that any number of tasks can await.
 ///
-/// Safe to use from any thread; `trigger` may be called more than once.
+/// Safe from any thread; `trigger` may be called more than once.
 package final class ShutdownSignal: Sendable {
     private struct State {
         var isTriggered = false
@@ -14,10 +14,10 @@ package final class ShutdownSignal: Sendable {
 
     package init() {}
 
-    /// True from the first `trigger` on; what a loop asks between two pieces of work.
+    /// True from the first `trigger` on; loops check it between two steps.
     package var isDraining: Bool { state.withLock { $0.isTriggered } }
 
-    /// Wakes every waiter, now and later.
+    /// Wakes all present and future waiters.
     package func trigger() {
         let waiters = state.withLock { state in
             state.isTriggered = true
@@ -27,7 +27,7 @@ package final class ShutdownSignal: Sendable {
         for waiter in waiters.values { waiter.resume() }
     }
 
-    /// Returns once the signal was triggered, or the calling task is cancelled.
+    /// Waits until the signal was triggered, or the calling task is cancelled.
     package func wait() async {
         let number = state.withLock { state in
             defer { state.nextWaiter += 1 }
@@ -48,7 +48,7 @@ package final class ShutdownSignal: Sendable {
         }
     }
 
-    /// Waits at most `duration`; true when the signal was triggered by then.
+    /// Waits at most `duration`; returns true if the signal was triggered by then.
     package func wait(atMost duration: Duration) async -> Bool {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait() }

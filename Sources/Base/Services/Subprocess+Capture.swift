@@ -2,13 +2,13 @@ import CLinux
 import Glibc
 
 extension Subprocess {
-    /// What a program said until it ended.
+    /// The result of a program that ended.
     package struct Captured: Sendable {
-        /// As `run` gives it.
+        /// Exit status as in `run`.
         package var status: Int32
-        /// stdout and stderr as they came, up to the bound.
+        /// stdout and stderr in the order of arrival, up to the bound.
         package var output: String
-        /// It was killed because its time was over.
+        /// True if it was killed after a timeout.
         package var isOutOfTime: Bool
 
         package init(status: Int32, output: String, isOutOfTime: Bool) {
@@ -18,10 +18,10 @@ extension Subprocess {
         }
     }
 
-    /// Runs a program to its end and keeps what it wrote, up to `bytes`; what is more is ignored.
+    /// Runs a program to its end and returns its output, up to `bytes`; the rest is ignored.
     ///
     /// After `seconds`, or when the task is cancelled, the program and its children are killed and
-    /// waited for.
+    /// reaped.
     package static func capture(
         _ arguments: [String], bytes: Int, seconds: Double
     ) async throws(SubprocessError) -> Captured {
@@ -30,7 +30,7 @@ extension Subprocess {
             throw SubprocessError(program: arguments[0], code: errno)
         }
         defer { close(ends[0]) }
-        // This end alone: the program's own waits while the pipe is full.
+        // Only this end: the program's own blocks while the pipe is full.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         let pid: Int32
         do {
@@ -50,12 +50,13 @@ extension Subprocess {
             }
             if !isOutOfTime, ContinuousClock.now >= deadline { isOutOfTime = true }
             if isOutOfTime || Task.isCancelled { kill(-pid, SIGKILL) }
-            // A cancelled sleep returns at once; the child is as good as gone then.
+            // A cancelled sleep returns at once; the child will end very soon then.
             try? await Task.sleep(for: .milliseconds(2))
         }
     }
 
-    /// Reads what is there; at most a few buffers, so that one who writes without end is looked at.
+    /// Reads the available bytes; at most a few buffers, so that the caller can check a program
+    /// that writes endlessly.
     private static func drain(_ descriptor: Int32, into output: inout [UInt8], upTo bytes: Int) {
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { buffer in
             for _ in 0..<16 {

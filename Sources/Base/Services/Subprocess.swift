@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A program could not be started.
+/// The failure to start a program.
 package struct SubprocessError: Error, Hashable, Sendable, CustomStringConvertible {
     package let program: String
     /// The errno value.
@@ -10,18 +10,17 @@ package struct SubprocessError: Error, Hashable, Sendable, CustomStringConvertib
     package var description: String { "cannot run \(program): \(systemErrorText(code))" }
 }
 
-/// Programs that Dray starts: PostgreSQL's, and the few tools around it.
+/// Starts programs: PostgreSQL's, and a few tools for it.
 ///
-/// A child starts in a session of its own, so that Ctrl-C on the terminal reaches Dray alone and
-/// Dray stops it in order; with no signal blocked or ignored; in `/`, because a user that it runs
-/// as may not be able to enter the caller's directory; and with no descriptor but its three, so
-/// that it holds neither a lock of Dray's nor a pipe somebody waits on; and without Dray's secrets in
-/// its environment, which the user it runs as can read.
+/// A child starts in its own session, so that Ctrl-C on the terminal reaches only Dray, which stops
+/// it in order. No signal is blocked or ignored. It starts in `/`, because its user may not be able
+/// to enter the caller's directory. It has no descriptors but its three, so that it holds no locks
+/// or pipes of Dray. Its environment lacks Dray's secrets, because its user could read them.
 package enum Subprocess {
-    /// Starts `arguments[0]`, looked up in PATH, and returns its process id.
+    /// Starts `arguments[0]`, found in PATH, and returns its process id.
     ///
-    /// stdout and stderr go to the descriptor `output`; stdin is `/dev/null`. Whoever calls this
-    /// asks `exitStatus` for the end.
+    /// stdout and stderr go to the descriptor `output`; stdin is `/dev/null`. The caller must poll
+    /// `exitStatus`.
     package static func spawn(
         _ arguments: [String], output: Int32
     ) throws(SubprocessError) -> Int32 {
@@ -34,7 +33,7 @@ package enum Subprocess {
         return pid
     }
 
-    /// The strings of this process's environment, whose memory stays the environment's.
+    /// Returns the strings of this process's environment, which keeps their memory.
     private static func environmentWithoutSecrets() -> [UnsafeMutablePointer<CChar>?] {
         var kept: [UnsafeMutablePointer<CChar>?] = []
         let secrets = ["DRAY_TOKEN=", "DRAY_DATABASE_URL="]
@@ -49,9 +48,9 @@ package enum Subprocess {
         return kept + [nil]
     }
 
-    /// Runs a program to its end and returns its exit status, 128 + n when signal n ended it.
+    /// Runs a program to its end and returns its exit status, or 128 + n if signal n ended it.
     ///
-    /// When the task is cancelled, the program and its children are killed and waited for.
+    /// When the task is cancelled, the program and its children are killed and reaped.
     package static func run(
         _ arguments: [String], output: Int32
     ) async throws(SubprocessError) -> Int32 {
@@ -60,16 +59,16 @@ package enum Subprocess {
         while true {
             if let status = exitStatus(of: pid) { return status }
             if Task.isCancelled, !isKilled {
-                // The whole session: initdb, for one, has PostgreSQL as a child.
+                // The whole session: for example, initdb has PostgreSQL as a child.
                 kill(-pid, SIGKILL)
                 isKilled = true
             }
-            // A cancelled sleep returns at once; the child is as good as gone then.
+            // A cancelled sleep returns at once; the child will end very soon then.
             try? await Task.sleep(for: .milliseconds(2))
         }
     }
 
-    /// Runs a program that says little and ends soon; what it wrote, nil when it failed.
+    /// Runs a short program with little output; returns the output, or nil if it failed.
     package static func output(of arguments: [String]) async -> String? {
         var ends: [Int32] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else { return nil }
@@ -77,25 +76,25 @@ package enum Subprocess {
         let status = try? await run(arguments, output: ends[1])
         close(ends[1])
         guard status == 0 else { return nil }
-        // A pipe holds 64 KiB; what these programs write is a line.
+        // A pipe holds 64 KiB; these programs write one line.
         var buffer = [UInt8](repeating: 0, count: 4_096)
         let count = read(ends[0], &buffer, buffer.count)
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
-    /// The status of a child that has ended, as `run` gives it; nil while it runs.
+    /// Returns the status of a child that has ended, as in `run`; nil while it runs.
     package static func exitStatus(of pid: Int32) -> Int32? {
         var status: Int32 = 0
         let result = waitpid(pid, &status, WNOHANG)
         if result == 0 || (result < 0 && errno == EINTR) { return nil }
-        // ECHILD: it was waited for already; nothing more is known of it.
+        // ECHILD: it was reaped already; its status is unknown.
         guard result == pid else { return 0 }
         let signal = status & 0x7F
         return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
     }
 }
 
-/// What the operating system says of an errno value.
+/// Returns the operating system's text of an errno value.
 package func systemErrorText(_ code: Int32) -> String {
     guard let text = strerror(code) else { return "error \(code)" }
     return String(cString: text)

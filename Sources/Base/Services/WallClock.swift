@@ -4,8 +4,8 @@ import Text
 
 /// The time of day, injected so that tests can set it.
 ///
-/// For what people read and for HTTP dates only: leases, cooldowns and schedules use the database's
-/// clock, deadlines within a process `ContinuousClock`.
+/// Only for people's texts and HTTP dates. Leases, cooldowns and schedules use the database's
+/// clock; deadlines within a process use `ContinuousClock`.
 package protocol WallClock: Sendable {
     /// Seconds since 1970-01-01T00:00:00Z.
     var nowSeconds: Double { get }
@@ -22,7 +22,7 @@ package struct SystemWallClock: WallClock {
     }
 }
 
-/// A clock that stands until it is moved.
+/// A clock that changes only when it is advanced.
 package final class ManualWallClock: WallClock {
     private let seconds: Mutex<Double>
 
@@ -30,11 +30,12 @@ package final class ManualWallClock: WallClock {
 
     package var nowSeconds: Double { seconds.withLock { $0 } }
 
-    /// Moves the clock by `delta` seconds, backwards too.
+    /// Moves the clock by `delta` seconds, which may be negative.
     package func advance(bySeconds delta: Double) { seconds.withLock { $0 += delta } }
 }
 
-/// `seconds` since the epoch as RFC 3339 in UTC with milliseconds: `2026-03-01T12:00:00.250Z`.
+/// Returns `seconds` since the epoch as RFC 3339 in UTC with milliseconds:
+/// `2026-03-01T12:00:00.250Z`.
 package func timestamp(ofSeconds seconds: Double) -> String {
     let milliseconds = Int64((seconds * 1_000).rounded(.down))
     var wholeSeconds = time_t(milliseconds / 1_000)

@@ -1,25 +1,26 @@
 import FoundationEssentials
 import Gzip
 
-/// Why bytes are not a histogram; one clause.
+/// The reason why bytes are not a histogram; one clause.
 package struct HistogramError: Error, Hashable, Sendable {
     package var detail: String
 
     package init(detail: String) { self.detail = detail }
 }
 
-/// HdrHistogram's V2 encodings: a header of 40 bytes, then the counts as ZigZag LEB128 numbers, of which a
-/// negative one is a run of empty bins; compressed, that in a zlib stream behind a header of 8 bytes.
+/// HdrHistogram's V2 encodings. The plain one has a header of 40 bytes, then the counts as ZigZag
+/// LEB128 numbers, where a negative one is a run of empty bins. The compressed one has that in a
+/// zlib stream after a header of 8 bytes.
 extension Histogram {
     private static let plainCookie: Int32 = 0x1C84_9303
     private static let compressedCookie: Int32 = 0x1C84_9304
-    /// The size of a count, 1, as the encoders write it.
+    /// The word size 1, as the encoders write it.
     private static let wordSize: Int32 = 0x10
     private static let headerBytes = 40
-    /// A histogram of all bins with nine bytes each, and five significant digits.
+    /// Maximum size: a histogram of all bins with nine bytes each, and five significant digits.
     private static let mostBytes = 32 << 20
 
-    /// The V2 encoding, not compressed.
+    /// The uncompressed V2 encoding.
     package var encoded: [UInt8] {
         var payload: [UInt8] = []
         var empty: Int64 = 0
@@ -43,7 +44,7 @@ extension Histogram {
         return bytes + payload
     }
 
-    /// The V2 encoding, compressed, in base64: what a histogram log has in a line.
+    /// The compressed V2 encoding in base64, as in a line of a histogram log.
     package var text: String {
         let body = Zlib.compressed(encoded)
         var bytes: [UInt8] = []
@@ -52,8 +53,8 @@ extension Histogram {
         return Data(bytes + body).base64EncodedString()
     }
 
-    /// Reads `text`, also as other programs write it; what they count in other bins goes into these by its
-    /// middle.
+    /// Decodes `text`, also from other programs; counts in different bins move to the bins of their
+    /// middles.
     package init(text: String) throws(HistogramError) {
         guard let data = Data(base64Encoded: text) else {
             throw HistogramError(detail: "it is not base64")
@@ -61,7 +62,7 @@ extension Histogram {
         try self.init(encoded: [UInt8](data))
     }
 
-    /// Reads either encoding.
+    /// Decodes either encoding.
     package init(encoded bytes: [UInt8]) throws(HistogramError) {
         var reader = ByteReader(bytes: bytes[...])
         let cookie = try reader.int32() & ~0xF0
@@ -138,7 +139,7 @@ extension Histogram {
             unitMagnitude = Int64(63 - lowest.leadingZeroBitCount)
         }
 
-        /// nil when it is beyond what an Int64 holds.
+        /// Returns the bounds of a bin; nil beyond the range of an Int64.
         func value(ofBin index: Int64) -> (lowest: Int64, middle: Int64)? {
             let half = Int64(1) << halfMagnitude
             let bucket = max(index >> halfMagnitude - 1, 0)
@@ -150,7 +151,7 @@ extension Histogram {
     }
 }
 
-/// Numbers off the front of bytes.
+/// Reads numbers from the front of bytes.
 private struct ByteReader {
     var bytes: ArraySlice<UInt8>
 
@@ -166,7 +167,7 @@ private struct ByteReader {
         return bytes.prefix(count).reduce(0) { $0 << 8 | Int64($1) }
     }
 
-    /// Seven bits a byte, the lowest first; a ninth byte has eight.
+    /// Reads seven bits per byte, the lowest first; a ninth byte has eight.
     mutating func zigZag() throws(HistogramError) -> Int64 {
         var value: UInt64 = 0
         for place in 0..<9 {

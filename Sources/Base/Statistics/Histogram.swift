@@ -1,9 +1,9 @@
-/// Durations counted in bins whose width is at most a thousandth of their value.
+/// A histogram of durations with bins of at most a thousandth of their value.
 ///
-/// The bins are those of HdrHistogram with three significant digits and a lowest value of one unit, so that
-/// histograms of any number of threads, processes and machines are merged without loss by adding counts.
-/// The unit is the microsecond, the range 0 to a day; what is longer counts as a day and in `clamped`. Of
-/// 229 KiB, whatever is recorded. A value: used by one owner at a time.
+/// The bins are those of HdrHistogram with three significant digits and a lowest value of one unit.
+/// Histograms of any number of threads, processes and machines are merged without loss by adding
+/// counts. The unit is the microsecond, the range 0 to a day; longer values count as a day and in
+/// `clamped`. It takes 229 KiB, whatever is recorded. A value: used by one owner at a time.
 ///
 /// Source: G. Tene, HdrHistogram, hdrhistogram.org.
 package struct Histogram: Sendable, Equatable {
@@ -11,20 +11,20 @@ package struct Histogram: Sendable, Equatable {
     /// A day, in microseconds.
     package static let highest: Int64 = 86_400_000_000
 
-    /// Bins of one power of two: the least power of two that is no less than 2 × 10³.
+    /// Bins per power of two: the smallest power of two that is at least 2 × 10³.
     static let subBuckets: Int64 = 2_048
     static let halfMagnitude = 10
     static let half = 1 << halfMagnitude
     static let bins = index(of: highest) / half * half + half
 
     package private(set) var total: Int64 = 0
-    /// Of what was recorded, how much was longer than `highest`.
+    /// Number of recorded values above `highest`.
     package private(set) var clamped: Int64 = 0
-    /// As recorded; nil when nothing was.
+    /// As recorded; nil without values.
     package private(set) var minimum: Int64?
     package private(set) var maximum: Int64?
-    /// Of all that was recorded; of what another program wrote, of the middles of its bins. Whole, and the same
-    /// in whatever order parts are added, up to 2⁵³.
+    /// Sum of the recorded values; for histograms of other programs, of the middles of their bins.
+    /// Whole, and independent of the order of additions, up to 2⁵³.
     package private(set) var sum = 0.0
     private(set) var counts = [Int64](repeating: 0, count: bins)
 
@@ -32,7 +32,7 @@ package struct Histogram: Sendable, Equatable {
 
     package var isEmpty: Bool { total == 0 }
 
-    /// Counts a duration `count` times, 0 or more; one below 0 as 0.
+    /// Records a duration `count` times, 0 or more; a negative duration counts as 0.
     package mutating func record(_ microseconds: Int64, count: Int64 = 1) {
         guard count > 0 else { return }
         let value = min(max(microseconds, 0), Self.highest)
@@ -44,7 +44,7 @@ package struct Histogram: Sendable, Equatable {
         maximum = max(maximum ?? value, value)
     }
 
-    /// Adds all that another one counted.
+    /// Adds the counts of another histogram.
     package mutating func add(_ other: Histogram) {
         guard !other.isEmpty else { return }
         for index in Self.index(of: other.minimum ?? 0)...Self.index(of: other.maximum ?? 0) {
@@ -57,7 +57,8 @@ package struct Histogram: Sendable, Equatable {
         maximum = [maximum, other.maximum].compactMap(\.self).max()
     }
 
-    /// What is left without all that a part of it counted; the least and the longest to their bins.
+    /// Returns the histogram without a part of it; minimum and maximum are exact only to their
+    /// bins.
     package func subtracting(_ part: Histogram) -> Histogram {
         var rest = Histogram()
         for (index, count) in counts.enumerated() where count > part.counts[index] {
@@ -69,12 +70,12 @@ package struct Histogram: Sendable, Equatable {
         return rest
     }
 
-    /// The least value of which a share `quantile` (0 to 1) is no longer, by nearest rank: the upper end of its
-    /// bin, at most the maximum. 0 when nothing was recorded.
+    /// Returns the smallest value that a share `quantile` (0 to 1) does not exceed, by nearest
+    /// rank: the upper end of its bin, at most the maximum. 0 without values.
     package func value(quantile: Double) -> Int64 {
         guard let maximum, total > 0 else { return 0 }
         let share = min(max(quantile, 0), 1)
-        // What rounding adds to a product that should be whole is not one more.
+        // A rounding error does not raise the rank.
         let rank = max(Int64((share * Double(total) * (1 - 1e-12)).rounded(.up)), 1)
         var seen: Int64 = 0
         for (index, count) in counts.enumerated() where count > 0 {
@@ -84,21 +85,21 @@ package struct Histogram: Sendable, Equatable {
         return maximum
     }
 
-    /// The share, 0 to 1, of what was no longer than `microseconds`, to the width of its bin.
+    /// Returns the share, 0 to 1, of values up to `microseconds`, to the width of its bin.
     package func share(within microseconds: Int64) -> Double {
         total > 0 ? Double(count(within: microseconds)) / Double(total) : 1
     }
 
-    /// How many were no longer than `microseconds`, to the width of its bin.
+    /// Returns the number of values up to `microseconds`, to the width of its bin.
     package func count(within microseconds: Int64) -> Int64 {
         guard microseconds >= 0 else { return 0 }
         return counts[...Self.index(of: min(microseconds, Self.highest))].reduce(0, +)
     }
 
-    /// 0 when nothing was recorded.
+    /// Mean; 0 without values.
     package var mean: Double { total > 0 ? sum / Double(total) : 0 }
 
-    /// The square root of the mean squared distance of the bins' middles from `mean`.
+    /// Square root of the mean squared distance of the bins' middles from `mean`.
     package var standardDeviation: Double {
         guard total > 0 else { return 0 }
         let mean = mean
@@ -108,7 +109,7 @@ package struct Histogram: Sendable, Equatable {
         return (squares / Double(total)).squareRoot()
     }
 
-    /// What bins do not tell of what was recorded.
+    /// Exact values that the bins lose.
     package struct Exact: Sendable, Codable, Equatable {
         package var minimum: Int64
         package var maximum: Int64
@@ -116,13 +117,13 @@ package struct Histogram: Sendable, Equatable {
         package var clamped: Int64
     }
 
-    /// Nil when nothing was recorded.
+    /// Nil without values.
     package var exact: Exact? {
         guard let minimum, let maximum else { return nil }
         return Exact(minimum: minimum, maximum: maximum, sum: sum, clamped: clamped)
     }
 
-    /// Takes what goes with bins that were read; throws where it cannot be that of these.
+    /// Sets exact values after decoding; throws if they contradict the bins.
     package mutating func take(_ exact: Exact) throws(HistogramError) {
         let range = 0...Self.highest
         guard let minimum, let maximum, range.contains(exact.minimum),
@@ -145,10 +146,10 @@ package struct Histogram: Sendable, Equatable {
         clamped = exact.clamped
     }
 
-    /// Has the sum be that of the bins' middles: what is known of a histogram without `Exact`.
+    /// Estimates the sum from the bins' middles, for a histogram without `Exact`.
     mutating func takeMiddles() { sum = occupied.reduce(0) { $0 + $1.middle * Double($1.count) } }
 
-    /// The bins that count something, in order.
+    /// The bins with a count, in order.
     package var occupied: some Sequence<(lowest: Int64, middle: Double, count: Int64)> {
         counts.enumerated().lazy.filter { $0.element > 0 }.map { index, count in
             let lowest = Self.value(ofBin: index)
@@ -157,20 +158,20 @@ package struct Histogram: Sendable, Equatable {
         }
     }
 
-    /// The bin of a value from 0 to `highest`.
+    /// Returns the bin of a value from 0 to `highest`.
     static func index(of value: Int64) -> Int {
         let bucket = 64 - (value | (subBuckets - 1)).leadingZeroBitCount - (halfMagnitude + 1)
         return (bucket + 1) << halfMagnitude + Int(value >> Int64(bucket)) - half
     }
 
-    /// The least value of a bin.
+    /// Returns the lowest value of a bin.
     static func value(ofBin index: Int) -> Int64 {
         let bucket = index >> halfMagnitude - 1
         let within = Int64(index & (half - 1))
         return bucket < 0 ? within : (within + Int64(half)) << Int64(bucket)
     }
 
-    /// The greatest value of a bin.
+    /// Returns the highest value of a bin.
     static func highestEquivalent(ofBin index: Int) -> Int64 {
         value(ofBin: index) + (1 << Int64(max(index >> halfMagnitude - 1, 0))) - 1
     }

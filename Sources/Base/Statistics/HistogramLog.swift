@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Model
 
-/// One line of a histogram log: what was recorded within an interval.
+/// One line of a histogram log: the values of an interval.
 package struct HistogramInterval: Sendable, Equatable {
-    /// Without a comma or white space; nil for the main series.
+    /// Without commas or white space; nil for the main series.
     package var tag: String?
     /// Seconds since the log's start time.
     package var startSeconds: Double
@@ -20,14 +20,14 @@ package struct HistogramInterval: Sendable, Equatable {
     }
 }
 
-/// HdrHistogram's log, version 1.3: text, an interval a line. Values are microseconds; `Interval_Max` is in
-/// milliseconds, as HdrHistogram's own tools show it.
+/// HdrHistogram's log format, version 1.3: text with one interval per line. Values are
+/// microseconds; `Interval_Max` is in milliseconds, as in HdrHistogram's tools.
 package enum HistogramLog {
     private static let microsecondsPerUnit = 1_000.0
-    /// Longest line read: a histogram of all bins, in base64.
+    /// Maximum length of a line: a histogram of all bins, in base64.
     private static let mostLineBytes = 4 << 20
 
-    /// The lines before the first interval. `start` is in seconds since 1970.
+    /// Returns the lines before the first interval. `start` is in seconds since 1970.
     package static func header(startSeconds start: Double, comment: String) -> String {
         """
         #[\(comment)]
@@ -45,7 +45,7 @@ package enum HistogramLog {
             + "\(decimals(most)),\(interval.histogram.text)\n"
     }
 
-    /// Calls `body` with the intervals of a log, or of several one after another; the error names the line.
+    /// Calls `body` with the intervals of one or more concatenated logs; the error names the line.
     package static func read(
         _ text: String, _ body: (HistogramInterval) -> Void
     ) throws(HistogramError) {
@@ -85,7 +85,7 @@ package enum HistogramLog {
     /// Some 30,000 years: sums and thousandths of it are exact.
     private static let mostSeconds = 1e12
 
-    /// Three decimals, with a point in every locale.
+    /// Formats three decimals, with a point in every locale.
     private static func decimals(_ value: Double) -> String {
         let thousandths = Int64(saturating: (value * 1_000).rounded())
         let fraction = String(abs(thousandths) % 1_000)

@@ -1,5 +1,5 @@
-/// Finds the least number of `first...atMost` that `suffices`, which is false up to some number and true
-/// from there on; nil when none does.
+/// Returns the smallest number of `first...atMost` that `suffices`, which must be monotonic: false
+/// up to some number, then true. Nil if there is none.
 package func leastSufficient(from first: Int, atMost: Int, suffices: (Int) -> Bool) -> Int? {
     precondition(atMost <= Int.max / 4)
     guard first <= atMost else { return nil }

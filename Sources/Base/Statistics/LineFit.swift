@@ -1,14 +1,15 @@
-/// A straight line through measured points by least squares, with 95 % intervals from three points on.
+/// A straight line fitted to measured points by least squares, with 95 % intervals from three
+/// points on.
 package struct LineFit {
-    /// Where it begins, at 0.
+    /// Value at x = 0.
     package let start: Measured
-    /// Increase of y with each x.
+    /// Increase of y per unit of x.
     package let slope: Measured
-    /// The mean of x, and what y is there.
+    /// The mean of x, and the value of y there.
     package let middleSize: Double
     package let middle: Measured
 
-    /// Two points or more, whose x are not all alike.
+    /// Fits a line to two points or more with different x.
     package init(_ points: [(x: Double, y: Double)]) {
         precondition(points.count > 1)
         let count = Double(points.count)

@@ -1,11 +1,11 @@
-/// How waits, or any other amounts, are spread, in bounded memory: exact mean and maximum, quantiles
-/// to 0.4 %.
+/// A distribution of waits or other amounts in bounded memory: exact mean and maximum, quantiles to
+/// 0.4 %.
 ///
-/// Buckets are 1/128 of a power of two wide, from 2⁻³⁰ (a nanosecond) to 2³⁴ (500 years, or 16 GiB);
-/// what is less counts as 0. Histograms add up without loss.
+/// Buckets are 1/128 of a power of two wide, from 2⁻³⁰ (a nanosecond) to 2³⁴ (500 years, or 16
+/// GiB); smaller values count as 0. Histograms are added without loss.
 package struct LogHistogram: Sendable, Hashable {
     private var buckets: [UInt64] = []
-    /// Those that are less than 2⁻³⁰.
+    /// Number of values below 2⁻³⁰.
     package private(set) var zeros = 0
     package private(set) var count = 0
     package private(set) var sum = 0.0
@@ -19,7 +19,7 @@ package struct LogHistogram: Sendable, Hashable {
 
     package init() {}
 
-    /// Adds a value that is 0 or more.
+    /// Adds a value, 0 or more.
     package mutating func add(_ value: Double) {
         count += 1
         guard value >= Self.least else { return zeros += 1 }
@@ -47,15 +47,15 @@ package struct LogHistogram: Sendable, Hashable {
         min(Int((value.bitPattern >> (52 - bits)) - lowest), size - 1)
     }
 
-    /// 0 when there is nothing.
+    /// Mean; 0 without values.
     package var mean: Double { count > 0 ? sum / Double(count) : 0 }
 
-    /// Variance over squared mean; 0 when all are 0.
+    /// Variance over squared mean; 0 if all values are 0.
     package var cv2: Double {
         mean > 0 ? max(0, sumOfSquares / Double(count) / (mean * mean) - 1) : 0
     }
 
-    /// The value that a share of `share` (0 to 1) does not exceed.
+    /// Returns the value that a share of `share` (0 to 1) does not exceed.
     package func quantile(_ share: Double) -> Double {
         precondition((0...1).contains(share))
         let rank = max(1, Int((share * Double(count)).rounded(.up)))
@@ -71,7 +71,7 @@ package struct LogHistogram: Sendable, Hashable {
         return maximum
     }
 
-    /// The share of those that are no more than `value`, to a bucket's width.
+    /// Returns the share of values up to `value`, to a bucket's width.
     package func share(atMost value: Double) -> Double {
         guard count > 0 else { return 1 }
         guard value >= Self.least, !buckets.isEmpty else { return Double(zeros) / Double(count) }

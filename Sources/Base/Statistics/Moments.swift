@@ -1,6 +1,6 @@
 import Glibc
 
-/// Count, mean and variation of measured values, and how sure they are, in constant memory.
+/// Count, mean and variation of measured values with confidence intervals, in constant memory.
 ///
 /// Sums of powers of the differences from the mean, updated value by value (Pébay 2008).
 package struct Moments: Sendable, Hashable {
@@ -16,7 +16,7 @@ package struct Moments: Sendable, Hashable {
         for value in values { add(value) }
     }
 
-    /// Of `count` values with these sums of their powers.
+    /// Creates the moments of `count` values from the sums of their powers.
     package init(
         count: Int, sum: Double, squares: Double, cubes: Double, fourthPowers: Double
     ) {
@@ -48,13 +48,14 @@ package struct Moments: Sendable, Hashable {
         second += term
     }
 
-    /// Of the values that these were drawn from; 0 with fewer than two.
+    /// Sample variance; 0 with fewer than two values.
     package var variance: Double { count > 1 ? second / Double(count - 1) : 0 }
 
     /// Variance over squared mean.
     package var cv2: Double { mean != 0 ? variance / (mean * mean) : 0 }
 
-    /// The mean and its 95 % interval, by Student's t; without one with fewer than two values.
+    /// The mean and its 95 % interval, by Student's t; without an interval for fewer than two
+    /// values.
     package var meanEstimate: Measured {
         let margin =
             count > 1
@@ -64,8 +65,8 @@ package struct Moments: Sendable, Hashable {
             isInterval: count > 1)
     }
 
-    /// The squared coefficient of variation and its 95 % interval, by the delta method; without one,
-    /// only what it may well be, with fewer than four values.
+    /// The squared coefficient of variation and its 95 % interval, by the delta method; with fewer
+    /// than four values only a plausible range.
     package var cv2Estimate: Measured {
         guard count > 3, mean != 0 else {
             return Measured(
@@ -84,17 +85,17 @@ package struct Moments: Sendable, Hashable {
     }
 }
 
-/// A measured figure: what it most likely is, and between what it lies.
+/// A measured figure: its likely value and its bounds.
 package struct Measured: Sendable, Hashable, Codable {
     package let low: Double
     package let likely: Double
     package let high: Double
-    /// What it rests on: values, requests, runs.
+    /// Number of values, requests or runs.
     package let count: Int
-    /// `low` and `high` are a 95 % interval; else they are a guess, or there is nothing to tell.
+    /// True if `low` and `high` are a 95 % interval; otherwise they are a guess or meaningless.
     private let isInterval: Bool
 
-    /// Without `isInterval`, what has a width is one.
+    /// Creates a figure; without `isInterval`, bounds of different values are an interval.
     package init(
         low: Double, likely: Double, high: Double, count: Int, isInterval: Bool? = nil
     ) {
@@ -105,39 +106,39 @@ package struct Measured: Sendable, Hashable, Codable {
         self.isInterval = isInterval ?? (low < high)
     }
 
-    /// What one value is: nothing tells how far it may be off.
+    /// Creates a figure of one value, without an interval.
     package init(one value: Double, count: Int = 1) {
         self.init(low: value, likely: value, high: value, count: count, isInterval: false)
     }
 
-    /// Where it lies with 95 % confidence; nil where that cannot be told, as from one value.
+    /// 95 % confidence interval; nil if unknown, as for one value.
     package var interval: ClosedRange<Double>? { isInterval ? low...high : nil }
 
-    /// All three times `factor`, which is not negative.
+    /// Returns all three times `factor`, which is not negative.
     package func scaled(by factor: Double) -> Measured {
         Measured(
             low: low * factor, likely: likely * factor, high: high * factor, count: count,
             isInterval: isInterval)
     }
 
-    /// Each of the three rounded to a whole number: what is counted has no fractions.
+    /// All three rounded to whole numbers, for counts.
     package var whole: Measured {
         Measured(
             low: low.rounded(), likely: likely.rounded(), high: high.rounded(), count: count,
             isInterval: isInterval)
     }
 
-    /// With bounds of 0 at least: what cannot be negative is not.
+    /// The figure with a lower bound of at least 0, for quantities that cannot be negative.
     package var notNegative: Measured {
         Measured(
             low: max(0, low), likely: likely, high: high, count: count, isInterval: isInterval)
     }
 }
 
-/// Student's t that 2.5 % lie above, for `freedom` degrees of freedom, 1 or more.
+/// Returns the 97.5 % quantile of Student's t for `freedom` degrees of freedom, 1 or more.
 ///
-/// Exact for the first four; from there by Cornish and Fisher's expansion (Abramowitz and Stegun
-/// 26.7.5), to 0.001.
+/// Exact for the first four; then by Cornish and Fisher's expansion (Abramowitz and Stegun 26.7.5),
+/// to 0.001.
 func studentT95(_ freedom: Int) -> Double {
     let exact = [12.706, 4.303, 3.182, 2.776]
     guard freedom > exact.count else { return exact[max(0, freedom - 1)] }

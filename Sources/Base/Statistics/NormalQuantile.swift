@@ -1,13 +1,12 @@
 import Glibc
 
-/// The value that a share of `share` (over 0, under 1) of a standard normal distribution lies under.
+/// Returns the quantile of the standard normal distribution for `share` (above 0, below 1).
 ///
-/// Tukey's lambda gives the first value, and Halley's method, of which each step triples the digits
-/// that are right, the rest.
+/// Tukey's lambda gives the start value; each step of Halley's method triples the correct digits.
 package func normalQuantile(_ share: Double) -> Double {
     let share = min(max(share, 1e-15), 1 - 1e-15)
     guard share != 0.5 else { return 0 }
-    // The lower half: nothing is subtracted from 1.
+    // The lower half avoids subtraction from 1.
     guard share < 0.5 else { return -normalQuantile(1 - share) }
     var value = 4.91 * (pow(share, 0.14) - pow(1 - share, 0.14))
     for _ in 0..<20 {

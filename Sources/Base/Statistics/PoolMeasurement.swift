@@ -1,16 +1,16 @@
-/// What a pool of some size did, as `--calibrate` reads it: a run, or a step of a load test's ladder.
+/// A measurement of a pool for `--calibrate`: a run, or a step of a load test.
 ///
-/// `{"workers": 4, "segmentsPerSecond": 3120, "segmentBytes": 65536, "service": {"count": …}}`; a file that
-/// holds several has them in an array, one a line, or in the member `calibration` of an object.
+/// `{"workers": 4, "segmentsPerSecond": 3120, "segmentBytes": 65536, "service": {"count": …}}`;
+/// several are in an array, one per line, or in the member `calibration` of an object.
 package struct PoolMeasurement: Codable, Hashable, Sendable {
     package var workers: Double
     package var segmentsPerSecond: Double
-    /// On average.
+    /// Mean bytes per segment.
     package var segmentBytes: Double?
-    /// Of all segments, in CPU seconds and bytes.
+    /// CPU seconds and bytes of all segments.
     package var cpuSeconds: Double?
     package var bytes: Double?
-    /// The time of each on the network, in seconds.
+    /// Time of each segment on the network, in seconds.
     package var service: PowerSums?
 
     package init(workers: Double, segmentsPerSecond: Double) {
@@ -19,8 +19,8 @@ package struct PoolMeasurement: Codable, Hashable, Sendable {
     }
 }
 
-/// Sums of the first to fourth powers of values: all that their mean, their variance and the intervals of
-/// both need, and added without loss.
+/// Sums of the first to fourth powers of values: enough for mean, variance and their intervals, and
+/// added without loss.
 package struct PowerSums: Codable, Hashable, Sendable {
     package private(set) var count = 0
     package private(set) var sum = 0.0
@@ -52,16 +52,16 @@ package struct PowerSums: Codable, Hashable, Sendable {
             count: count, sum: sum, squares: squares, cubes: cubes, fourthPowers: fourthPowers)
     }
 
-    /// What a file may say of times in seconds: sums that some times have.
+    /// True if the sums of a file could come from times in seconds.
     ///
-    /// By Cauchy and Schwarz's inequality, none is larger than what its two neighbours allow.
+    /// By Cauchy and Schwarz's inequality, each sum is bounded by its two neighbours.
     package var isPlausible: Bool {
         let sums = [Double(count), sum, squares, cubes, fourthPowers]
         guard (0...1_000_000_000_000_000).contains(count),
             sums.allSatisfy({ $0 >= 0 && $0 <= 1e60 })
         else { return false }
         guard count > 0 else { return sums.allSatisfy { $0 == 0 } }
-        // Written with fewer digits than they were reckoned with.
+        // Written with fewer digits than calculated.
         let rounding = 1e-6
         return sum > 0
             && (1...3).allSatisfy { power in

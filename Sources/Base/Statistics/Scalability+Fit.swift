@@ -1,11 +1,10 @@
 extension Scalability {
-    /// The law that comes nearest to measured `points` of workers and throughput: least squares of
-    /// the throughput, with 0 ≤ α ≤ 1 and β ≥ 0.
+    /// Fits the law to measured `points` of workers and throughput: least squares of the
+    /// throughput, with 0 ≤ α ≤ 1 and β ≥ 0.
     ///
-    /// Throws when a point is no number of 1 or more workers and a throughput of 1e-18 or more, or when they
-    /// are of fewer than three different numbers of workers. The intervals come from resampled
-    /// residuals (Efron and Tibshirani 1993, 9.5), always the same for the same points. Without
-    /// `withCoherency` β is 0.
+    /// Throws for a point with fewer than 1 worker or a throughput below 1e-18, and for fewer than
+    /// three different numbers of workers. The intervals come from resampled residuals (Efron and
+    /// Tibshirani 1993, 9.5), always the same for the same points. Without `withCoherency` β is 0.
     package static func fit(
         _ points: [(n: Double, x: Double)], withCoherency: Bool = true
     ) throws(FitError) -> ScalabilityFit {
@@ -49,14 +48,15 @@ extension Scalability {
     }
 }
 
-/// The value under which a share of `share` of `sorted` lies; the nearest rank, so that infinities
-/// do no harm. `sorted` is not empty.
+/// Returns the quantile of `sorted`, which is not empty, by nearest rank, so that infinities are
+/// harmless.
 func quantile(_ sorted: [Double], _ share: Double) -> Double {
     let rank = (share * Double(sorted.count - 1)).rounded()
     return sorted[min(sorted.count - 1, max(0, Int(rank)))]
 }
 
-/// Least squares for the Universal Scalability Law, in units that make all its parameters about 1.
+/// A least-squares problem for the Universal Scalability Law, scaled so that all parameters are
+/// about 1.
 private struct ScalabilityProblem {
     /// α(Nmax−1), βNmax(Nmax−1), γ over the largest X/N.
     typealias Parameters = (contention: Double, coherency: Double, rate: Double)
@@ -90,7 +90,7 @@ private struct ScalabilityProblem {
             beta: parameters.coherency * scales.coherency, gamma: parameters.rate * scales.rate)
     }
 
-    /// The best of descents from several places: the squares have more than one valley.
+    /// Returns the best of descents from several starts, as the sum of squares has several minima.
     func best() -> Parameters {
         var best: (parameters: Parameters, cost: Double)?
         for contention in [0, 0.3, 3, 30.0] {
@@ -114,7 +114,7 @@ private struct ScalabilityProblem {
         return sum
     }
 
-    /// Levenberg and Marquardt's method within the bounds.
+    /// Descends by Levenberg and Marquardt's method within the bounds.
     private func descend(from start: Parameters) -> Parameters {
         var here = start
         var cost = cost(here)
@@ -145,7 +145,7 @@ private struct ScalabilityProblem {
         return here
     }
 
-    /// JᵀJ and Jᵀr at `parameters`.
+    /// Returns JᵀJ and Jᵀr at `parameters`.
     private func normalEquations(_ parameters: Parameters) -> ([[Double]], [Double]) {
         let law = scalability(parameters)
         var curvature = [[Double]](repeating: [0, 0, 0], count: 3)
@@ -167,7 +167,7 @@ private struct ScalabilityProblem {
         return (curvature, slope)
     }
 
-    /// The step of the free parameters; 0 for the others.
+    /// Returns the step of the free parameters; 0 for the others.
     private func solve(
         _ curvature: [[Double]], _ slope: [Double], damping: Double, isFree: [Bool]
     ) -> [Double] {
@@ -192,16 +192,16 @@ private struct ScalabilityProblem {
     }
 }
 
-// MARK: How good it is
+// MARK: Quality of the fit
 
 extension ScalabilityProblem {
-    /// Fits to the curve with its own residuals dealt out anew; none without more points than
+    /// Fits the curve with resampled residuals; returns none unless there are more points than
     /// parameters.
     func resampled(around best: Parameters) -> [Scalability] {
         guard count > 3 else { return [] }
         let law = scalability(best)
         let fitted = numbers.map { law.throughput($0) }
-        // Residuals of a fit are smaller than errors, by the parameters it was free to choose.
+        // Residuals of a fit are smaller than the errors, because parameters were fitted.
         let inflation = (Double(count) / Double(count - 3)).squareRoot()
         let residuals = zip(throughputs, fitted).map { ($0 - $1) * inflation }
         var random = SeededRandom(seed: 6)

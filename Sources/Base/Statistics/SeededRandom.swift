@@ -1,10 +1,10 @@
 import Glibc
 
-/// A fast generator with a seed, for jitter, simulations, resampling and tests that must repeat.
+/// A fast seeded generator for jitter, simulations, resampling and reproducible tests.
 ///
 /// xoshiro256++ 1.0 with its state filled by SplitMix64, both by Blackman and Vigna
-/// (prng.di.unimi.it). One thread at a time; `split` gives another one its own. Not for secrets: tokens come from
-/// `SystemRandomNumberGenerator`.
+/// (prng.di.unimi.it). One thread at a time; `split` creates a generator for another one. Not for
+/// secrets: tokens come from `SystemRandomNumberGenerator`.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: (UInt64, UInt64, UInt64, UInt64)
 
@@ -13,7 +13,7 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
         state = (splitMix.next(), splitMix.next(), splitMix.next(), splitMix.next())
     }
 
-    /// A generator with a seed from the operating system.
+    /// Creates a generator with a seed from the operating system.
     package init() {
         var system = SystemRandomNumberGenerator()
         self.init(seed: system.next())
@@ -32,11 +32,11 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
         return result
     }
 
-    /// A generator whose numbers have nothing to do with those that follow here.
+    /// Returns an independent generator.
     package mutating func split() -> SeededRandom { SeededRandom(seed: next()) }
 }
 
-/// The generator that spreads a seed over xoshiro's state, as its authors advise.
+/// The generator that expands a seed to xoshiro's state, as its authors recommend.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -54,15 +54,15 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
 // MARK: Draws
 
 extension SeededRandom {
-    /// Evenly over 0 to 1, neither of them ever.
+    /// Returns a number between 0 and 1, both excluded, uniformly.
     package mutating func uniform() -> Double {
         (Double(next() >> 12) + 0.5) * 0x1p-52
     }
 
-    /// Exponential with `mean` 0 or more.
+    /// Returns an exponential number with `mean` 0 or more.
     package mutating func exponential(mean: Double) -> Double { -mean * log(uniform()) }
 
-    /// Normal with mean 0 and variance 1 (Marsaglia's polar method).
+    /// Returns a normal number with mean 0 and variance 1 (Marsaglia's polar method).
     package mutating func normal() -> Double {
         while true {
             let (first, second) = (2 * uniform() - 1, 2 * uniform() - 1)
@@ -72,7 +72,7 @@ extension SeededRandom {
         }
     }
 
-    /// Gamma with `shape` over 0 and mean `shape` (Marsaglia and Tsang 2000).
+    /// Returns a gamma number with `shape` above 0 and mean `shape` (Marsaglia and Tsang 2000).
     package mutating func gamma(shape: Double) -> Double {
         guard shape >= 1 else {
             return gamma(shape: shape + 1) * pow(uniform(), 1 / shape)
@@ -90,7 +90,8 @@ extension SeededRandom {
         }
     }
 
-    /// Triangular from `low` to `high` with its peak at `likely`; `low` ≤ `likely` ≤ `high`.
+    /// Returns a triangular number from `low` to `high` with its peak at `likely`; `low` ≤ `likely`
+    /// ≤ `high`.
     package mutating func triangular(low: Double, likely: Double, high: Double) -> Double {
         precondition(low <= likely && likely <= high)
         guard high > low else { return likely }

@@ -29,7 +29,7 @@ package enum ASCII {
     /// UTF-8's byte order mark.
     package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// What a byte may be in a URL: a bit for each byte of ASCII, so that no table has to be made.
+    /// A class of bytes in URLs: a bit for each byte of ASCII, so that no table is needed.
     package struct ByteClass {
         @usableFromInline let low: UInt64
         @usableFromInline let high: UInt64
@@ -39,15 +39,17 @@ package enum ASCII {
             self.high = high
         }
 
-        /// Stands in a path as it is: `pchar` of RFC 3986 without `%`, and `/`.
+        /// Bytes that need no encoding in a path: `pchar` of RFC 3986 without `%`, and `/`.
         @inlinable package static var path: ByteClass {
             ByteClass(low: 0x2FFF_FFD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
         }
-        /// Stands in a query as it is: `pchar`, `/`, `?`, and `%`, which servers take raw there.
+        /// Bytes that need no encoding in a query: `pchar`, `/`, `?`, and `%`, which servers accept
+        /// there.
         @inlinable package static var query: ByteClass {
             ByteClass(low: 0xAFFF_FFF2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
         }
-        /// Stands in the file name of a URL with a query as it is: what each player sends as it is, but `/`.
+        /// Bytes that need no encoding in the file name of a URL with a query: those that all
+        /// players send unencoded, except `/`.
         @inlinable package static var queryName: ByteClass {
             ByteClass(low: 0xAFFF_7F72_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
         }
@@ -68,7 +70,8 @@ package enum ASCII {
         isDigit(byte) || isLetter(byte)
     }
 
-    /// Control characters of ASCII; U+0080 to U+009F are two bytes and checked where it matters.
+    /// Returns true for control characters of ASCII; U+0080 to U+009F have two bytes and are
+    /// checked where necessary.
     @inlinable package static func isControl(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == delete
     }
@@ -79,7 +82,7 @@ package enum ASCII {
         byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
     }
 
-    /// The value of a hex digit, or nil.
+    /// Returns the value of a hex digit, or nil.
     @inlinable package static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {
         case 0x30...0x39: byte - 0x30
@@ -97,7 +100,7 @@ package enum ASCII {
         out.append(digits.utf8Start[Int(byte & 15)])
     }
 
-    /// Where a byte stands first from `start` on; the end of all where it does not.
+    /// Returns the first index of a byte from `start` on; the end of the array if there is none.
     package static func place(of byte: UInt8, in bytes: [UInt8], from start: Int) -> Int {
         bytes.withUnsafeBytes { all in
             let rest = UnsafeRawBufferPointer(rebasing: all[start...])
@@ -108,7 +111,7 @@ package enum ASCII {
         }
     }
 
-    /// Appends the bytes that `range` begins with for which `isPlain` holds; where they end.
+    /// Appends the leading bytes of `range` for which `isPlain` holds; returns their end.
     @inlinable package static func appendRun(
         of bytes: [UInt8], _ range: Range<Int>, to out: inout [UInt8],
         while isPlain: (UInt8) -> Bool
@@ -121,7 +124,7 @@ package enum ASCII {
         }
     }
 
-    /// True when the bytes of `range` are `text`.
+    /// Returns true if the bytes of `range` are `text`.
     @inlinable package static func equal(
         _ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString
     ) -> Bool {
@@ -129,7 +132,7 @@ package enum ASCII {
         return hasPrefix(bytes, range, text)
     }
 
-    /// True when the bytes of `range` start with `text`.
+    /// Returns true if the bytes of `range` start with `text`.
     @inlinable package static func hasPrefix(
         _ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString
     )
@@ -143,7 +146,8 @@ package enum ASCII {
         return true
     }
 
-    /// True when the bytes of `range` start with `text`, which is in lower case, in any case.
+    /// Returns true if the bytes of `range` start with `text`, case-insensitively; `text` is in
+    /// lower case.
     @inlinable package static func hasPrefixIgnoringCase(
         _ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString
     ) -> Bool {
@@ -155,14 +159,15 @@ package enum ASCII {
         return true
     }
 
-    /// True when the bytes of `range` are `text`, which is in lower case, in any case.
+    /// Returns true if the bytes of `range` are `text`, case-insensitively; `text` is in lower
+    /// case.
     @inlinable package static func isEqualIgnoringCase(
         _ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString
     ) -> Bool {
         range.count == text.utf8CodeUnitCount && hasPrefixIgnoringCase(bytes, range, text)
     }
 
-    /// `range` without spaces, tabs and a carriage return at its ends.
+    /// Returns `range` without spaces, tabs and a carriage return at its ends.
     @inlinable package static func trimmed(_ bytes: [UInt8], _ range: Range<Int>) -> Range<Int> {
         var lower = range.lowerBound
         var upper = range.upperBound

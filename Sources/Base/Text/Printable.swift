@@ -1,6 +1,7 @@
 /// Escapes control characters of `text` as `\u{…}`, so that it is safe to print.
 ///
-/// Nothing that a terminal or a line reader would act on is left: no origin's text can forge a line.
+/// No control sequence for a terminal or a line reader remains, so no origin's text can forge a
+/// line.
 package func printable(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isControlCharacter) else { return text }
     var result = ""
@@ -14,8 +15,8 @@ package func printable(_ text: String) -> String {
     return result
 }
 
-/// C0, DEL, C1, the line and paragraph separators, the marks that turn the reading direction, and the byte
-/// order mark.
+/// Returns true for C0, DEL, C1, the line and paragraph separators, the marks that change the
+/// reading direction, and the byte order mark.
 package func isControlCharacter(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF:

@@ -1,12 +1,12 @@
-/// Asks "Did you mean …?" for the candidate nearest to `word`, when one is near enough.
+/// Returns "Did you mean …?" with the candidate nearest to `word`, if one is near enough.
 package func suggestion(for word: String, from candidates: [String]) -> String? {
     let nearest = candidates.map { ($0, editDistance(word, $0)) }.min { $0.1 < $1.1 }
     guard let nearest, nearest.1 <= max(2, word.count / 3) else { return nil }
     return "Did you mean \(nearest.0)?"
 }
 
-/// The least number of insertions, removals, replacements and swaps of neighbours that make one
-/// word of the other (optimal string alignment).
+/// Returns the minimum number of insertions, removals, replacements and swaps of neighbours that
+/// turn one word into the other (optimal string alignment).
 func editDistance(_ left: String, _ right: String) -> Int {
     // A word of unbounded length would cost its square; nothing that long is a misspelling.
     let (left, right) = (Array(left.prefix(64)), Array(right.prefix(64)))

@@ -2,35 +2,36 @@ import Digest
 package import Model
 import Text
 
-/// The final key of a URL: where its object lies at a site, relative to the site's root.
+/// The final key of a URL: the path of its object at a site, relative to the site's root.
 ///
-/// `<host>/<path>`: the host as in `WebURL.authority` (with `:port` when it is not the scheme's
-/// default), the path percent-decoded as a web server looks it up on disk, so that a web server over
-/// the site serves the same paths. Made by Dray alone, never from what an origin answers.
+/// `<host>/<path>`: the host as in `WebURL.authority` (with `:port` unless it is the scheme's
+/// default). The path is percent-decoded as a web server looks it up on disk, so that a web server
+/// over the site serves the same paths. Dray alone creates keys, never from an origin's response.
 ///
-/// - A path that ends in `/` gets `index.html`; empty path components vanish (`a//b` is `a/b`), as
-///   web servers merge slashes.
-/// - A query becomes part of the file name: `name?query`, with `/` and bytes that are unsafe in a
-///   name percent-encoded, and a `=` at the end when the query has none. A path can therefore not
-///   spell the same key: one whose last component is a name, `?`, and query characters with a `=`
-///   is refused. nginx finds such files with `try_files "$uri?$args" $uri =404`.
-/// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`), and in the path
-///   `~` stands for one: what lies at an edge must not tell what opens the origin, and a new signature names the
-///   same object. An operator may name by origin what is kept or left out instead (`KeyQueryRules`). Where files of one list would share a key by that, `~=` and a hash keep them apart
-///   that differ in tokens (`SharedKeys`).
-/// - `'` is encoded there too: some players do so on the request line.
-/// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
-///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
-///   up on disk either, becomes its first 200 bytes, `~` and a hash.
-/// - Refused with `storage.pathRefused`: percent-encoded `/`, NUL and control characters, a component
-///   that decodes to `.` or `..`, bytes that are not UTF-8 (a database and JSON could not name the
-///   file), more than `WireLimits.keyBytes` bytes or 128 components.
+/// - A path that ends in `/` gets `index.html`; empty path components are dropped (`a//b` is
+///   `a/b`), as web servers merge slashes.
+/// - A query becomes part of the file name: `name?query`. In it, `/` and bytes that are unsafe in a
+///   name are percent-encoded, and a query without `=` gets one at the end. So a path cannot
+///   produce the same key: a last component of a name, `?`, and query characters with a `=` is
+///   rejected. nginx finds such files with `try_files "$uri?$args" $uri =404`.
+/// - Query parameters that carry a signature or a token are omitted (`SignedQuery`), and `~`
+///   replaces one in the path. Stored files must not reveal credentials, and a new signature must
+///   name the same object. An operator may define by origin what is kept or omitted
+///   (`KeyQueryRules`). If files of one list that differ in tokens would get the same key, `~=` and
+///   a hash distinguish them (`SharedKeys`).
+/// - `'` is encoded there too: some players encode it on the request line.
+/// - A file name with a query over 200 bytes becomes the start of the name, `?=` and a hash of all
+///   of it. A path component over 255 bytes, which no web server could look up on disk either,
+///   becomes its first 200 bytes, `~` and a hash.
+/// - Rejected with `storage.pathRefused`: percent-encoded `/`, NUL and control characters, and a
+///   component that decodes to `.` or `..`. Also bytes that are not UTF-8 (a database and JSON
+///   could not name the file), and more than `WireLimits.keyBytes` bytes or 128 components.
 ///
 /// Different URLs with the same key: http and https of one host without a port; `x/` and
-/// `x/index.html`; `a//b` and `a/b`; two percent-encodings of one path; a query that differs in
-/// `/` against `%2F`, or in a `=` at its end that is alone; a token. Where one asset names two of them, its
-/// resolution fails with `storage.pathConflict`; of two assets of a site the second one does, before
-/// anything is fetched. URLs that differ in their signatures alone name one object.
+/// `x/index.html`; `a//b` and `a/b`; two percent-encodings of one path; a token. Also a query that
+/// differs in `/` against `%2F`, or in a single `=` at its end. If one asset names two of them, its
+/// resolution fails with `storage.pathConflict`. Of two assets of a site the second one fails,
+/// before anything is fetched. URLs that differ only in their signatures name one object.
 ///
 /// The first component is never `.dray`, Dray's own folder: a host has no empty label.
 package struct SiteKey: Hashable, Sendable {
@@ -41,7 +42,8 @@ package struct SiteKey: Hashable, Sendable {
         try self.init(url, rules, isApart: false)
     }
 
-    /// - Parameter isApart: add 128 bits of a hash of the path and query, tokens included: the same with a new signature.
+    /// - Parameter isApart: Adds 128 bits of a hash of the path and query, including tokens; it
+    ///   does not change with the signature.
     package init(_ url: WebURL, _ rules: KeyQueryRules, isApart: Bool) throws(Failure) {
         let all = [UInt8](url.text.utf8)
         var bytes: [UInt8] = []
@@ -56,7 +58,7 @@ package struct SiteKey: Hashable, Sendable {
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether something of a URL is left out of its key as a signature or a token.
+    /// Returns true if a URL's key omits a signature or a token.
     package static func hidesSecrets(of url: WebURL, _ rules: KeyQueryRules) -> Bool {
         if let query = url.query {
             let names = rules.names(of: url.text.utf8)
@@ -65,11 +67,11 @@ package struct SiteKey: Hashable, Sendable {
         return SignedPath.replacingTokens(Array(url.path.utf8)[...], with: SignedPath.mark) != nil
     }
 
-    /// Puts a URL's key in place of what `out` holds.
+    /// Replaces the content of `out` by a URL's key.
     ///
     /// - Parameters:
-    ///   - url: the text of a `WebURL`.
-    ///   - apart: a parameter that is added to the query in the name.
+    /// - url: The text of a `WebURL`.
+    /// - apart: A parameter to add to the query in the name.
     package static func write(
         _ url: [UInt8], queryStart: Int, _ rules: KeyQueryRules, apart: [UInt8] = [],
         into out: inout [UInt8]
@@ -79,13 +81,13 @@ package struct SiteKey: Hashable, Sendable {
             try make(url, queryStart, rules, apart, &out)
         } catch {
             throw Failure(
-                "storage.pathRefused",
+                .storagePathRefused,
                 "\(Redaction.shown(String(decoding: url, as: UTF8.self))): its path \(error.reason)"
             )
         }
     }
 
-    /// False for a URL whose query is another one in the file's name than on the request line.
+    /// Returns false for a URL whose query in the file name differs from the request line's.
     package static func keepsQuery(of url: WebURL, _ rules: KeyQueryRules) -> Bool {
         guard let query = url.query, let key = try? SiteKey(url, rules) else { return true }
         return key.text.hasSuffix("?\(query)") && !url.path.hasSuffix("/")
@@ -96,9 +98,9 @@ package struct SiteKey: Hashable, Sendable {
         init(_ reason: String) { self.reason = reason }
     }
 
-    /// Longest file name that ext4, XFS and tmpfs take, in bytes.
+    /// Maximum length of a file name on ext4, XFS and tmpfs, in bytes.
     package static let componentBytes = 255
-    /// Longest file name made with a query, in bytes.
+    /// Maximum length of a file name with a query, in bytes.
     package static let queryNameBytes = 200
 
     private static let maximumComponents = 128
@@ -114,7 +116,7 @@ package struct SiteKey: Hashable, Sendable {
             out += bytes[host...]
             return
         }
-        // Before escapes are decoded: a token may hold an encoded slash.
+        // Before escapes are decoded: a token may contain an encoded slash.
         if let path = SignedPath.replacingTokens(
             bytes[pathStart..<queryStart], with: SignedPath.mark)
         {
@@ -125,7 +127,7 @@ package struct SiteKey: Hashable, Sendable {
         var index = pathStart
         var isAllASCII = true
         var hasQuestion = false
-        // From here on `index` is at a slash; `start` is where the component starts in `out`.
+        // From here on `index` is at a slash; `start` is the start of the component in `out`.
         var start = out.count
         while index < queryStart {
             index += 1
@@ -136,7 +138,7 @@ package struct SiteKey: Hashable, Sendable {
                     $0 != ASCII.slash && $0 != ASCII.percent
                 }
                 guard index < queryStart, bytes[index] == ASCII.percent else { break }
-                // Both are hex digits, or there would be no URL.
+                // Both are hex digits, as the URL has been parsed.
                 let byte =
                     (ASCII.hexValue(bytes[index + 1]) ?? 0) << 4
                     | (ASCII.hexValue(bytes[index + 2]) ?? 0)
@@ -179,7 +181,7 @@ package struct SiteKey: Hashable, Sendable {
         }
     }
 
-    /// Whether a URL's key is its text without the scheme, as most are.
+    /// Returns true if a URL's key is its text without the scheme, as for most.
     private static func isPlain(
         _ bytes: [UInt8], _ host: Int, _ pathStart: Int, _ queryStart: Int
     ) -> Bool {
@@ -203,7 +205,7 @@ package struct SiteKey: Hashable, Sendable {
         }
     }
 
-    /// Refuses the component from `start` on when it cannot be the name of a file.
+    /// Rejects the component from `start` on if it cannot be the name of a file.
     private static func checkComponent(
         _ out: [UInt8], _ start: Int, isAllASCII: Bool
     ) throws(Refusal) {
@@ -272,9 +274,9 @@ extension SiteKey: CustomStringConvertible {
 
 /// FNV-1a, 64 bits, run twice from different bases: stable between versions and machines.
 ///
-/// Not cryptographic: it keeps names apart, it proves nothing.
+/// Not cryptographic: it distinguishes names but proves nothing.
 package enum StableHash {
-    /// 32 lower-case hex digits.
+    /// Returns 32 lower-case hex digits.
     package static func hex(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var first: UInt64 = 0xcbf2_9ce4_8422_2325
         var second: UInt64 = 0x6c62_272e_07bb_0142

@@ -4,7 +4,7 @@ import Text
 extension WebURL {
     /// Parses the absolute URL in `range` of `bytes`.
     ///
-    /// - Parameter climbing: see `Parser`.
+    /// - Parameter climbing: See `Parser`.
     package static func parse(
         _ bytes: [UInt8], _ range: Range<Int>, climbing: Int? = nil
     ) throws(WebURLError) -> WebURL {
@@ -12,17 +12,18 @@ extension WebURL {
         return try parser.run()
     }
 
-    /// One parse; a value that lives as long as the call.
+    /// The state of one parse.
     struct Parser {
         private let bytes: [UInt8]
         private let range: Range<Int>
         private let mostClimbed: Int?
         private var out: [UInt8] = []
-        /// Folders above the root that were asked for by `..`.
+        /// Number of folders above the root that `..` has requested.
         private var climbed = 0
 
-        /// - Parameter climbing: folders above the root that a reference may ask for by `..`; nil for what
-        ///   is no reference. Spaces in a reference are percent-encoded, elsewhere refused.
+        /// - Parameter climbing: Maximum folders above the root that a reference may request by
+        ///   `..`; nil for other URLs. Spaces in a reference are percent-encoded, elsewhere
+        ///   rejected.
         init(_ bytes: [UInt8], _ range: Range<Int>, climbing: Int?) {
             self.bytes = bytes
             self.range = range
@@ -40,7 +41,7 @@ extension WebURL {
             return try finish(try takePath(from: index, root: pathStart), pathStart: pathStart)
         }
 
-        /// Parses a reference that names no scheme and no host.
+        /// Parses a reference without a scheme and a host.
         mutating func runReference(to base: ReferenceBase) throws(WebURLError) -> WebURL {
             try checkBytes()
             let start = range.lowerBound
@@ -51,7 +52,7 @@ extension WebURL {
                 out += base.bytes[..<base.url.queryStart]
                 return try finish(start, pathStart: pathStart)
             }
-            // Either ends before the slash that the path goes on with.
+            // Both end before the slash that continues the path.
             out += bytes[first] == ASCII.slash ? base.bytes[..<pathStart] : base.folder.dropLast()
             return try finish(try takePath(from: start, root: pathStart), pathStart: pathStart)
         }
@@ -156,9 +157,10 @@ extension WebURL {
             if port != defaultPort { out.append(contentsOf: ":\(port)".utf8) }
         }
 
-        /// Percent-encodes what must be and resolves dot segments (RFC 3986, section 5.2.4).
+        /// Percent-encodes bytes where required and resolves dot segments (RFC 3986, section
+        /// 5.2.4).
         ///
-        /// - Parameter root: where the path starts in `out`.
+        /// - Parameter root: Start of the path in `out`.
         private mutating func takePath(from start: Int, root: Int) throws(WebURLError) -> Int {
             var index = start
             if index < range.upperBound, bytes[index] == ASCII.slash { index += 1 }
@@ -194,7 +196,7 @@ extension WebURL {
             return index
         }
 
-        /// The length of the dot segment, one or two dots, that begins at `start`.
+        /// Returns the length of the dot segment, one or two dots, that begins at `start`.
         private func dotSegment(at start: Int) -> Int? {
             var end = start
             while end < range.upperBound, bytes[end] == ASCII.dot { end += 1 }
@@ -206,7 +208,7 @@ extension WebURL {
             return isWhole ? end - start : nil
         }
 
-        /// Takes away the last folder of `out`, which ends in a slash.
+        /// Removes the last folder of `out`, which ends in a slash.
         private mutating func leaveFolder(root: Int) {
             guard out.count - 1 > root else {
                 climbed += 1
@@ -216,8 +218,8 @@ extension WebURL {
             while out[out.count - 1] != ASCII.slash { out.removeLast() }
         }
 
-        /// Where what stands in a path as it is ends: before what is to be encoded or is no part of it,
-        /// or behind a slash that a dot follows.
+        /// Returns the end of the unchanged part of a path: before a byte that must be encoded or
+        /// ends the path, or after a slash before a dot.
         private func plainPathEnd(from start: Int) -> Int {
             bytes.withUnsafeBufferPointer { bytes in
                 var index = start
@@ -261,11 +263,11 @@ extension WebURL {
 
 /// Rules for the host of a URL.
 enum WebHost {
-    /// What is wrong with the registered name or IPv4 address in `range`, or nil.
+    /// Returns the problem of the registered name or IPv4 address in `range`, or nil.
     ///
-    /// Letters, digits, `-`, `_` and dots; labels of 1 to 63 bytes, 253 in all. A name whose last
-    /// label is a number must be an IPv4 address of four decimal numbers: other spellings
-    /// (`127.1`, `0x7f000001`) are how address filters are passed by.
+    /// Allowed are letters, digits, `-`, `_` and dots; labels of 1 to 63 bytes, 253 bytes in total.
+    /// A name whose last label is a number must be an IPv4 address of four decimal numbers: other
+    /// forms (`127.1`, `0x7f000001`) can evade address filters.
     static func problem(_ bytes: [UInt8], _ range: Range<Int>) -> String? {
         if range.isEmpty { return "has no host" }
         var labelBytes = 0
@@ -300,7 +302,7 @@ enum WebHost {
         return nil
     }
 
-    /// Four decimal numbers of 0 to 255 without leading zeros.
+    /// Returns true for four decimal numbers of 0 to 255 without leading zeros.
     static func isIPv4(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         let parts = bytes[range].split(separator: ASCII.dot, omittingEmptySubsequences: false)
         return parts.count == 4
@@ -312,7 +314,7 @@ enum WebHost {
             }
     }
 
-    /// An IPv6 address as RFC 4291 section 2.2 spells it, without a zone.
+    /// Returns true for an IPv6 address in the form of RFC 4291 section 2.2, without a zone.
     static func isIPv6(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         guard (2...45).contains(range.count) else { return false }
         var groups = 0

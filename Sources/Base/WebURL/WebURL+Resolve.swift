@@ -2,29 +2,29 @@ import Model
 import Text
 
 extension WebURL {
-    /// The URL that `reference` means in a document that was read from here (RFC 3986, section 5.2).
+    /// Resolves `reference` in a document that was read from this URL (RFC 3986, section 5.2).
     package func resolve(_ reference: String) throws(WebURLError) -> WebURL {
         let bytes = [UInt8](reference.utf8)
         return try ReferenceBase(self).resolve(bytes, 0..<bytes.count)
     }
 }
 
-/// A base URL, laid out for the resolution of many references.
+/// A base URL, prepared for resolving many references.
 ///
-/// What climbs above the root of its host ends at the root, by two folders as in the RFC's own examples
-/// (RFC 3986, section 5.4.2): manifests that have moved do so. Whatever climbs further is meant for
-/// something else than the web, and refused.
+/// A reference that climbs up to two folders above its host's root ends at the root, as in the
+/// RFC's own examples (RFC 3986, section 5.4.2); moved manifests have such references. One that
+/// climbs further is not meant for the web, and is rejected.
 ///
-/// Spaces, which packagers write into names as they are, are percent-encoded as players do (xs:anyURI and the
-/// URL Standard have them so); around a reference they are none of it.
+/// Spaces, which packagers write into names unencoded, are percent-encoded as players do (as in
+/// xs:anyURI and the URL Standard). Spaces around a reference are ignored.
 package final class ReferenceBase: Sendable {
-    /// Most folders above the root.
+    /// Maximum folders above the root.
     private static let mostClimbed = 2
 
     package let url: WebURL
     /// The URL's text.
     package let bytes: [UInt8]
-    /// What stands before a relative path: the URL up to the last slash of its path.
+    /// The URL up to the last slash of its path, which precedes a relative path.
     package let folder: [UInt8]
 
     package init(_ url: WebURL) {
@@ -59,10 +59,10 @@ package final class ReferenceBase: Sendable {
         }
     }
 
-    /// Where in `reference` the query of the URL starts that `folder` and the reference as it is written
-    /// come to, the range's end when there is none; nil when it takes a parse.
+    /// Returns the start of the query in `reference` if `folder` plus the unchanged reference is
+    /// the resolved URL; the range's end without a query. Nil if the reference must be parsed.
     ///
-    /// The common case: a relative path without dot segments, of characters that stand in one as they are.
+    /// The common case: a relative path without dot segments, of characters that need no encoding.
     package func plainQueryStart(_ reference: [UInt8], _ range: Range<Int>) -> Int? {
         guard let first = range.first,
             ASCII.isAlphanumeric(reference[first]) || reference[first] == ASCII.percent,
@@ -110,7 +110,7 @@ package final class ReferenceBase: Sendable {
             queryStart: folder.count + queryStart - range.lowerBound)
     }
 
-    /// True when the reference starts with a scheme and so is absolute.
+    /// Returns true if the reference starts with a scheme and so is absolute.
     package static func hasScheme(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         guard let first = range.first, ASCII.isLetter(bytes[first]) else { return false }
         for index in range {

@@ -3,21 +3,21 @@ import Text
 
 /// An absolute http or https URL, checked and normalised (RFC 3986, section 6.2.2).
 ///
-/// Scheme and host are in lower case, the scheme's default port, an empty query and the fragment are
-/// gone, an empty path is `/`, dot segments are resolved, and bytes that RFC 3986 does not admit
-/// (`"<>\^{|}` and everything beyond ASCII) are percent-encoded in path and query. Percent-encodings
-/// that were given stay as they are. So `text` can be put on a request line, and two URLs are equal
-/// when their texts are. At most `WireLimits.urlBytes` bytes.
+/// Scheme and host are in lower case. The scheme's default port, an empty query and the fragment
+/// are removed, an empty path is `/`, and dot segments are resolved. Bytes that RFC 3986 does not
+/// allow (`"<>\^{|}` and all non-ASCII bytes) are percent-encoded in path and query; existing
+/// percent-encodings stay. So `text` can be used on a request line, and two URLs are equal if their
+/// texts are. At most `WireLimits.urlBytes` bytes.
 package struct WebURL: Sendable {
     /// The whole URL, ASCII.
     package let text: String
-    // A title has up to a million of these, so the places take two bytes each: `urlBytes` fits.
+    // A title has up to a million of these, so the offsets take two bytes each: `urlBytes` fits.
     private let pathPlace: UInt16
     private let queryPlace: UInt16
 
-    /// Where the path starts in `text`, in bytes.
+    /// Start of the path in `text`, in bytes.
     var pathStart: Int { Int(pathPlace) }
-    /// Where the `?` stands in `text`, in bytes; the length of `text` when there is no query.
+    /// Offset of the `?` in `text`, in bytes; the length of `text` without a query.
     package var queryStart: Int { Int(queryPlace) }
 
     init(text: String, pathStart: Int, queryStart: Int) {
@@ -26,20 +26,20 @@ package struct WebURL: Sendable {
         queryPlace = UInt16(queryStart)
     }
 
-    /// - Parameter text: of a URL that was parsed before.
+    /// - Parameter text: Text of a URL that was parsed before.
     package init(normalised text: String, queryStart: Int) {
         var text = text
         let pathStart = text.withUTF8 { Self.pathStart($0) }
         self.init(text: text, pathStart: pathStart, queryStart: queryStart)
     }
 
-    /// Where the path starts in what was parsed before: no slash stands in a host.
+    /// Returns the start of the path in a parsed URL: a host contains no slash.
     static func pathStart(_ text: UnsafeBufferPointer<UInt8>) -> Int {
         let authority = authorityStart(text)
         return text[authority...].firstIndex(of: ASCII.slash) ?? text.count
     }
 
-    /// Behind `http://` or `https://`.
+    /// Returns the index after `http://` or `https://`.
     static func authorityStart(_ text: UnsafeBufferPointer<UInt8>) -> Int {
         text[4] == ASCII.colon ? 7 : 8
     }
@@ -52,13 +52,13 @@ package struct WebURL: Sendable {
 
     package var isSecure: Bool { text.utf8.count > 4 && text.hasPrefix("https") }
 
-    /// Host in lower case (IPv6 in brackets), with `:port` when it is not the scheme's default.
+    /// Host in lower case (IPv6 in brackets), with `:port` unless it is the scheme's default.
     package var authority: String { slice(isSecure ? 8 : 7, pathStart) }
 
     /// The path, percent-encoded, from its first `/`.
     package var path: String { slice(pathStart, queryStart) }
 
-    /// What follows the `?`, or nil.
+    /// The text after the `?`, or nil.
     package var query: String? {
         let end = text.utf8.count
         return queryStart < end ? slice(queryStart + 1, end) : nil
@@ -80,18 +80,18 @@ extension WebURL: Hashable {
 }
 
 extension WebURL: CustomStringConvertible {
-    /// Without the query, which may hold a signature.
+    /// The URL without the query, which may contain a signature.
     package var description: String { Redaction.shown(text) }
 }
 
-/// Why a text is not a URL that Dray takes.
+/// A reason why Dray rejects a URL.
 package struct WebURLError: Error, Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
         /// No scheme, or one that is not http or https.
         case scheme
         /// User name or password before the host.
         case userInformation
-        /// A control character; in what is no reference of a manifest a space.
+        /// A control character, or a space outside of a manifest's reference.
         case character
         case host
         case port
@@ -103,9 +103,9 @@ package struct WebURLError: Error, Hashable, Sendable {
     }
 
     package var reason: Reason
-    /// One clause that says what is wrong and what is allowed; without the URL itself.
+    /// One clause with the problem and the allowed form; without the URL itself.
     package var detail: String
-    /// Bytes from the start of what was parsed to where it is wrong.
+    /// Bytes from the start of the input to the problem.
     package var offset: Int
 
     package init(reason: Reason, detail: String, offset: Int) {
@@ -116,6 +116,6 @@ package struct WebURLError: Error, Hashable, Sendable {
 
     /// The failure of a URL in a list or on the command line.
     package func failure(given: String) -> Failure {
-        Failure("input.url", "the URL \(detail), given \(Redaction.shown(given))")
+        Failure(.inputURL, "the URL \(detail), given \(Redaction.shown(given))")
     }
 }

@@ -8,44 +8,44 @@ import Synchronization
 package import Transfer
 import Worker
 
-/// A whole cluster in one process: PostgreSQL, a coordinator and workers, which speak HTTP with each
-/// other as they would on different machines.
+/// A whole cluster in one process: PostgreSQL, a coordinator and workers, which use HTTP as they
+/// would on different machines.
 ///
-/// It is a list of services for a `ServiceGroup`, in the order of their start. Safe to use from any
-/// thread.
+/// It is a list of services for a `ServiceGroup`, in their starting order. Safe from any thread.
 package final class EmbeddedCluster: Sendable {
-    /// What requests must carry.
+    /// The token that requests must carry.
     package enum Token: Sendable {
         case given(AccessToken)
-        /// One that nobody else gets to know, gone with the cluster.
+        /// A random token that ends with the cluster.
         case ofThisRun
-        /// The state directory's own, made at the first start.
+        /// The state directory's token, created at the first start.
         case ofState
     }
 
     package struct Configuration: Sendable {
         package var statePath: String
-        /// 0 for a cluster that is asked, and does nothing.
+        /// Number of workers; 0 for a cluster that only answers requests.
         package var workers: Int
-        /// Transfers that each worker has under way.
+        /// Maximum number of concurrent transfers per worker.
         package var connectionsPerWorker: Int
-        /// When the workers' files count as stored.
+        /// Durability with which files count as stored.
         package var durability: Durability
-        /// An IP address for the coordinator to listen on.
+        /// IP address on which the coordinator listens.
         package var address: String
-        /// 0 takes any free port.
+        /// Port number; 0 for any free port.
         package var port: Int
         package var token: Token
-        /// True to hold what other submitters left running, for a cluster that lives as long as one
-        /// command.
+        /// True to interrupt other submitters' running catalogs, for a cluster that lives as long
+        /// as one command.
         package var interruptsOthers: Bool
-        /// Longest that transfers under way may take when the cluster is stopped, in seconds.
+        /// Maximum seconds for running transfers when the cluster stops.
         package var drainSeconds: Double
         package var environment: [String: String]
-        /// What workers' transfers may connect to, and how they ask origins.
+        /// Addresses that transfers may connect to; `origins` has their settings.
         package var addressPolicy = AddressPolicy()
         package var origins = OriginSettingsTable()
-        /// What workers may write to. By default all sites: its own user names them.
+        /// Directories that workers may write to. By default all sites: the cluster's own user
+        /// names them.
         package var roots = SiteRoots.anySite
 
         package init(
@@ -71,14 +71,14 @@ package final class EmbeddedCluster: Sendable {
     /// PostgreSQL, then the coordinator, then the workers together.
     package let stages: [[any Service]]
     package let postgres: EmbeddedPostgres
-    /// What requests must carry.
+    /// The token that requests must carry.
     package let token: AccessToken
     private let state: StateDirectory
     private let coordinator: CoordinatorRunner
 
-    /// Takes the state's lock; nothing runs yet.
+    /// Takes the state's lock; starts nothing yet.
     ///
-    /// Throws what `StateDirectory.open` throws, and `input.token` for a token file that is refused.
+    /// Throws the failures of `StateDirectory.open`, and `input.token` for an invalid token file.
     package static func prepare(
         _ configuration: Configuration
     ) async throws(Failure) -> EmbeddedCluster {
@@ -107,30 +107,31 @@ package final class EmbeddedCluster: Sendable {
         stages = [[postgres], [coordinator], workers]
     }
 
-    /// The stages with a submitter that needs the coordinator, and whose catalog is interrupted when
-    /// it is drained: after the workers, for results of an interrupted catalog count no more.
+    /// Returns the stages with a submitter, which needs the coordinator and interrupts its catalog
+    /// when drained. It is drained after the workers, because results of an interrupted catalog no
+    /// longer count.
     package func stages(around submitter: any Service) -> [[any Service]] {
         stages.dropLast() + [[submitter]] + stages.suffix(1)
     }
 
-    /// Where the coordinator listens; valid once its stage has started.
+    /// The coordinator's port; valid once its stage has started.
     package var coordinatorPort: Int { coordinator.port }
 
     /// The coordinator's URL for this machine; valid once its stage has started.
     package var coordinatorURL: String { coordinator.url }
 
-    /// The file that holds the token; nil for one that lies in none of the cluster's own.
+    /// The token's file; nil if the token is not the state's.
     package var tokenPath: String? {
         guard case .ofState = configuration.token else { return nil }
         return state.tokenFile.path
     }
 
-    /// Lets commands of this user find the cluster by its state directory, for as long as this process
-    /// runs; once the coordinator listens.
+    /// Lets commands of this user find the cluster by its state directory while this process runs.
+    /// Call it once the coordinator listens.
     package func announce() throws(Failure) { try state.announce(coordinatorURL) }
 }
 
-/// The coordinator as a service that waits for the database's address.
+/// Runs the coordinator as a service that waits for the database's address.
 private final class CoordinatorRunner: Service {
     let name = "coordinator"
 
@@ -173,7 +174,7 @@ private final class CoordinatorRunner: Service {
                 port: configuration.port, token: token, queue: queue))
         do {
             let port = try await coordinator.start()
-            // Whoever held the state before is gone, and its workers with it.
+            // The state's previous user is gone, and its workers with it.
             try await coordinator.queue.forgetRoots()
             if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
@@ -183,11 +184,11 @@ private final class CoordinatorRunner: Service {
         }
     }
 
-    /// A failure of the database's schema, with the state directory that holds the database.
+    /// Adds the state directory of the database to a schema failure.
     private func inStateDirectory(_ failure: Failure) -> Failure {
         let codes: [FailureCode] = [
-            "cluster.schemaEdited", "cluster.schemaNewer", "cluster.schemaOwner",
-            "cluster.schemaUnreleased",
+            .clusterSchemaEdited, .clusterSchemaNewer, .clusterSchemaOwner,
+            .clusterSchemaUnreleased,
         ]
         guard codes.contains(failure.code) else { return failure }
         return Failure(
@@ -195,7 +196,7 @@ private final class CoordinatorRunner: Service {
             "\(failure.message) The database is in the state directory \(configuration.statePath).")
     }
 
-    /// Requests are served on the coordinator's own threads; this only lasts.
+    /// Waits for its cancellation: the coordinator's own threads serve requests.
     func run() async throws { await ShutdownSignal().wait() }
 
     func stop() async {
@@ -204,7 +205,7 @@ private final class CoordinatorRunner: Service {
     }
 }
 
-/// A worker as a service that waits for the coordinator's port.
+/// Runs a worker as a service that waits for the coordinator's port.
 private final class WorkerRunner: DrainableService {
     let name: String
     private let configuration: EmbeddedCluster.Configuration

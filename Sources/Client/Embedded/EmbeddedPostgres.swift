@@ -4,17 +4,17 @@ import Services
 import Synchronization
 import Text
 
-/// A private PostgreSQL server on a state directory, reached by a unix socket only.
+/// A private PostgreSQL server on a state directory, reachable by a unix socket only.
 ///
-/// `start` makes the database on first use and returns when the server accepts connections; `run`
-/// starts it again when it dies; `stop` ends it. A server that a killed Dray left running is taken
-/// over. Safe to use from any thread; `start`, `run` and `stop` one after the other.
+/// `start` creates the database on first use and returns when the server accepts connections; `run`
+/// restarts it when it dies; `stop` ends it. The server of a killed Dray is reused. Safe from any
+/// thread; call `start`, `run` and `stop` in order.
 package final class EmbeddedPostgres: Service {
     package let name = "postgresql"
 
     private struct Server {
         var pid: Int32 = 0
-        /// False for one that was taken over: its end cannot be waited for, only seen.
+        /// True for a child process. The end of a reused server can only be polled.
         var isChild = false
         var socketDirectory = ""
         var isStopping = false
@@ -25,9 +25,9 @@ package final class EmbeddedPostgres: Service {
     private let server = Mutex(Server())
     private let log = Logger("postgresql")
 
-    /// How long recovery after a crash may take before the server counts as broken.
+    /// Maximum time of a start, including recovery after a crash.
     private static let startLimit = Duration.seconds(120)
-    /// Bound of the server's log; beyond it the log starts anew.
+    /// Maximum size of the server's log; beyond it the log is truncated.
     private static let logLimitBytes = 16 << 20
 
     package init(state: StateDirectory, environment: [String: String]) {
@@ -35,10 +35,10 @@ package final class EmbeddedPostgres: Service {
         self.environment = environment
     }
 
-    /// How libpq reaches the server, without a secret; valid after `start`.
+    /// The server's URL for libpq, without a secret; valid after `start`.
     package var databaseURL: String { databaseURL(named: PostgresSettings.database) }
 
-    /// The same for another database of the server.
+    /// Returns the URL of another database of the server.
     ///
     /// - Parameter name: letters, digits and underscores.
     package func databaseURL(named name: String) -> String {
@@ -57,7 +57,7 @@ package final class EmbeddedPostgres: Service {
             + "&port=\(PostgresSettings.port)"
     }
 
-    /// Where the socket is; valid after `start`.
+    /// The socket's directory; valid after `start`.
     package var socketDirectory: String { server.withLock { $0.socketDirectory } }
 
     /// The server's process id; valid after `start`.
@@ -82,7 +82,7 @@ package final class EmbeddedPostgres: Service {
         try await launch(binaries)
     }
 
-    /// True when the server is ours now; false when it was on its way out, and has gone.
+    /// Takes over a running server; returns false if it was stopping, and has ended.
     private func takeOver(_ found: PostmasterFile) async throws(Failure) -> Bool {
         log.info("reusing a running server", ["pid": found.pid])
         let deadline = ContinuousClock.now + Self.startLimit
@@ -100,22 +100,22 @@ package final class EmbeddedPostgres: Service {
         return false
     }
 
-    /// The major version of the data directory, nil when there is no database yet.
+    /// Returns the major version of the data directory; nil without a database.
     private func dataVersion() throws(Failure) -> Int? {
         guard access(state.dataDirectory, F_OK) == 0 else { return nil }
         guard let text = readSmallFile("\(state.dataDirectory)/PG_VERSION"),
             let major = Int(text.filter { $0 != "\n" })
         else {
             throw Failure(
-                "cluster.postgresFailed",
+                .clusterPostgresFailed,
                 "\(state.dataDirectory) is not a PostgreSQL data directory; move it away, or use "
                     + "another --state")
         }
         return major
     }
 
-    /// Makes the database cluster beside its place and renames it, so that an interrupted `initdb`
-    /// leaves nothing that would be taken for a database.
+    /// Creates the data directory under a temporary name and renames it, so that an interrupted
+    /// `initdb` leaves no partial database.
     private func initialize(_ binaries: PostgresBinaries) async throws(Failure) {
         log.info("creating the database", ["state": state.path, "version": binaries.major])
         let prefix = "data.new-"
@@ -124,16 +124,16 @@ package final class EmbeddedPostgres: Service {
             _ = try await state.user.run(removal, output: state.logDescriptor)
         }
         let fresh = "\(state.serverDirectory)/\(prefix)\(getpid())"
-        // trust: whoever reaches the socket is believed to be who he says. The socket lies in a
-        // directory of mode 0700 of the server's user, so only that user and root get there, and
-        // both could read the data files anyway. There is no TCP listener at all.
+        // trust: the server does not authenticate users of the socket. The socket's directory has
+        // mode 0700 and belongs to the server's user, so only that user and root can reach it. Both
+        // could read the data files anyway. There is no TCP listener.
         let status = try await state.user.run(
             [
                 "\(binaries.directory)/initdb", "--pgdata=\(fresh)",
                 "--username=\(PostgresSettings.role)", "--auth-local=trust", "--auth-host=reject",
                 "--encoding=UTF8", "--no-locale", "--no-instructions",
             ], output: state.logDescriptor)
-        if Task.isCancelled { throw Failure("worker.cancelled", "stopped while starting") }
+        if Task.isCancelled { throw Failure(.workerCancelled, "stopped while starting") }
         guard status == 0 else { throw failed("initdb ended with status \(status)") }
         guard rename(fresh, state.dataDirectory) == 0 else {
             throw StateDirectory.failure("rename \(fresh)", errno)
@@ -146,7 +146,8 @@ package final class EmbeddedPostgres: Service {
         let settings = PostgresSettings.arguments(socketDirectory: socketDirectory)
         let command = ["\(binaries.directory)/postgres", "-D", state.dataDirectory] + settings
         let deadline = ContinuousClock.now + Self.startLimit
-        // A killed server's backends keep its shared memory until they notice; then it can start.
+        // A killed server's backends keep its shared memory until they notice; only then can it
+        // start.
         let orphanDeadline = ContinuousClock.now + .seconds(10)
         while true {
             let pid = try state.user.spawn(command, output: state.logDescriptor)
@@ -172,7 +173,8 @@ package final class EmbeddedPostgres: Service {
         }
     }
 
-    /// `postgresql/` itself, or a short one under /tmp: a socket's path holds 107 bytes at most.
+    /// Returns `postgresql/` itself, or a short directory in /tmp: a socket's path has at most 107
+    /// bytes.
     private func makeSocketDirectory() throws(Failure) -> String {
         let socketName = "/.s.PGSQL.\(PostgresSettings.port)"
         if state.serverDirectory.utf8.count + socketName.utf8.count <= 100 {
@@ -191,10 +193,11 @@ package final class EmbeddedPostgres: Service {
     }
 }
 
-// MARK: - Keeping it running, and the end
+// MARK: - Running and stopping
 
 extension EmbeddedPostgres {
-    /// Returns when the task is cancelled; throws when the server cannot be kept running.
+    /// Restarts the server when it dies, until the task is cancelled; throws if it exits
+    /// repeatedly.
     package func run() async throws {
         var restarts: [ContinuousClock.Instant] = []
         while !Task.isCancelled {
@@ -210,11 +213,12 @@ extension EmbeddedPostgres {
         }
     }
 
-    /// Fast shutdown: sessions end, what was committed is written, then the process ends.
+    /// Stops the server with a fast shutdown: sessions end, committed data is written, then the
+    /// process ends.
     package func stop() async {
         server.withLock { $0.isStopping = true }
-        // Of what has to be over in bounded time the database gets the most: a checkpoint may have
-        // much to write. After SIGQUIT it recovers at the next start, which loses nothing.
+        // The database gets most of the bounded stopping time: a checkpoint may write much. After
+        // SIGQUIT it recovers at the next start, which loses nothing.
         for (signal, limit) in [(SIGINT, 30), (SIGQUIT, 5), (SIGKILL, 5)] {
             let pid = processID
             guard pid > 0, isAlive else { break }
@@ -233,21 +237,21 @@ extension EmbeddedPostgres {
                 server.isChild
                 ? Subprocess.exitStatus(of: server.pid) != nil
                 : !PostmasterFile.isServer(server.pid, ofDataDirectory: state.dataDirectory)
-            // A number that was waited for may become another process's.
+            // The number of a reaped process may become another process's.
             if isOver { server.pid = 0 }
             return !isOver
         }
     }
 
-    /// Stopping goes on when its task is cancelled: it is what the cancellation is for.
+    /// Sleeps even if the task is cancelled: the cancellation is what stops the server.
     private func uncancellableSleep() async {
         await Task.detached { try? await Task.sleep(for: .milliseconds(5)) }.value
     }
 
     private func removeShortSocketDirectory() {
         let directory = socketDirectory
-        // Only what makeSocketDirectory made; with the server gone its socket and lock are gone too,
-        // unless it was killed.
+        // Removes only directories of `makeSocketDirectory`. A server that ended removed its socket
+        // and lock, unless it was killed.
         guard directory.hasPrefix("/tmp/dray-") else { return }
         for name in [".s.PGSQL.\(PostgresSettings.port)", ".s.PGSQL.\(PostgresSettings.port).lock"]
         {
@@ -263,9 +267,9 @@ extension EmbeddedPostgres {
         do {
             try await Task.sleep(for: .milliseconds(milliseconds))
         } catch {
-            // The group does not stop what has not started: this leaves nothing behind.
+            // The group does not stop services that have not started: this leaves no process.
             await stop()
-            throw Failure("worker.cancelled", "stopped while starting")
+            throw Failure(.workerCancelled, "stopped while starting")
         }
     }
 
@@ -275,10 +279,10 @@ extension EmbeddedPostgres {
             $0.contains("FATAL") || $0.contains("error")
         }
         let detail = reason.map { " (\(printable(String($0))))" } ?? ""
-        return Failure("cluster.postgresFailed", "\(message)\(detail); its log is \(state.logPath)")
+        return Failure(.clusterPostgresFailed, "\(message)\(detail); its log is \(state.logPath)")
     }
 
-    /// The last 2 KiB of the server's log.
+    /// Returns the last 2 KiB of the server's log.
     private func lastLogLines() -> String {
         let descriptor = open(state.logPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
@@ -290,7 +294,7 @@ extension EmbeddedPostgres {
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
-    /// The server appends, so a shorter file goes on at its new end.
+    /// Truncates a long log; the server appends, so it continues at the new end.
     private func truncateLongLog() {
         var status = stat()
         if fstat(state.logDescriptor, &status) == 0, status.st_size > Self.logLimitBytes {

@@ -4,20 +4,20 @@ import Services
 
 /// An installed PostgreSQL server.
 struct PostgresBinaries: Sendable, Equatable {
-    /// Holds `initdb` and `postgres`.
+    /// Directory with `initdb` and `postgres`.
     let directory: String
     let major: Int
 
     static let leastMajor = 14
 
-    /// The server for a data directory of version `wanted`, or else the newest there is.
+    /// Finds the server for a data directory of version `wanted`, or else the newest one.
     ///
-    /// Looks where Debian puts servers, where `pg_config` points, and in PATH.
+    /// Searches Debian's directories, `pg_config --bindir` and PATH.
     static func find(
         wanted: Int?, environment: [String: String]
     ) async throws(Failure) -> PostgresBinaries {
         var found = debianServers()
-        // Asking programs costs milliseconds that a warm start does not have to spend.
+        // Running programs costs milliseconds, which a warm start can save.
         if let match = found.first(where: { $0.major == wanted }) { return match }
         var directories = (environment["PATH"] ?? "").split(separator: ":").map(String.init)
         if let line = await Subprocess.output(of: ["pg_config", "--bindir"]) {
@@ -40,7 +40,7 @@ struct PostgresBinaries: Sendable, Equatable {
         let newest = found.max { $0.major < $1.major }
         guard let newest, newest.major >= leastMajor else {
             throw Failure(
-                "cluster.postgresFailed",
+                .clusterPostgresFailed,
                 "no PostgreSQL server of version \(leastMajor) or later found (looked in "
                     + "/usr/lib/postgresql, pg_config --bindir and PATH); install the package "
                     + "postgresql, or set DRAY_COORDINATOR to use a cluster")
@@ -55,7 +55,7 @@ struct PostgresBinaries: Sendable, Equatable {
             ? "no PostgreSQL server is installed"
             : "only version \(versions.joined(separator: " and ")) is installed"
         return Failure(
-            "cluster.postgresFailed",
+            .clusterPostgresFailed,
             "the state's database is of PostgreSQL \(wanted), and \(installed); install "
                 + "postgresql-\(wanted), or use another --state")
     }
@@ -73,7 +73,7 @@ struct PostgresBinaries: Sendable, Equatable {
         ["initdb", "postgres"].allSatisfy { access("\(directory)/\($0)", X_OK) == 0 }
     }
 
-    /// 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+    /// Returns 15 for `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
     static func majorVersion(in text: String) -> Int? {
         let words = text.split { $0 == " " || $0 == "\n" }
         guard words.count > 2 else { return nil }
@@ -81,7 +81,7 @@ struct PostgresBinaries: Sendable, Equatable {
     }
 }
 
-/// The names in a directory, none when it cannot be read.
+/// Returns the names in a directory; none if it cannot be read.
 func directoryNames(_ path: String) -> [String] {
     guard let stream = opendir(path) else { return [] }
     defer { closedir(stream) }

@@ -1,15 +1,15 @@
-/// How the embedded server is configured.
+/// Settings of the embedded server.
 enum PostgresSettings {
     static let role = "dray"
     static let database = "postgres"
-    /// Part of the socket's name only; nothing listens on TCP.
+    /// Part of the socket's name only; the server does not listen on TCP.
     static let port = 5_432
 
-    /// Options for `postgres`, each `-c name=value`.
+    /// Returns the options for `postgres`, each `-c name=value`.
     ///
-    /// On the command line and not in `postgresql.conf`: the data directory belongs to the server's
-    /// user, in which Dray, when it is root, writes nothing; and a new Dray's settings hold for an
-    /// old database.
+    /// They are on the command line instead of in `postgresql.conf`: the data directory belongs to
+    /// the server's user, so a Dray under root writes nothing there. And a new Dray's settings
+    /// apply to an old database.
     static func arguments(socketDirectory: String) -> [String] {
         let quotedDirectory = socketDirectory.split(
             separator: "\"", omittingEmptySubsequences: false
@@ -21,22 +21,22 @@ enum PostgresSettings {
             "port": "\(port)",
             "cluster_name": "dray",
             "max_connections": "40",
-            // An acknowledged report survives a power cut.
+            // An acknowledged report survives a power failure.
             "fsync": "on",
             "synchronous_commit": "on",
             "full_page_writes": "on",
-            // Nothing replicates from here, so COPY into a new table may skip the WAL.
+            // Without replication, COPY into a new table may skip the WAL.
             "wal_level": "minimal",
             "max_wal_senders": "0",
             "max_wal_size": "1GB",
             "checkpoint_timeout": "15min",
-            // A laptop's share; huge pages would have to be reserved by its owner.
+            // Sized for a laptop; huge pages would have to be reserved by its owner.
             "shared_buffers": "128MB",
             "huge_pages": "off",
-            // Every query is short: compiling one takes longer than running it.
+            // All queries are short: compiling one takes longer than running it.
             "jit": "off",
             "max_parallel_workers_per_gather": "0",
-            // Parallel work needs more of /dev/shm than a container has.
+            // Parallel maintenance needs more /dev/shm than a container has.
             "max_parallel_maintenance_workers": "0",
             // The queue's rows live for seconds: vacuum often, a little at a time.
             "autovacuum": "on",
@@ -48,7 +48,7 @@ enum PostgresSettings {
             "log_min_messages": "warning",
             "log_checkpoints": "off",
             "log_line_prefix": "%m [%p] ",
-            // Statements carry URLs with signatures; no log keeps them.
+            // Statements contain URLs with signatures, which must not be logged.
             "log_min_error_statement": "panic",
             "log_parameter_max_length_on_error": "0",
             "log_timezone": "UTC",

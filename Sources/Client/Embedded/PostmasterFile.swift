@@ -1,6 +1,6 @@
 import Glibc
 
-/// What `postmaster.pid` says of the server of a data directory.
+/// The contents of a data directory's `postmaster.pid`.
 ///
 /// Its lines are: process id, data directory, start time, port, socket directory, listen address,
 /// shared memory key, status (PostgreSQL's src/include/utils/pidfile.h).
@@ -12,7 +12,7 @@ struct PostmasterFile: Equatable {
 
     var isReady: Bool { status == "ready" }
 
-    /// nil when there is none, or it is not a regular server's.
+    /// Reads the file; returns nil if there is none, or if it is a single-user server's.
     static func read(inDataDirectory directory: String) -> PostmasterFile? {
         guard let text = readSmallFile("\(directory)/postmaster.pid") else { return nil }
         return PostmasterFile(text)
@@ -20,7 +20,7 @@ struct PostmasterFile: Equatable {
 
     init?(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        // A negative number is a single-user server's.
+        // A negative number belongs to a single-user server.
         guard let first = lines.first, let pid = Int32(first), pid > 0 else { return nil }
         self.pid = pid
         socketDirectory = lines.count > 4 ? String(lines[4]) : ""
@@ -28,8 +28,8 @@ struct PostmasterFile: Equatable {
         status = lines.count > 7 ? String(lines[7].filter { $0 != " " }) : ""
     }
 
-    /// True when process `pid` lives and is the server of `directory`: the file outlives a killed
-    /// server, and its number may be another program's by now, or that of a process not yet reaped.
+    /// Returns true if process `pid` lives and is the server of `directory`. The file outlives a
+    /// killed server, and the process may be another program or not yet reaped.
     static func isServer(_ pid: Int32, ofDataDirectory directory: String) -> Bool {
         guard kill(pid, 0) == 0, readSmallFile("/proc/\(pid)/comm") == "postgres\n" else {
             return false
@@ -42,7 +42,7 @@ struct PostmasterFile: Equatable {
     }
 }
 
-/// The beginning of a small text file, 4 KiB at most; nil when it cannot be read.
+/// Returns the start of a small text file, 4 KiB at most; nil if it cannot be read.
 func readSmallFile(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return nil }

@@ -2,21 +2,23 @@ import Glibc
 import Model
 import Services
 
-/// Who the PostgreSQL server runs as: PostgreSQL refuses root, so under root it is `dray-postgres`.
+/// The user that runs the PostgreSQL server: PostgreSQL does not run as root, so under root it is
+/// `dray-postgres`.
 ///
-/// A user of its own, not `postgres`: administrators of another server of the machine have no rights here.
+/// It is not `postgres`, so that administrators of another server on the machine have no rights
+/// here.
 struct ServerUser: Sendable, Equatable {
     let name: String
     let uid: uid_t
     let gid: gid_t
-    /// True when it is not the user that Dray runs as.
+    /// True if it is not the user that runs Dray.
     let isOther: Bool
 
-    /// The user that the server runs as under root.
+    /// Name of the server's user under root.
     static let serverName = "dray-postgres"
 
-    /// The user for this process; makes `dray-postgres` where Dray is root and there is none. Throws
-    /// `cluster.postgresFailed` when that cannot be.
+    /// Returns the user for this process; creates `dray-postgres` if Dray runs as root and it is
+    /// missing. Throws `cluster.postgresFailed` if that fails.
     static func current() async throws(Failure) -> ServerUser {
         guard geteuid() == 0 else {
             return ServerUser(
@@ -26,7 +28,7 @@ struct ServerUser: Sendable, Equatable {
         let making =
             "/usr/sbin/useradd --system --user-group --no-create-home --home-dir /nonexistent "
             + "--shell /usr/sbin/nologin \(serverName)"
-        // Of two useradd at a time each may succeed, and the later one's user replaces the other's.
+        // Two concurrent useradd may both succeed, and the later one's user replaces the other's.
         let locked = [
             "flock", "--close", "--timeout", "60", "/etc/.pwd.lock", "sh", "-c",
             "getent passwd \(serverName) >/dev/null || \(making)",
@@ -41,36 +43,37 @@ struct ServerUser: Sendable, Equatable {
             return user
         }
         throw Failure(
-            "cluster.postgresFailed",
+            .clusterPostgresFailed,
             "PostgreSQL does not run as root, and the user \(serverName) to run it as "
                 + "could not be created; run dray as an ordinary user, or: \(making)")
     }
 
-    /// nil where there is none, or it is root by another name.
+    /// Returns a user; nil if it does not exist, or has root's id.
     private static func named(_ name: String) -> ServerUser? {
         guard let account = account(named: name), account.user != 0 else { return nil }
         return ServerUser(name: name, uid: account.user, gid: account.group, isOther: true)
     }
 
-    /// Runs a program as this user to its end; its exit status.
+    /// Runs a program as this user to its end; returns its exit status.
     func run(_ arguments: [String], output: Int32) async throws(Failure) -> Int32 {
         do {
             return try await Subprocess.run(command(arguments), output: output)
         } catch {
-            throw Failure("cluster.postgresFailed", error.description)
+            throw Failure(.clusterPostgresFailed, error.description)
         }
     }
 
-    /// Starts a program as this user; its process id.
+    /// Starts a program as this user; returns its process id.
     func spawn(_ arguments: [String], output: Int32) throws(Failure) -> Int32 {
         do {
             return try Subprocess.spawn(command(arguments), output: output)
         } catch {
-            throw Failure("cluster.postgresFailed", error.description)
+            throw Failure(.clusterPostgresFailed, error.description)
         }
     }
 
-    /// setpriv replaces itself with the program, so the process id stays the program's own.
+    /// Returns the command; setpriv executes the program in its own process, so the process id
+    /// stays.
     private func command(_ arguments: [String]) -> [String] {
         guard isOther else { return arguments }
         return ["setpriv", "--reuid=\(uid)", "--regid=\(gid)", "--init-groups", "--"] + arguments

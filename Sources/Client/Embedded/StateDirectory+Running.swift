@@ -4,27 +4,28 @@ import Model
 import Services
 
 extension StateDirectory {
-    /// A cluster that runs in a state directory, and lets its owner's commands ask it.
+    /// A running cluster of a state directory that its owner's commands can use.
     package struct RunningCluster: Sendable, Equatable {
         package var coordinatorURL: String
-        /// Where the token is that its coordinator wants, unless it was given one.
+        /// File of the coordinator's token, unless it was given one.
         package var tokenFile: TokenFile
     }
 
-    /// Writes behind the process id in `lock` where the coordinator listens; holds until this process ends.
+    /// Writes the coordinator's URL behind the process id in `lock`, until this process ends.
     ///
-    /// A lock of a second kind says that it is so: whoever looks at it does not have to take it, and so
-    /// keeps no other Dray from starting.
+    /// A second kind of lock marks it as valid. Readers need not take that lock, so they do not
+    /// block the start of another Dray.
     func announce(_ coordinatorURL: String) throws(Failure) {
         Self.write("\(getpid())\n\(coordinatorURL)\n", to: lockDescriptor)
         let code = FileLock.take(lockDescriptor)
         guard code == 0 else { throw Self.failure("lock \(path)/lock", code) }
     }
 
-    /// The cluster that runs in a directory and has announced itself; nil for none.
+    /// Returns the cluster that runs in a directory and announced itself; nil for none.
     ///
-    /// Nobody else could have announced it: the file belongs to this process's user, and the lock goes with
-    /// the process that holds it. A token is thus sent to no stranger that has taken over a port.
+    /// Only this user can have announced it: the file belongs to this process's user, and the lock
+    /// ends with the process that holds it. So no token is sent to a stranger that took over a
+    /// port.
     package static func running(in path: String) -> RunningCluster? {
         guard let directory = try? FileDescriptor.openLocation(path),
             let lock = try? directory.open("lock", O_RDONLY | O_NONBLOCK),
@@ -37,7 +38,7 @@ extension StateDirectory {
             coordinatorURL: String(lines[1]), tokenFile: TokenFile(in: directory, of: path))
     }
 
-    /// What `lock` says: a process id and, of a cluster that was announced, its URL; a line each.
+    /// Reads `lock`: lines with a process id and, for an announced cluster, its URL.
     static func text(of lock: Int32) -> String {
         var buffer = [UInt8](repeating: 0, count: 256)
         let count = pread(lock, &buffer, buffer.count, 0)

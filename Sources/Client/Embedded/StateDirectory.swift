@@ -3,20 +3,20 @@ import Glibc
 package import Model
 import Services
 
-/// The directory that an embedded cluster keeps between runs, locked for one Dray at a time.
+/// The directory that an embedded cluster keeps between runs, locked by one Dray at a time.
 ///
-/// `lock`, `token` and `postgresql.log` belong to the user that runs Dray; `postgresql/`, with the data
-/// and the socket, to the user that the server runs as, closed to everybody else. The lock is given
-/// back when the object goes away, or the process ends however it ends.
+/// `lock`, `token` and `postgresql.log` belong to the user that runs Dray. `postgresql/`, with the
+/// data and the socket, belongs to the server's user, and is closed to all others. The lock is
+/// released with the object, or when the process ends in any way.
 package final class StateDirectory: Sendable {
-    /// Absolute, without symlinks.
+    /// Absolute path without symlinks.
     package let path: String
     let user: ServerUser
-    /// What is made and opened by name, is in here, wherever its path leads by then.
+    /// The open directory, in which files are created and opened by name even if its path changes.
     private let directory: FileDescriptor
-    /// Of the file `lock`, opened for reading and writing.
+    /// The file `lock`, open for reading and writing.
     private let lock: FileDescriptor
-    /// stdout and stderr of the server; opened for appending.
+    /// The server's stdout and stderr, open for appending.
     private let log: FileDescriptor
 
     var logDescriptor: Int32 { log.rawValue }
@@ -27,27 +27,27 @@ package final class StateDirectory: Sendable {
     package var logPath: String { "\(path)/postgresql.log" }
     package var tokenFile: TokenFile { TokenFile(in: directory, of: path) }
 
-    /// Where state goes when nothing is said: `/var/lib/dray` for root, because the server's user
-    /// has to reach it; else `$XDG_STATE_HOME/dray`, which is `~/.local/state/dray` by default.
+    /// Returns the default directory: `/var/lib/dray` for root, because the server's user must
+    /// reach it; else `$XDG_STATE_HOME/dray`, which is `~/.local/state/dray` by default.
     package static func defaultPath(environment: [String: String]) throws(Failure) -> String {
         if geteuid() == 0 { return "/var/lib/dray" }
-        // The XDG Base Directory Specification has relative paths ignored.
+        // The XDG Base Directory Specification requires relative paths to be ignored.
         if let home = environment["XDG_STATE_HOME"], home.hasPrefix("/") { return "\(home)/dray" }
         if let home = environment["HOME"], home.hasPrefix("/") {
             return "\(home)/.local/state/dray"
         }
         throw Failure(
-            "input.usage", "HOME is not set, so there is no default state directory; use --state")
+            .inputUsage, "HOME is not set, so there is no default state directory; use --state")
     }
 
-    /// Whether a private cluster was made there.
+    /// Returns true if a private cluster was created there.
     package static func isUsed(_ path: String) -> Bool { access("\(path)/postgresql", F_OK) == 0 }
 
-    /// Makes the directory when it is missing, and locks it.
+    /// Creates the directory if it is missing, and locks it.
     ///
-    /// Throws `cluster.stateInUse` with the process id when another Dray has it,
-    /// `input.destination` when it belongs to somebody else or the server's user could not work in it,
-    /// `cluster.postgresFailed` when there is no such user.
+    /// Throws `cluster.stateInUse` with the process id if another Dray uses it, `input.destination`
+    /// if it belongs to another user or the server's user cannot use it, and
+    /// `cluster.postgresFailed` if that user does not exist.
     package static func open(_ path: String) async throws(Failure) -> StateDirectory {
         let state = try StateDirectory(path, user: try await ServerUser.current())
         try await state.prepareServerDirectory()
@@ -64,12 +64,12 @@ package final class StateDirectory: Sendable {
         }
     }
 
-    /// `mkdir -p`; answers with the path without symlinks. Who may write to the directory could put another token or
-    /// database there, so it is checked as it is open.
+    /// Creates the directory like `mkdir -p`; returns it with its path without symlinks. Users who
+    /// may write to it could replace the token or the database, so the open directory is checked.
     private static func makeDirectory(
         _ given: String, isForOther: Bool
     ) throws(Failure) -> (FileDescriptor, String) {
-        // Under root the server's user has to pass through, and needs no more.
+        // Under root, the server's user must traverse it, and needs no more.
         let mode: UInt32 = isForOther ? 0o711 : 0o700
         let (location, status, path) = try asFailure("make \(given)") { () throws(SystemError) in
             let location = try FileDescriptor.makeDirectories(given, mode: mode)
@@ -77,13 +77,13 @@ package final class StateDirectory: Sendable {
         }
         guard status.owner == geteuid() else {
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "the state \(path) belongs to the user \(accountName(of: status.owner)); "
                     + "run dray as that user, or use another --state")
         }
         guard status.permissions & 0o022 == 0 else {
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "others may write to the state \(path) (mode "
                     + "\(String(status.permissions, radix: 8))); use another --state, or, if no "
                     + "other user has changed it, run: chmod go-w '\(path)'")
@@ -104,11 +104,11 @@ package final class StateDirectory: Sendable {
             guard errno == EWOULDBLOCK else { throw failure("lock \(path)/lock", errno) }
             let holder = text(of: lock.rawValue).prefix { ("0"..."9").contains($0) }
             throw Failure(
-                "cluster.stateInUse",
+                .clusterStateInUse,
                 "the state \(path) is in use by "
                     + (holder.isEmpty ? "another dray" : "the dray with process id \(holder)"))
         }
-        // Only for the message above; the lock itself is what counts.
+        // Only for the message above; the lock itself decides.
         write("\(getpid())\n", to: lock.rawValue)
         return lock
     }
@@ -119,7 +119,7 @@ package final class StateDirectory: Sendable {
         pwrite(lock, bytes, bytes.count, 0)
     }
 
-    /// Makes `postgresql/` for the server's user alone, and checks that this user gets there.
+    /// Creates `postgresql/` for the server's user alone, and checks that this user can reach it.
     private func prepareServerDirectory() async throws(Failure) {
         let name = "postgresql"
         let isNew = try Self.asFailure("make \(serverDirectory)") { () throws(SystemError) in
@@ -137,30 +137,30 @@ package final class StateDirectory: Sendable {
         }
         guard status.kind == .directory, status.owner == user.uid else {
             let owner = accountName(of: status.owner)
-            // Versions before ran the server as `postgres`.
+            // Earlier versions ran the server as `postgres`.
             let change =
                 user.isOther && status.kind == .directory
                 ? "; if it is Dray's own and no server runs on it, run: "
                     + "chown -R \(user.name): '\(serverDirectory)'" : ""
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "\(serverDirectory) belongs to \(owner), but the server would run as "
                     + "\(user.name); use another --state, or run dray as before\(change)")
         }
         guard user.isOther else { return }
         try openForTraversal()
-        // The user itself is asked, for groups and access lists count as much as mode bits.
+        // Tested as that user, because groups and access lists count as much as mode bits.
         let test = ["test", "-w", serverDirectory, "-a", "-x", serverDirectory]
         guard try await user.run(test, output: log.rawValue) == 0 else {
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "the user \(user.name), which PostgreSQL runs as under root, cannot "
                     + "reach \(path); use a --state whose parent directories every user can "
                     + "enter")
         }
     }
 
-    /// Lets the server's user pass through a state directory that is root's own, `mktemp -d`'s say.
+    /// Lets the server's user traverse a state directory of root, for example one of `mktemp -d`.
     private func openForTraversal() throws(Failure) {
         try Self.asFailure("change the mode of \(path)") { () throws(SystemError) in
             let status = try directory.status()
@@ -176,6 +176,6 @@ package final class StateDirectory: Sendable {
     }
 
     static func failure(_ action: String, _ code: Int32) -> Failure {
-        Failure("input.destination", "cannot \(action): \(systemErrorText(code))")
+        Failure(.inputDestination, "cannot \(action): \(systemErrorText(code))")
     }
 }

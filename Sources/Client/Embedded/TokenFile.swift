@@ -3,13 +3,13 @@ import Glibc
 package import Model
 import Services
 
-/// The token of a state directory: one line in a file that its owner alone can read.
+/// The token of a state directory: one line in a file that only its owner can read.
 package struct TokenFile: Sendable, Equatable {
     package let path: String
     private let directory: FileDescriptor
     private static let name = "token"
 
-    /// - Parameter path: of the directory, for messages and other processes.
+    /// - Parameter path: path of the directory, for messages and other processes.
     init(in directory: FileDescriptor, of path: String) {
         self.directory = directory
         self.path = "\(path)/\(Self.name)"
@@ -17,7 +17,7 @@ package struct TokenFile: Sendable, Equatable {
 
     package static func == (one: TokenFile, other: TokenFile) -> Bool { one.path == other.path }
 
-    /// Reads the token. Throws `input.token` where somebody else may know or have chosen it.
+    /// Reads the token. Throws `input.token` if another user may know it or have chosen it.
     package func read() throws(Failure) -> AccessToken {
         guard let token = try readIfThere() else {
             throw refusal("cannot be read: \(systemErrorText(ENOENT))")
@@ -25,7 +25,7 @@ package struct TokenFile: Sendable, Equatable {
         return token
     }
 
-    /// Reads the token, or makes one at the first start. The caller holds the state's lock.
+    /// Reads the token, or creates one at the first start. The caller must hold the state's lock.
     package func readOrMake() throws(Failure) -> AccessToken {
         if let token = try readIfThere() { return token }
         let token = AccessToken.random()
@@ -67,7 +67,7 @@ package struct TokenFile: Sendable, Equatable {
         }
     }
 
-    /// Writes beside the file and links it, so that there is a whole token or none.
+    /// Writes a new file and links it, so that there is a complete token or none.
     private func write(_ token: AccessToken) throws(Failure) {
         let fresh = "\(Self.name).new"
         try? directory.unlink(fresh)
@@ -87,7 +87,7 @@ package struct TokenFile: Sendable, Equatable {
 
     private func refusal(_ reason: String) -> Failure {
         Failure(
-            "input.token",
+            .inputToken,
             "The token file \(path) \(reason). Remove it, and the next start creates a "
                 + "new one, which workers and clients then need; or set DRAY_TOKEN_FILE to a "
                 + "file of your own.")

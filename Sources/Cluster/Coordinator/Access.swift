@@ -1,11 +1,11 @@
 import HTTPServer
 import Model
 
-/// Decides who may ask, before a request's body is looked at: every request but the health checks
-/// carries the token.
+/// Checks the access token before a request's body is read. Every request but the health checks
+/// must carry it.
 ///
-/// The Host header does not matter: a web page that rebinds its own name to this address has no token,
-/// and a browser adds none.
+/// The Host header is not checked: a web page that rebinds its own name to this address has no
+/// token, and browsers add none.
 struct Access: Sendable {
     private let expected: [UInt8]
 
@@ -14,14 +14,14 @@ struct Access: Sendable {
     /// Throws `cluster.unauthorized`.
     func check(_ request: HTTPRequest) throws(Failure) {
         guard let given = request.header("authorization") else {
-            throw Failure("cluster.unauthorized", "The request carries no token.")
+            throw Failure(.clusterUnauthorized, "The request carries no token.")
         }
         guard let token = Self.token(in: given), Self.areEqual(token, expected) else {
-            throw Failure("cluster.unauthorized", "The request carries a wrong token.")
+            throw Failure(.clusterUnauthorized, "The request carries a wrong token.")
         }
     }
 
-    /// The credentials of the scheme Bearer, whose name may have any case (RFC 9110, 11.1).
+    /// Returns the credentials of the Bearer scheme, whose name may have any case (RFC 9110, 11.1).
     private static func token(in authorization: String) -> [UInt8]? {
         let bytes = Array(authorization.utf8)
         let scheme = Array("bearer ".utf8)

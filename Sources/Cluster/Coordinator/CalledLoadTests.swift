@@ -1,15 +1,15 @@
 import Model
 import Synchronization
 
-/// Load tests that want workers now, as this coordinator last read them. Safe from any thread.
+/// Load tests that need workers, as this coordinator last read them. Safe from any thread.
 ///
 /// Every answer to a worker may carry one, so none of them costs a query.
 final class CalledLoadTests: Sendable {
     private let calls = Mutex<[LoadTestCall]>([])
-    /// Fired when something has changed about any load test.
+    /// Fired when a load test has changed.
     let news = WorkSignal()
 
-    /// Takes what the database said; true when a test is new.
+    /// Stores the database's list; returns true if it contains a new test.
     func set(_ called: [LoadTestCall]) -> Bool {
         calls.withLock { calls in
             defer { calls = called }
@@ -23,7 +23,7 @@ final class CalledLoadTests: Sendable {
         return all.isEmpty ? nil : all
     }
 
-    /// The first one that is meant for who asks.
+    /// Returns the first test for the requesting worker.
     func first(for request: LeaseRequest) -> LoadTestCall? {
         guard let past = request.pastLoadTests else { return nil }
         return calls.withLock { calls in

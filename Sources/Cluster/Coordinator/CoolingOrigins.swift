@@ -2,7 +2,7 @@ import JobQueue
 import Model
 import Synchronization
 
-/// The origins that are left alone now, as this coordinator last read them. Safe from any thread.
+/// Origins in cooldown, as this coordinator last read them. Safe from any thread.
 ///
 /// Every answer to a worker carries them, so none of them costs a query.
 final class CoolingOrigins: Sendable {
@@ -11,7 +11,7 @@ final class CoolingOrigins: Sendable {
     private struct Entry {
         var origin: JobQueue.CoolingOrigin
         var end: Instant
-        /// When it was first read that it is to be left alone for so long.
+        /// Time of the first read of a cooldown of this length.
         var heardAt: Instant
     }
 
@@ -22,13 +22,14 @@ final class CoolingOrigins: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Fired when an origin is new or is to be left alone for longer.
+    /// Fired when a cooldown is new or longer.
     let signal = WorkSignal()
 
-    /// Counts how often one was new or was to be left alone for longer.
+    /// Number of times that a cooldown was new or longer.
     var news: Int { state.withLock { $0.news } }
 
-    /// Takes what the database said, with seconds from now; true when there is news in it.
+    /// Stores the database's list, with seconds from now; returns true if a cooldown is new or
+    /// longer.
     func set(_ cooling: [JobQueue.CoolingOrigin]) -> Bool {
         let now = Instant.now
         let isNews = state.withLock { state in
@@ -52,11 +53,12 @@ final class CoolingOrigins: Sendable {
         return isNews
     }
 
-    /// What an answer carries; nil for none.
+    /// The cooldowns for an answer; nil for none.
     var answer: [OriginCooldown]? { answer { _ in true } }
 
-    /// What a grant carries that was asked of the database at `askedAt`. An origin of its jobs is left
-    /// alone only if that was heard of since: before, whoever hands out its jobs knew better.
+    /// Returns the cooldowns for a grant that was requested from the database at `askedAt`. Those
+    /// of its jobs' origins are included only if they were read since: the database allowed the
+    /// jobs before.
     func answer(to grant: LeaseGrant, askedAt: Instant) -> [OriginCooldown]? {
         var origins: Set<String>?
         return answer { entry in
@@ -75,12 +77,12 @@ final class CoolingOrigins: Sendable {
         }
     }
 
-    /// All of them, with what they are known by.
+    /// All cooldowns, with the version of the list.
     var list: CoolingList {
         CoolingList(version: state.withLock { $0.version }, cooling: answer ?? [])
     }
 
-    /// The same at every coordinator that has read the same (FNV-1a, 64 bits).
+    /// Returns a hash of the list that is equal at all coordinators (FNV-1a, 64 bits).
     private static func version(of cooling: [JobQueue.CoolingOrigin]) -> String {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         let texts = cooling.map { "\($0.origin) \($0.until)\n" }.sorted()

@@ -6,22 +6,22 @@ import Postgres
 import Services
 import Synchronization
 
-/// The coordinator: the HTTP API over the PostgreSQL queues, and the sweeps that keep them moving.
+/// The coordinator: the HTTP API over the PostgreSQL queues, and their housekeeping.
 ///
 /// It keeps no state that matters: any number of coordinators may serve one database, and any of
 /// them may be killed at any moment.
 package final class Coordinator: Sendable {
     package struct Configuration: Sendable {
-        /// `postgresql://…` or a libpq keyword string.
+        /// A `postgresql://…` URL or a libpq keyword string.
         package var databaseURL: String
-        /// An IP address to listen on.
+        /// IP address on which it listens.
         package var address: String
-        /// 0 takes any free port.
+        /// Port number; 0 for any free port.
         package var port: Int
-        /// What requests must carry.
+        /// The token that requests must carry.
         package var token: AccessToken
         package var queue: JobQueue.Settings
-        /// Most connections to the database, without the one that listens.
+        /// Maximum number of database connections, besides the listening one.
         package var databaseConnections: Int
 
         package init(
@@ -39,13 +39,13 @@ package final class Coordinator: Sendable {
 
     private struct Running {
         var server: HTTPServer
-        /// Listens, keeps house and folds.
+        /// Listener, housekeeping and folding of reports.
         var background: Task<Void, Never>
     }
 
     private let configuration: Configuration
     private let loop: EventLoop
-    /// What is asked all the time runs where the connections to the database are.
+    /// Runs frequent requests on the loop of the database connections.
     private let executor: EventLoopTaskExecutor
     private let pool: PostgresPool
     private let memory: ClusterMemory
@@ -62,7 +62,7 @@ package final class Coordinator: Sendable {
             loop = try EventLoop(name: "coordinator")
             executor = EventLoopTaskExecutor(loop)
         } catch {
-            throw Failure("worker.internal", "No event loop could be made: \(error)")
+            throw Failure(.workerInternal, "The event loop could not be created: \(error)")
         }
         pool = PostgresPool(
             PostgresConfiguration.queue(
@@ -74,10 +74,10 @@ package final class Coordinator: Sendable {
             cooling: CoolingOrigins(), loadTests: CalledLoadTests())
     }
 
-    /// Brings the schema up to date and begins to listen; returns the port.
+    /// Migrates the schema and starts to listen; returns the port.
     ///
     /// Throws `cluster.databaseUnreachable`, `cluster.schemaNewer`, `cluster.portInUse` and
-    /// `input.field` (an address or port that there is not).
+    /// `input.field` (an invalid address or port).
     package func start() async throws(Failure) -> Int {
         try await Migrations.migrate(pool)
         let api = API(
@@ -106,7 +106,7 @@ package final class Coordinator: Sendable {
 
     private func listen(_ router: Router) throws(Failure) -> HTTPServer {
         guard let port = UInt16(exactly: configuration.port) else {
-            throw Failure("input.field", "--listen: there is no port \(configuration.port).")
+            throw Failure(.inputField, "--listen: there is no port \(configuration.port).")
         }
         do {
             return try HTTPServer.start(
@@ -114,19 +114,19 @@ package final class Coordinator: Sendable {
                     address: configuration.address, port: port,
                     maximumBodyBytes: WireLimits.bodyBytes, refusal: FailureAnswer.refusal,
                     admission: router.decide, knows: router.knows,
-                    // What is under way is to be finished and answered, not cut off half-way.
+                    // Running requests must be finished and answered, not cut off.
                     cancelsHandlers: false)
             )
         } catch {
             let place = "\(configuration.address):\(configuration.port)"
             if case .addressInUse = error {
-                throw Failure("cluster.portInUse", "\(place) is taken by another process.")
+                throw Failure(.clusterPortInUse, "\(place) is in use by another process.")
             }
-            throw Failure("input.field", "--listen \(place): \(error)")
+            throw Failure(.inputField, "--listen \(place): \(error)")
         }
     }
 
-    /// Answers what is under way, then closes everything. Safe to call more than once.
+    /// Answers the running requests, then closes everything. May be called more than once.
     package func stop() async {
         let state = running.withLock { state in
             defer { state = nil }
@@ -143,11 +143,11 @@ package final class Coordinator: Sendable {
         loop.shutdown()
     }
 
-    /// Requests for work that are held open now.
+    /// Number of lease requests that are held open.
     package var waitingRequests: Int { memory.signal.waiterCount }
 
     package static func isLoopback(_ address: String) -> Bool {
-        // A name that begins like an address is no address.
+        // A name that only starts like an address is no address.
         let isIPv4 = address.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
         return address == "::1" || address == "localhost"
             || (isIPv4 && address.hasPrefix("127."))

@@ -1,9 +1,8 @@
 import Synchronization
 
-/// Wakes long polls when there may be work. Safe from any thread.
+/// Wakes long polls when there may be jobs. Safe from any thread.
 ///
-/// A version number closes the gap between looking for work and waiting for it: a signal that came
-/// in between is not missed.
+/// A version number closes the gap between a query and the wait: a signal in between is not missed.
 final class WorkSignal: Sendable {
     private struct State {
         var version = 0
@@ -14,14 +13,14 @@ final class WorkSignal: Sendable {
 
     private let state = Mutex(State())
 
-    /// What `wait` is told, read before looking for work.
+    /// The version for `wait`; read it before the query.
     var version: Int { state.withLock { $0.version } }
 
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Wakes everyone who waits.
+    /// Wakes all waiters.
     func fire() {
         let waiters = state.withLock { state in
             state.version += 1
@@ -31,13 +30,13 @@ final class WorkSignal: Sendable {
         for waiter in waiters.values { waiter.resume() }
     }
 
-    /// Wakes everyone, for good: nobody waits any more.
+    /// Wakes all waiters and prevents further waits.
     func close() {
         state.withLock { $0.isClosed = true }
         fire()
     }
 
-    /// Returns when there was a signal after `version`, or after `duration`.
+    /// Waits for a signal after `version`, for `duration` at most.
     func wait(after version: Int, atMost duration: Duration) async {
         let number = state.withLock { state in
             state.nextWaiter += 1
@@ -54,7 +53,7 @@ final class WorkSignal: Sendable {
                     return false
                 }
                 guard !isOver else { return continuation.resume() }
-                // Only now: a timer that goes off before there is a waiter would wake nobody.
+                // Starts after the waiter is set: a timer that fires earlier would wake nothing.
                 timer = Task { [weak self] in
                     try? await Task.sleep(for: duration)
                     self?.release(number)

@@ -1,32 +1,32 @@
 package import JobQueue
 package import Model
 
-/// What an autoscaler says of its pool.
+/// An autoscaler's policy for its pool.
 package struct PoolPolicy: Sendable {
-    /// What one worker does.
+    /// Segments per second of one worker.
     package var workerSegmentsPerSecond: Double
-    /// In how long a catalog without a deadline should be done, from its start; 1 and more.
+    /// Target time of a catalog without a deadline, from its start; at least 1.
     package var withinSeconds = 3_600.0
-    /// From asking for a worker until it works.
+    /// Seconds from the request for a worker until it works.
     package var bootSeconds = 30.0
     package var minimum = 0
     package var maximum = 100
-    /// Part of the workers that must be too many before any is let go.
+    /// Fraction of the workers that must be surplus before one is removed.
     package var tolerance = 0.2
 
     package init(workerSegmentsPerSecond: Double) {
         self.workerSegmentsPerSecond = workerSegmentsPerSecond
     }
 
-    /// The least time that is reckoned with: what is overdue is not done in no time.
+    /// Minimum time in the calculation: an overdue catalog still takes time.
     var leastSeconds: Double { min(60, withinSeconds) }
 }
 
 extension WorkersWanted {
-    /// How many workers `load` wants under `policy`.
+    /// Returns the number of workers that `load` needs under `policy`.
     ///
-    /// Keeps no state: the workers that are there are the memory that hysteresis needs, and they are
-    /// in the database. So any coordinator gives the same answer.
+    /// Keeps no state: hysteresis depends on the present workers, which are in the database. So all
+    /// coordinators give the same answer.
     package static func decide(_ load: PoolLoad, _ policy: PoolPolicy) -> WorkersWanted {
         let near = load.backlogs.filter {
             $0.isOpen && $0.jobs > 0 && $0.beginsSeconds <= policy.bootSeconds
@@ -40,8 +40,8 @@ extension WorkersWanted {
             let isIdle = jobs == 0 && load.leased == 0 && !load.hasWork
             (wanted, reason) = isIdle ? (0, .idle) : (1, .running)
         }
-        // A worker that is stopped now gives back what it holds, and its successor begins anew. An
-        // autoscaler does not choose which one stops, so that none is too many while it is busy.
+        // A stopped worker returns its jobs, and the next worker starts them again. An autoscaler
+        // does not choose which one stops, so busy workers are never surplus.
         if wanted < load.busy { (wanted, reason) = (load.busy, .finishing) }
         let few = (1 - policy.tolerance) * Double(load.workers)
         if wanted > 0, wanted < load.workers, Double(wanted) > few {
@@ -54,8 +54,9 @@ extension WorkersWanted {
             current: load.workers, busy: load.busy, segmentsPerSecond: rate)
     }
 
-    /// The jobs a second that keep every deadline: for each, all that is due by then over the time
-    /// there is (earliest deadline first; Liu and Layland 1973), and whether one can no longer be kept.
+    /// Returns the jobs per second that meet every deadline, and true if one can no longer be met.
+    /// For each deadline, the rate is all jobs due by then over the time left (earliest deadline
+    /// first; Liu and Layland 1973).
     private static func neededRate(
         _ backlogs: [PoolLoad.Backlog], _ policy: PoolPolicy
     ) -> (rate: Double, isOverdue: Bool) {

@@ -1,10 +1,10 @@
 package import Model
 
-/// The coordinator's API, a method for each route. `retrySeconds` is explained at `Call`.
+/// The coordinator's API, one method per route. `Call` explains `retrySeconds`.
 extension CoordinatorClient {
     // MARK: Submitting
 
-    /// Opens a catalog for submission; its site and queue are made on first use.
+    /// Opens a catalog for submission; creates its site and queue on first use.
     package func openCatalog(
         _ submission: CatalogSubmission, retrySeconds: Double? = nil
     ) async throws(Failure) -> CatalogHandle {
@@ -19,7 +19,7 @@ extension CoordinatorClient {
             "/v1/catalogs/\(catalog)/assets", batch, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Makes the jobs of what was submitted. A second start changes nothing, and waits for the first.
+    /// Creates the jobs of a submission. A second start changes nothing, and waits for the first.
     @discardableResult
     package func start(
         _ catalog: CatalogID, _ start: CatalogStart, retrySeconds: Double? = nil
@@ -29,7 +29,7 @@ extension CoordinatorClient {
             call: Call(retrySeconds: retrySeconds, isOfCatalog: true))
     }
 
-    /// Tells that the submitter goes away: what has not begun is held until it comes back.
+    /// Reports that the submitter stops: jobs that have not started are held until it returns.
     package func interrupt(
         _ catalog: CatalogID, retrySeconds: Double? = nil
     ) async throws(Failure) {
@@ -40,8 +40,7 @@ extension CoordinatorClient {
 
     // MARK: Following
 
-    /// How far a catalog is; without the assets under way, which nobody may want to see, when
-    /// `withActive` is false.
+    /// Returns the status of a catalog; without its active assets if `withActive` is false.
     package func status(
         of catalog: CatalogID, withActive: Bool = true, retrySeconds: Double? = nil
     ) async throws(Failure) -> CatalogStatus {
@@ -50,7 +49,7 @@ extension CoordinatorClient {
             "/v1/catalogs/\(catalog)\(query)", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// A page of a catalog's assets, from the one after `after`, all or those in `state`.
+    /// Returns a page of a catalog's assets after `after`: all, or those in `state`.
     package func assets(
         of catalog: CatalogID, after: AssetID? = nil, state: AssetState? = nil,
         retrySeconds: Double? = nil
@@ -60,7 +59,7 @@ extension CoordinatorClient {
             "/v1/catalogs/\(catalog)/assets\(query)", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// A page of a catalog's stored files; `after` is the page before's `next`.
+    /// Returns a page of a catalog's stored files; `after` is the previous page's `next`.
     package func files(
         of catalog: CatalogID, after: String? = nil, retrySeconds: Double? = nil
     ) async throws(Failure) -> FilePage {
@@ -69,7 +68,7 @@ extension CoordinatorClient {
             call: Call(retrySeconds: retrySeconds))
     }
 
-    /// What the last refresh of a catalog came to, so far.
+    /// Returns the results so far of a catalog's last refresh.
     package func refreshSummary(
         of catalog: CatalogID, retrySeconds: Double? = nil
     ) async throws(Failure) -> RefreshSummary {
@@ -82,7 +81,7 @@ extension CoordinatorClient {
         try await get("/v1/status", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// What workers did in the last `seconds`, 60 to `WorkersHistory.keptSeconds`.
+    /// Returns the workers' history of the last `seconds`, 60 to `WorkersHistory.keptSeconds`.
     package func workersHistory(
         seconds: Int, retrySeconds: Double? = nil
     ) async throws(Failure) -> WorkersHistory {
@@ -90,15 +89,15 @@ extension CoordinatorClient {
             "/v1/workers/history?seconds=\(seconds)", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Returns when a coordinator says that it can serve.
+    /// Waits until a coordinator can serve requests.
     package func readiness(retrySeconds: Double? = nil) async throws(Failure) {
         try await get("/readyz", call: Call(retrySeconds: retrySeconds))
     }
 
     // MARK: Working
 
-    /// Asks for a batch of jobs. Not repeated once sent: a grant whose answer was lost would lie
-    /// idle until its lease runs out, or is released, a second one beside it.
+    /// Requests a batch of jobs. It is not repeated once sent: the grant of a lost answer would be
+    /// idle until its lease expires or is released, beside a second grant.
     package func lease(_ request: LeaseRequest) async throws(Failure) -> LeaseGrant {
         let wait = Double(request.waitMilliseconds) / 1000
         return try await post(
@@ -126,7 +125,8 @@ extension CoordinatorClient {
         try await post("/v1/heartbeats", heartbeat, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// The origins that are left alone, when they are others than those of `version`, or after a while.
+    /// Returns the cooldowns of origins: once they differ from those of `version`, or after a
+    /// while.
     package func cooling(
         after version: String?, waitMilliseconds: Int, retrySeconds: Double? = nil
     ) async throws(Failure) -> CoolingList {
@@ -137,7 +137,7 @@ extension CoordinatorClient {
                 retrySeconds: retrySeconds, waitSeconds: Double(waitMilliseconds) / 1000))
     }
 
-    /// Hands in segments that a resolve job found.
+    /// Submits segments that a resolve job found.
     package func segments(
         _ batch: SegmentBatch, retrySeconds: Double? = nil
     ) async throws(Failure) -> SplitAnswer {
@@ -146,21 +146,23 @@ extension CoordinatorClient {
             ifLeaseLost: SplitAnswer(verdict: .stale))
     }
 
-    /// What a leased job is to store; without content where the lease does not hold it.
+    /// Returns the rewritten manifest that a leased job stores; without content if the lease is
+    /// lost.
     package func document(
         _ request: DocumentRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> Document {
         try await post("/v1/documents", request, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// A page of the stored files of an asset whose refresh is leased. Throws `worker.leaseLost`.
+    /// Returns a page of the stored files of an asset whose refresh is leased. Throws
+    /// `worker.leaseLost`.
     package func refreshFiles(
         _ request: RefreshFilesRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> RefreshFilesPage {
         try await post("/v1/refreshes/files", request, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Hands in files that a refresh has put to the edge.
+    /// Reports files of a refresh.
     package func refreshed(
         _ batch: RefreshBatch, retrySeconds: Double? = nil
     ) async throws(Failure) -> SplitAnswer {
@@ -177,34 +179,34 @@ extension CoordinatorClient {
             ifLeaseLost: SplitAnswer(verdict: .stale))
     }
 
-    /// As `post`; where none of the jobs is held any more, which is an error in HTTP and ordinary
-    /// for a worker, the answer is `lost`.
+    /// Posts a request whose answer is `lost` if all its leases are lost. That is an error in HTTP,
+    /// but normal for a worker.
     private func post<Answer: Decodable & Sendable>(
         _ path: String, _ body: some Encodable & Sendable, call: Call, ifLeaseLost lost: Answer
     ) async throws(Failure) -> Answer {
         do {
             return try await post(path, body, call: call)
         } catch {
-            guard error.code == "worker.leaseLost" else { throw error }
+            guard error.code == .workerLeaseLost else { throw error }
             return lost
         }
     }
 
-    /// Whether it is this worker's turn to write the `SHA256SUMS` of the directories of jobs.
+    /// Returns which of the jobs may write the `SHA256SUMS` of their directories now.
     package func sumsTurns(
         _ request: SumsRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SumsTurns {
         try await post("/v1/sums/turns", request, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Reads or records the volume that a site is on.
+    /// Reads or records the volume of a site.
     package func volume(
         _ request: SiteVolumeRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SiteVolumeAnswer {
         try await post("/v1/sites/volumes", request, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// A page of what a directory's `SHA256SUMS` lists.
+    /// Returns a page of the entries of a directory's `SHA256SUMS`.
     package func sums(
         site: SiteID, directory: String, after: String? = nil, retrySeconds: Double? = nil
     ) async throws(Failure) -> SumsPage {
@@ -214,7 +216,7 @@ extension CoordinatorClient {
     }
 }
 
-/// A query string, "?name=value&…", percent-encoded; empty when every value is nil.
+/// A query string, "?name=value&…", percent-encoded; empty if all values are nil.
 struct Query: CustomStringConvertible {
     let description: String
 
@@ -227,7 +229,7 @@ struct Query: CustomStringConvertible {
         description = pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")
     }
 
-    /// Everything but RFC 3986's unreserved characters is encoded.
+    /// Encodes all but RFC 3986's unreserved characters.
     static func encode(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {

@@ -1,7 +1,6 @@
 package import Model
 
-/// What operators ask of a cluster. Every request may be repeated: a second one finds nothing left to
-/// change.
+/// Requests of operators. All may be repeated: a second one finds nothing left to change.
 extension CoordinatorClient {
     package func queues(retrySeconds: Double? = nil) async throws(Failure) -> QueueList {
         try await get("/v1/queues", call: Call(retrySeconds: retrySeconds))
@@ -16,8 +15,8 @@ extension CoordinatorClient {
             call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Cancels, retries or reprioritises what is selected. Throws `input.notFound` for a catalog or
-    /// an asset that is not there.
+    /// Cancels, retries or reprioritises the selected assets. Throws `input.notFound` for a missing
+    /// catalog or asset.
     package func apply(
         _ action: SelectionAction, retrySeconds: Double? = nil
     ) async throws(Failure) -> SelectionAnswer {
@@ -25,7 +24,7 @@ extension CoordinatorClient {
             "/v1/selections", action, call: Call(retrySeconds: retrySeconds, isOfCatalog: true))
     }
 
-    /// A page of a catalog's assets. Throws `input.notFound` for a catalog that is not there.
+    /// Returns a page of a catalog's assets. Throws `input.notFound` for a missing catalog.
     package func assets(
         _ query: AssetQuery, retrySeconds: Double? = nil
     ) async throws(Failure) -> AssetListing {
@@ -33,7 +32,7 @@ extension CoordinatorClient {
             "/v1/assets\(Query(query.parameters))", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// A page of origins by name; `after` is the page before's `next`.
+    /// Returns a page of origins by name; `after` is the previous page's `next`.
     package func origins(
         after: String? = nil, retrySeconds: Double? = nil
     ) async throws(Failure) -> OriginPage {
@@ -51,7 +50,7 @@ extension CoordinatorClient {
         try await get("/v1/sites", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Changes how a site may be fed. Throws `input.notFound`.
+    /// Changes a site's settings. Throws `input.notFound`.
     package func configure(
         _ settings: SiteSettings, retrySeconds: Double? = nil
     ) async throws(Failure) -> SiteStatus {

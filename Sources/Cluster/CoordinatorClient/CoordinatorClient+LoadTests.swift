@@ -1,9 +1,9 @@
 package import Model
 
-/// Load tests on workers. Every request may be repeated: a second one has the same effect.
+/// Load tests on workers. All requests may be repeated: a second one has the same effect.
 extension CoordinatorClient {
-    /// Calls workers together for a test. Throws `input.notFound` for a queue that is not there, and
-    /// `input.loadTestRunning` while another test of it has not ended.
+    /// Creates a test and calls for workers. Throws `input.notFound` for a missing queue, and
+    /// `input.loadTestRunning` while another test of it runs.
     package func create(
         _ test: LoadTestSubmission, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestStatus {
@@ -14,14 +14,14 @@ extension CoordinatorClient {
         try await get("/v1/load-tests", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Throws `input.notFound`.
+    /// Returns the status of a test. Throws `input.notFound`.
     package func loadTest(
         _ id: LoadTestID, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestStatus {
         try await get("/v1/load-tests/\(id)", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// What is new of a test, and that it is wanted still. Throws `input.notFound`.
+    /// Returns the changes of a test, and keeps it running. Throws `input.notFound`.
     package func follow(
         _ id: LoadTestID, _ follow: LoadTestFollow, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestNews {
@@ -31,7 +31,7 @@ extension CoordinatorClient {
                 retrySeconds: retrySeconds, waitSeconds: Double(follow.waitMilliseconds) / 1000))
     }
 
-    /// Has all workers of a test stop. Throws `input.notFound`.
+    /// Stops all workers of a test. Throws `input.notFound`.
     @discardableResult
     package func stopLoadTest(
         _ id: LoadTestID, retrySeconds: Double? = nil
@@ -40,7 +40,7 @@ extension CoordinatorClient {
             "/v1/load-tests/\(id)/stop", [String: String](), call: Call(retrySeconds: retrySeconds))
     }
 
-    /// What a share measured of URLs, targets and renditions. Throws `input.notFound`.
+    /// Returns a shard's results by URL, target and rendition. Throws `input.notFound`.
     package func loadBreakdown(
         of id: LoadTestID, share: Int, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestBreakdown {
@@ -50,14 +50,14 @@ extension CoordinatorClient {
 
     // MARK: For workers
 
-    /// Takes a part in a test, where there is a place.
+    /// Joins a test if it still needs workers.
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestPlace {
         try await post("/v1/load-tests/\(id)/shares", join, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Says how far a share is, and hears what is to be done.
+    /// Reports the progress of a shard, and returns the worker's order.
     package func report(
         _ report: LoadTestReport, of id: LoadTestID, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestOrder {

@@ -3,38 +3,38 @@ internal import FoundationEssentials
 package import Model
 import Synchronization
 
-/// Speaks to a cluster's coordinators: JSON over HTTP, any of several endpoints.
+/// Sends requests to a cluster's coordinators: JSON over HTTP, to one of several endpoints.
 ///
-/// Safe to use from any task. A request that finds a coordinator down goes to the next endpoint; one
-/// that may be repeated is tried again, with exponential backoff and full jitter, until its time is
-/// over. Cancelling the task cancels the request, with `worker.cancelled`. `shutdown` must be called
+/// Safe from any task. If a coordinator is down, the request goes to the next endpoint. A
+/// repeatable request is retried with exponential backoff and full jitter until its time is over.
+/// Cancelling the task cancels the request, with `worker.cancelled`. `shutdown` must be called
 /// before a client is released.
 package final class CoordinatorClient: Sendable {
-    /// Largest answer that is read, in bytes: a full lease of the longest URLs and keys.
+    /// Maximum size of an answer in bytes: a full lease of the longest URLs and keys.
     static let maximumAnswerBytes = 64 << 20
     static let connectTimeoutSeconds = 5.0
-    /// How long a request may take that works on a whole catalog, of ten million assets say.
+    /// Maximum seconds of a request for a whole catalog, with for example ten million assets.
     package static let catalogSeconds = 3_600.0
 
     private let endpoints: [String]
-    /// The endpoint to ask first: the first, and the next one whenever it was down.
+    /// Index of the endpoint to use first; moves on when that one is down.
     private let current = Atomic<Int>(0)
     private let loop: RequestLoop
     private let retrySeconds: Double
     private let timeoutSeconds: Double
-    /// Where the token is from; nil without one.
+    /// Source of the token; nil without one.
     private let tokenSource: String?
 
     /// - Parameters:
     ///   - endpoints: http or https URLs of coordinators, separated by commas.
-    ///   - token: sent as a bearer token; without one only health checks are answered. A coordinator on this
-    ///     machine has to run as this user, root or the owner of the token's file.
-    ///   - retrySeconds: how long a request that may be repeated is tried when its caller does not
-    ///     say.
-    ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted; those that
-    ///     work on whole catalogs have `catalogSeconds`.
-    ///   - caFile: a PEM file of certificate authorities in place of the system's.
-    ///   - maximumConnections: what goes beyond waits its turn.
+    ///   - token: sent as a bearer token; without one only health checks are answered. A
+    ///     coordinator on this machine must run as this user, root or the owner of the token's
+    ///     file.
+    ///   - retrySeconds: seconds for which repeatable requests are retried by default.
+    ///   - timeoutSeconds: timeout of one request, plus a long poll's wait; requests for whole
+    ///     catalogs have `catalogSeconds`.
+    ///   - caFile: a PEM file of certificate authorities to use instead of the system's.
+    ///   - maximumConnections: maximum number of connections; further requests wait.
     package init(
         endpoints: String, token: AccessToken? = nil, retrySeconds: Double = 30,
         timeoutSeconds: Double = 30, caFile: String? = nil, maximumConnections: Int = 16
@@ -44,7 +44,7 @@ package final class CoordinatorClient: Sendable {
             parsed.append(try Self.endpoint(String(part)))
         }
         guard !parsed.isEmpty else {
-            throw Failure("input.url", "the coordinator's URL is empty")
+            throw Failure(.inputURL, "the coordinator's URL is empty")
         }
         self.endpoints = parsed
         self.retrySeconds = retrySeconds
@@ -54,7 +54,7 @@ package final class CoordinatorClient: Sendable {
         if let token { lines.append("Authorization: Bearer \(token.text)") }
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         options.bufferBytes = 64 << 10
-        // A request may take an hour, and its coordinator be gone without a word.
+        // A request may take an hour, and its coordinator may vanish silently.
         options.keepsAlive = true
         options.caFile = caFile
         loop = try RequestLoop(
@@ -62,10 +62,10 @@ package final class CoordinatorClient: Sendable {
             peers: PeerCheck(token: token))
     }
 
-    /// Cancels what is under way and joins the thread.
+    /// Cancels running requests and joins the thread.
     package func shutdown() { loop.shutdown() }
 
-    /// A base URL without its trailing slash.
+    /// Returns a base URL without its trailing slash.
     private static func endpoint(_ text: String) throws(Failure) -> String {
         var text = text
         while text.first == " " { text.removeFirst() }
@@ -74,15 +74,15 @@ package final class CoordinatorClient: Sendable {
             let url = try CurlURL(text)
             guard url.isHTTP, url.query == nil else {
                 throw Failure(
-                    "input.url",
-                    "the coordinator's URL \(Redaction.shown(text, limit: 2_000)) is not one of http or https without a query"
+                    .inputURL,
+                    "the coordinator's URL \(Redaction.shown(text, limit: 2_000)) is not an http or https URL without query"
                 )
             }
         } catch let failure as Failure {
             throw failure
         } catch {
             throw Failure(
-                "input.url",
+                .inputURL,
                 "the coordinator's URL \(Redaction.shown(text, limit: 2_000)): \(error)")
         }
         return text
@@ -90,17 +90,16 @@ package final class CoordinatorClient: Sendable {
 
     // MARK: Requests
 
-    /// How a request is made.
+    /// The timeouts and retries of a request.
     package struct Call: Sendable {
-        /// For how long it is repeated after failures that may pass; nil is the client's time. 0 for
-        /// what must not reach a coordinator twice: only an endpoint that takes no connection is
-        /// then skipped.
+        /// Seconds for which retryable failures are retried; nil for the client's default. 0 for a
+        /// request that must not reach a coordinator twice: then only endpoints that refuse the
+        /// connection are skipped.
         package var retrySeconds: Double?
-        /// How long the coordinator may hold the request before it answers.
+        /// Seconds for which the coordinator may hold the request before it answers.
         package var waitSeconds = 0.0
-        /// It works on a whole catalog: a try takes as long as it takes, `catalogSeconds` at most. One
-        /// that had been under way for longer than it would be repeated, and whose answer was lost, is
-        /// repeated as if it were the first.
+        /// True for a request for a whole catalog: one attempt may take `catalogSeconds`. If it ran
+        /// longer than the retry time and its answer was lost, the retry time starts again.
         package var isOfCatalog = false
 
         package init(
@@ -112,14 +111,14 @@ package final class CoordinatorClient: Sendable {
         }
     }
 
-    /// GET `path` (with its query) and decode the answer.
+    /// Sends GET `path` (with its query) and decodes the answer.
     package func get<Answer: Decodable & Sendable>(
         _ path: String, as type: Answer.Type = Answer.self, call: Call = Call()
     ) async throws(Failure) -> Answer {
         try Self.decode(try await answer(path, body: nil, call: call), path)
     }
 
-    /// POST `body` to `path` and decode the answer.
+    /// Sends POST `path` with `body` and decodes the answer.
     package func post<Answer: Decodable & Sendable>(
         _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type = Answer.self,
         call: Call = Call()
@@ -127,7 +126,8 @@ package final class CoordinatorClient: Sendable {
         try Self.decode(try await answer(path, body: Self.encode(body), call: call), path)
     }
 
-    /// POST `body` to `path` and decode the answer; `other` where an older coordinator's holds nothing of it.
+    /// Sends POST `path` with `body` and decodes the answer; returns `other` for an older
+    /// coordinator's empty one.
     package func post<Answer: Decodable & Sendable>(
         _ path: String, _ body: some Encodable & Sendable, or other: Answer, call: Call
     ) async throws(Failure) -> Answer {
@@ -135,14 +135,14 @@ package final class CoordinatorClient: Sendable {
         return (try? WireJSON.decode(from: answer)) ?? other
     }
 
-    /// POST `body` to `path`; what the answer holds does not matter.
+    /// Sends POST `path` with `body` and ignores the answer's body.
     package func post(
         _ path: String, _ body: some Encodable & Sendable, call: Call = Call()
     ) async throws(Failure) {
         _ = try await answer(path, body: Self.encode(body), call: call)
     }
 
-    /// GET `path`; what the answer holds does not matter.
+    /// Sends GET `path` and ignores the answer's body.
     package func get(_ path: String, call: Call = Call()) async throws(Failure) {
         _ = try await answer(path, body: nil, call: call)
     }
@@ -151,7 +151,7 @@ package final class CoordinatorClient: Sendable {
         do {
             return try WireJSON.encode(value)
         } catch {
-            throw Failure("worker.internal", "a request that JSON cannot hold")
+            throw Failure(.workerInternal, "a request that JSON cannot hold")
         }
     }
 
@@ -162,12 +162,12 @@ package final class CoordinatorClient: Sendable {
             return try WireJSON.decode(from: body)
         } catch {
             throw Failure(
-                "cluster.protocol",
+                .clusterProtocol,
                 "\(Redaction.shown(path, limit: 2_000)): the answer is not \(Answer.self)")
         }
     }
 
-    /// The body of a 2xx answer, after as many tries as `call` allows.
+    /// Returns the body of a 2xx answer, after as many attempts as `call` allows.
     private func answer(
         _ path: String, body: [UInt8]?, call: Call
     ) async throws(Failure) -> [UInt8] {
@@ -199,13 +199,13 @@ package final class CoordinatorClient: Sendable {
         }
     }
 
-    /// One try at each endpoint, from the current one.
+    /// Tries each endpoint once, from the current one on.
     private func pass(
         _ path: String, body: [UInt8]?, call: Call, mayRepeat: Bool
     ) async throws(WireFailure) -> [UInt8] {
         let first = current.load(ordering: .relaxed)
         var last = WireFailure(
-            failure: Failure("cluster.coordinatorUnreachable", "no coordinator"), isUnsent: true)
+            failure: Failure(.clusterCoordinatorUnreachable, "no coordinator"), isUnsent: true)
         for step in 0..<endpoints.count {
             let index = (first + step) % endpoints.count
             let request = WireRequest(
@@ -223,11 +223,12 @@ package final class CoordinatorClient: Sendable {
                 }
                 return answer.body
             } catch {
-                // Any of them may have done it.
+                // Unsent only if no endpoint received it.
                 last = WireFailure(
                     failure: error.failure, isUnsent: last.isUnsent && error.isUnsent)
                 guard error.failure.code.isOfUnreachableCoordinator else { throw last }
-                // By whoever finds it first: the others, and those that took longer, change nothing.
+                // Only the first request that finds it down moves on; the later ones change
+                // nothing.
                 _ = current.compareExchange(
                     expected: index, desired: (index + 1) % endpoints.count, ordering: .relaxed)
                 guard mayRepeat || error.isUnsent else { throw last }
@@ -236,13 +237,14 @@ package final class CoordinatorClient: Sendable {
         throw last
     }
 
-    /// Names the coordinator that refuses a token, and where that came from; or the server that seems to be none.
+    /// Adds the coordinator that rejected a token, and the token's source; or the server that seems
+    /// to be no coordinator.
     private func explained(_ failure: Failure, of endpoint: String) -> Failure {
         let shown = Redaction.shown(endpoint, limit: 2_000)
-        guard failure.code != "cluster.protocol" else {
+        guard failure.code != .clusterProtocol else {
             return Failure(failure.code, "\(shown): \(failure.message)")
         }
-        guard failure.code == "cluster.unauthorized" else { return failure }
+        guard failure.code == .clusterUnauthorized else { return failure }
         let token =
             tokenSource.map { "the token is from \($0)" }
             ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"
@@ -251,19 +253,19 @@ package final class CoordinatorClient: Sendable {
         return Failure(failure.code, "\(shown): \(message); \(token)")
     }
 
-    /// What an answer that is not 2xx says, or, when something else than a coordinator answered,
-    /// what its status means.
+    /// Returns the failure in an answer that is not 2xx, or that of its status if another server
+    /// answered.
     private static func failure(_ answer: WireAnswer, _ path: String) -> Failure {
         if let said = try? JSONDecoder().decode(ErrorAnswer.self, from: Data(answer.body)) {
             return said.error
         }
         let code: FailureCode
         switch answer.status {
-        case 401, 403: code = "cluster.unauthorized"
-        case 413: code = "input.tooLarge"
-        case 429: code = "cluster.busy"
-        case 502, 503, 504: code = "cluster.coordinatorUnreachable"
-        default: code = "cluster.protocol"
+        case 401, 403: code = .clusterUnauthorized
+        case 413: code = .inputTooLarge
+        case 429: code = .clusterBusy
+        case 502, 503, 504: code = .clusterCoordinatorUnreachable
+        default: code = .clusterProtocol
         }
         return Failure(
             code,
@@ -272,7 +274,7 @@ package final class CoordinatorClient: Sendable {
     }
 }
 
-/// Waits between tries: random between nothing and a bound that doubles ("full jitter").
+/// Delays between attempts: random between zero and a bound that doubles ("full jitter").
 struct Backoff {
     private static let firstSeconds = 0.1
     private static let longestSeconds = 5.0
@@ -284,7 +286,7 @@ struct Backoff {
         deadline = ContinuousClock.now + .seconds(seconds)
     }
 
-    /// The next wait; nil when it would end after the deadline.
+    /// Returns the next delay; nil if it would end after the deadline.
     mutating func next() -> Duration? {
         let delay = Duration.seconds(Double.random(in: 0...boundSeconds))
         boundSeconds = min(boundSeconds * 2, Self.longestSeconds)

@@ -3,20 +3,21 @@ internal import Glibc
 internal import Model
 internal import Services
 
-/// Refuses coordinators on this machine that run as a user who is not to have the token.
+/// Rejects coordinators on this machine that run as a user who must not get the token.
 ///
-/// A port on loopback belongs to the process that took it first. Each new connection is checked when it is there and before
-/// anything is sent on it. Over https the certificate says who answers. Confined to one loop.
+/// A loopback port belongs to the process that bound it first. So each new connection is checked
+/// before anything is sent on it. Over https, the certificate identifies the server. Confined to
+/// one loop.
 struct PeerCheck {
-    /// Users who may answer: this process's, root, the owner of the token's file, who knows it, and those that an
+    /// Users who may answer: this process's, root, the owner of the token's file and those that an
     /// operator named. Nil for any.
     let trusted: Set<UInt32>?
     private var admitted: Set<ConnectionEnds> = []
 
-    /// Connections that are remembered; a client has few.
+    /// Maximum number of remembered connections; a client has few.
     private static let maximumRemembered = 1_024
 
-    /// - Parameter token: nil leaves nothing to protect.
+    /// - Parameter token: nil if there is nothing to protect.
     init(token: AccessToken?) {
         trusted =
             switch token?.coordinatorUsers {
@@ -26,14 +27,14 @@ struct PeerCheck {
             }
     }
 
-    /// Why the request that `easy` has a connection for is not to be sent; nil when it may be.
+    /// Returns the reason not to send a request on `easy`'s connection; nil if it may be sent.
     mutating func refusal(of easy: CurlEasy, url: String) -> Failure? {
         guard let trusted, !url.lowercased().hasPrefix("https:") else { return nil }
         guard let ends = easy.ends else { return Self.failure(url, "has no address") }
         guard easy.openedConnection || !admitted.contains(ends) else { return nil }
         switch PeerOwner.find(ends) {
         case .user(let user) where trusted.contains(user): break
-        // Another machine; or an address of this one that leads into a container.
+        // Another machine, or an address of this one that leads into a container.
         case .unlisted where !ends.peer.isLoopback: break
         case .user(let user):
             let names = trusted.sorted().map { accountName(of: $0) }.joined(separator: " or ")
@@ -48,7 +49,7 @@ struct PeerCheck {
             )
         case .closed:
             return Failure(
-                "cluster.coordinatorUnreachable",
+                .clusterCoordinatorUnreachable,
                 "\(Redaction.shown(url, limit: 2_000)): the connection was closed")
         }
         if admitted.count >= Self.maximumRemembered { admitted.removeAll() }
@@ -58,7 +59,7 @@ struct PeerCheck {
 
     private static func failure(_ url: String, _ reason: String) -> Failure {
         Failure(
-            "cluster.foreignCoordinator",
+            .clusterForeignCoordinator,
             "\(Redaction.shown(url, limit: 2_000)): what answers there \(reason). No token was sent"
         )
     }

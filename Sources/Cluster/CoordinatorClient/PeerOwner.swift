@@ -1,20 +1,21 @@
 internal import Curl
 internal import Glibc
 
-/// Finds the user who holds the other end of a connection within this machine.
+/// Finds the user at the other end of a connection within this machine.
 ///
-/// The kernel lists every TCP socket with its user in `/proc/net/tcp` and `tcp6` (proc(5)). The entry of this very
-/// connection is looked up, not that of the process that listens at the port by now.
+/// The kernel lists every TCP socket with its user in `/proc/net/tcp` and `tcp6` (proc(5)). This
+/// looks up the entry of the connection itself, not of the process that listens at the port now.
 enum PeerOwner {
     enum Answer: Equatable {
         case user(UInt32)
-        /// The tables do not have the other end: it is in another network namespace, or on another machine.
+        /// The other end is not in the tables: it is in another network namespace, or on another
+        /// machine.
         case unlisted
         /// The other end has closed.
         case closed
     }
 
-    /// A table that changes while it is read may lack an entry.
+    /// Number of attempts: a table that changes during a read may lack an entry.
     private static let tries = 3
 
     static func find(_ ends: ConnectionEnds) -> Answer {
@@ -38,16 +39,17 @@ enum PeerOwner {
         while true {
             let count = read(file, &block, block.count)
             if count < 0, errno == EINTR { continue }
-            // Each read gives a page at most.
+            // Each read returns at most a page.
             guard count > 0 else { return bytes }
             bytes += block[..<count]
         }
     }
 
-    /// How a table writes addresses: words of 32 bits in the machine's byte order, in hexadecimal digits.
+    /// The form of addresses in a table: words of 32 bits in the machine's byte order, as
+    /// hexadecimal digits.
     private enum Form {
         case v4
-        /// With IPv4 addresses mapped, as a socket of IPv6 has them.
+        /// With IPv4-mapped addresses, as in an IPv6 socket.
         case v6
 
         func text(_ address: PeerAddress, _ port: UInt16) -> String? {
@@ -75,18 +77,18 @@ enum PeerOwner {
             return String(repeating: "0", count: count - text.count) + text
         }
 
-        /// Every address, as a socket is bound that listens at all.
+        /// Returns the wildcard address, to which most listening sockets are bound.
         func any(_ port: UInt16) -> String {
             String(repeating: "0", count: self == .v4 ? 8 : 32) + ":" + Self.digits(UInt32(port), 4)
         }
     }
 
-    /// The other end as a table writes it.
+    /// The other end in a table's form.
     private struct Entry {
         let here: [UInt8]
         let there: [UInt8]
         let any: [UInt8]
-        /// Ends the address of a socket that listens at the port.
+        /// End of the address of a socket that listens at the port.
         let port: [UInt8]
 
         init?(_ ends: ConnectionEnds, in form: Form) {
@@ -99,7 +101,7 @@ enum PeerOwner {
             port = Array(there.utf8.suffix(5))
         }
 
-        /// Nil where the table lacks it.
+        /// Finds the entry in a table; returns nil if it is missing.
         func look(up table: [UInt8]) -> Answer? {
             var listener: UInt32?
             for line in table.split(separator: UInt8(ascii: "\n")).dropFirst() {
@@ -115,7 +117,8 @@ enum PeerOwner {
                 guard isAtAddress, columns[2].elementsEqual(here) else { continue }
                 switch state {
                 case "01" where columns[9] != [UInt8(ascii: "0")][...]: return .user(user)
-                // Not accepted yet, it is the listening socket's, and ends with it. Those come first in the table.
+                // A connection that is not accepted yet belongs to the listening socket, whose
+                // entry precedes it.
                 case "01", "03": return listener.map { .user($0) }
                 default: return .closed
                 }

@@ -6,7 +6,7 @@ import Synchronization
 /// One HTTP request to a coordinator.
 struct WireRequest: Sendable {
     var url: String
-    /// A POST when there is one.
+    /// Body of a POST; nil for a GET.
     var body: [UInt8]?
     var connectTimeoutSeconds: Double
     var timeoutSeconds: Double
@@ -18,16 +18,16 @@ struct WireAnswer: Sendable {
     var body: [UInt8]
 }
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 struct WireFailure: Error, Sendable {
     var failure: Failure
-    /// True when the request cannot have reached a coordinator.
+    /// True if the request cannot have reached a coordinator.
     var isUnsent: Bool
 }
 
-/// The event loop that a client's requests run on.
+/// The event loop that runs a client's requests.
 ///
-/// `@unchecked`: its variables are touched on the loop's thread only, which `EventLoop` and
+/// `@unchecked`: its variables are used on the loop's thread only, which `EventLoop` and
 /// `CurlMulti` check.
 final class RequestLoop: @unchecked Sendable {
     private let loop: EventLoop
@@ -49,7 +49,7 @@ final class RequestLoop: @unchecked Sendable {
             try CurlGlobal.initialize()
             loop = try EventLoop(name: "coordinator")
         } catch {
-            throw Failure("worker.internal", "\(error)")
+            throw Failure(.workerInternal, "\(error)")
         }
         self.maximumConnections = maximumConnections
         self.options = options
@@ -74,7 +74,7 @@ final class RequestLoop: @unchecked Sendable {
         return try result.get()
     }
 
-    /// Ends every request with `worker.cancelled` and joins the thread. Not to be called on it.
+    /// Ends every request with `worker.cancelled` and joins the thread. Must not be called on it.
     func shutdown() {
         loop.execute { [self] in
             isClosed = true
@@ -87,7 +87,7 @@ final class RequestLoop: @unchecked Sendable {
         loop.shutdown()
     }
 
-    /// A request's identity; its task may be cancelled before the loop has heard of it.
+    /// A request's identity; its task may be cancelled before the loop receives it.
     private final class Call: Sendable {
         let isCancelled = Atomic<Bool>(false)
     }
@@ -119,7 +119,7 @@ final class RequestLoop: @unchecked Sendable {
             active[ObjectIdentifier(call)]?.easy.delegate = nil
             active[ObjectIdentifier(call)] = nil
             let code: FailureCode =
-                error.code == .malformedURL ? "input.url" : "worker.internal"
+                error.code == .malformedURL ? .inputURL : .workerInternal
             completion(
                 .failure(WireFailure(failure: Failure(code, error.description), isUnsent: true)))
         }
@@ -169,10 +169,10 @@ final class RequestLoop: @unchecked Sendable {
 
 extension WireFailure {
     static let cancelled = WireFailure(
-        failure: Failure("worker.cancelled", "the request was cancelled"), isUnsent: true)
+        failure: Failure(.workerCancelled, "the request was cancelled"), isUnsent: true)
 }
 
-/// A request that is under way; confined to the loop.
+/// A running request; confined to the loop.
 private final class Exchange: CurlEasyDelegate {
     let easy: CurlEasy
     private let maximumBytes: Int
@@ -181,7 +181,7 @@ private final class Exchange: CurlEasyDelegate {
     private var body: [UInt8] = []
     private var isTooLarge = false
     private let check: (CurlEasy) -> Failure?
-    /// Of who answers; nothing was sent.
+    /// Failure of the peer's check; nothing was sent.
     private var refusal: Failure?
 
     init(
@@ -210,7 +210,8 @@ private final class Exchange: CurlEasyDelegate {
         return .proceed
     }
 
-    /// The coordinator's address is the operator's own choice; who answers there is checked before a request.
+    /// Admits any address: the operator chose the coordinator's, and the peer is checked before a
+    /// request.
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool { true }
 
     func curlMaySend(_ easy: CurlEasy) -> Bool {
@@ -228,13 +229,13 @@ private final class Exchange: CurlEasyDelegate {
         let failure: Failure
         if isTooLarge {
             failure = Failure(
-                "cluster.protocol",
+                .clusterProtocol,
                 "\(Redaction.shown(url, limit: 2_000)): an answer of more than \(maximumBytes) bytes"
             )
         } else {
             let detail = easy.errorDetail.isEmpty ? code.message : easy.errorDetail
             failure = Failure(
-                "cluster.coordinatorUnreachable", "\(Redaction.shown(url, limit: 2_000)): \(detail)"
+                .clusterCoordinatorUnreachable, "\(Redaction.shown(url, limit: 2_000)): \(detail)"
             )
         }
         let isUnsent = [.couldNotConnect, .couldNotResolveHost, .tlsConnect].contains(code)

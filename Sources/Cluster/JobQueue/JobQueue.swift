@@ -144,7 +144,7 @@ package final class JobQueue: Sendable {
                 if error.isRetryableTransaction && tries < Self.mostTries { continue }
                 throw Failure(queue: error)
             } catch {
-                throw Failure("worker.internal", "The queue was interrupted: \(error)")
+                throw Failure(.workerInternal, "The queue was interrupted: \(error)")
             }
         }
     }
@@ -156,20 +156,20 @@ extension Failure {
     /// What a caller of the queue is told of a database error.
     package init(queue error: PostgresError) {
         if error.isConnectionFailure {
-            self.init("cluster.databaseUnreachable", "PostgreSQL does not answer: \(error.message)")
+            self.init(.clusterDatabaseUnreachable, "PostgreSQL does not answer: \(error.message)")
         } else if [.timeout, .cancelled, .closed].contains(error.kind) {
-            self.init("cluster.busy", "No answer of PostgreSQL in time: \(error.message)")
+            self.init(.clusterBusy, "No answer of PostgreSQL in time: \(error.message)")
         } else if error.isPrivilege {
             self.init(
-                "cluster.databasePrivilege",
+                .clusterDatabasePrivilege,
                 "PostgreSQL refuses it to this role (42501): \(error.message)")
         } else if error.isOfTheMoment {
             self.init(
-                "cluster.busy",
+                .clusterBusy,
                 "PostgreSQL cannot do it now (\(error.sqlState)): \(error.message)")
         } else {
             self.init(
-                "worker.internal",
+                .workerInternal,
                 "PostgreSQL refused a statement (\(error.sqlState)): \(error.message)")
         }
     }

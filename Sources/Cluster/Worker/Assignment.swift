@@ -1,8 +1,9 @@
 import Model
 import Storage
 
-/// A job under the lease that this worker holds it by. Two are the same when both are: a job that was lost and
-/// leased again is another one.
+/// A job and the lease under which this worker holds it.
+///
+/// Two values are equal if both match: a job that was lost and leased again is a different one.
 struct LeasedJob: Sendable, Hashable {
     let job: Job
     let lease: LeaseID
@@ -17,8 +18,7 @@ struct LeasedJob: Sendable, Hashable {
     }
 }
 
-/// A leased job whose bytes go to a storage: what the fetching, committing and refreshing objects hand to each
-/// other.
+/// A leased job with the storage of its site; fetching, committing and refreshing pass it on.
 struct Assignment: Sendable {
     let leased: LeasedJob
     let storage: DirectoryStorage
@@ -32,11 +32,11 @@ struct Assignment: Sendable {
     var lease: LeaseID { leased.lease }
 }
 
-/// What a worker calls itself towards coordinators.
+/// The identity that a worker reports to coordinators.
 struct WorkerIdentity: Sendable {
     let id: WorkerID
-    /// Shown in the cluster's status: host and process.
+    /// Host and process, shown in the cluster's status.
     let name: String
-    /// Queues to take jobs from; empty means all.
+    /// Queues from which the worker leases jobs; empty for all.
     let queues: [String]
 }

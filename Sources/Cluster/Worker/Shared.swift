@@ -11,7 +11,7 @@ final class Shared<Value: Sendable>: Sendable {
     }
 }
 
-/// Returns when the first of some waits is over; the others are cancelled, and must end by that.
+/// Waits for the first of several waits and cancels the others, which must then end.
 func waitForFirst(of waits: (@Sendable () async -> Void)...) async {
     await withTaskGroup(of: Void.self) { group in
         for wait in waits { group.addTask { await wait() } }

@@ -4,32 +4,32 @@ package import Transfer
 
 extension WorkerService {
     package struct Configuration: Sendable {
-        /// URLs of coordinators; the next one is asked when one is down.
+        /// URLs of coordinators; the next one is used if one is down.
         package var coordinators: [String]
         package var token: AccessToken
-        /// What it may write to, whatever a coordinator asks for.
+        /// Directories that it may write to, regardless of coordinators.
         package var roots: SiteRoots
-        /// Queues to take jobs from; empty means all.
+        /// Queues from which the worker leases jobs; empty for all.
         package var queues: [String]
-        /// Transfers at a time, 1 to 1,000.
+        /// Maximum number of concurrent transfers, 1 to 1,000.
         package var connections: Int
-        /// Shown in the cluster's status: host and process.
+        /// Host and process, shown in the cluster's status.
         package var name: String
         package var durability: Durability
         /// Files larger than this are fetched in parts of this size, in bytes.
         package var partBytes: Int64
-        /// A connection that is this fast fetches a large file alone, in bytes a second; infinite for
-        /// parts in any case.
+        /// Bytes per second above which one connection fetches a large file without splitting it;
+        /// infinite to always split.
         package var splitBelowBytesPerSecond: Double
-        /// Longest that work in hand may take after `drain`, in seconds.
+        /// Maximum time for running jobs after `drain()`, in seconds.
         package var drainSeconds: Double
-        /// What transfers may connect to.
+        /// Addresses that transfers may connect to.
         package var addressPolicy = AddressPolicy()
-        /// How origins are asked. They stay with this process.
+        /// Settings for requests to origins. They stay in this process.
         package var origins = OriginSettingsTable()
-        /// The process does nothing but this worker's work: its CPU time is what the work takes.
+        /// True if the process does nothing else: its CPU time is this worker's.
         package var isAlone = false
-        /// What sends its parts of load tests; nil for an engine in this process.
+        /// Sends its shards of load tests; nil for an engine in this process.
         package var loadShares: (any LoadShareRunner)?
 
         package init(

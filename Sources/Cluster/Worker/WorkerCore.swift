@@ -3,7 +3,7 @@ import Model
 import Services
 import Transfer
 
-/// What everything in a worker works with.
+/// The objects that all parts of a worker use.
 struct WorkerCore: Sendable {
     let identity: WorkerIdentity
     let connections: Int
@@ -12,7 +12,7 @@ struct WorkerCore: Sendable {
     let held: HeldWork
     let pace: LeasePace
     let blocking: BlockingCalls
-    /// Triggered when the worker takes no more work.
+    /// Triggered when the worker leases no more jobs.
     let draining: ShutdownSignal
     let log: Logger
 }

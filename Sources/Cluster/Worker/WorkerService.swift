@@ -6,12 +6,12 @@ import Transfer
 
 /// A worker: leases batches of jobs, downloads, hashes, stores and reports.
 ///
-/// It speaks to coordinators over HTTP only and holds nothing that matters: killed at any moment,
-/// its jobs go to others when its leases run out. This is the root of its objects: it makes them, runs them and ends
-/// them in order.
+/// It talks to coordinators over HTTP only and holds no state that matters: if it is killed, other
+/// workers get its jobs when its leases expire. This is the composition root: it creates, runs and
+/// ends the other objects in order.
 package final class WorkerService: DrainableService {
     private let drainSeconds: Double
-    /// Triggered when what is in hand is to be given back at once.
+    /// Triggered when running jobs must be returned at once.
     private let stopping = ShutdownSignal()
     let core: WorkerCore
     let sites: Sites
@@ -50,7 +50,7 @@ package final class WorkerService: DrainableService {
     }
 
     package var name: String { core.identity.name }
-    /// This process's identity.
+    /// Identity of this process.
     package var id: WorkerID { core.identity.id }
 
     private static func engine(
@@ -64,7 +64,7 @@ package final class WorkerService: DrainableService {
         return try TransferEngine(options: options)
     }
 
-    /// Takes no more work; `run` returns when what is in hand is done or given back.
+    /// Stops leasing; `run()` returns when all jobs are done or returned.
     package func drain() async { stopLeasing() }
 
     private func stopLeasing() {
@@ -72,9 +72,9 @@ package final class WorkerService: DrainableService {
         core.engine.cancelUnbegun(core.held.queuedTransfers())
     }
 
-    /// Works until it is drained, or until its task is cancelled (what it holds is then given back).
+    /// Runs until it is drained, or until its task is cancelled; then it returns its jobs.
     package func run() async throws {
-        // Not cancelled with its caller: what is given back is still to be reported.
+        // Not cancelled with its caller: returned jobs must still be reported.
         let work = Task { await self.work() }
         await withTaskCancellationHandler {
             await work.value
@@ -100,8 +100,8 @@ package final class WorkerService: DrainableService {
         core.client.shutdown()
     }
 
-    /// Leases until the worker drains, and then ends one stage after the other, each with all that the one before
-    /// has handed on.
+    /// Leases until the worker drains, and then ends one stage after the other, each with all
+    /// results of the one before.
     private func workInStages() async {
         async let resolved: Void = resolving.resolver.run()
         async let refreshed: Void = refreshing.refresher.run()
@@ -123,10 +123,10 @@ package final class WorkerService: DrainableService {
         await Self.wait(for: releasing, atMostSeconds: Self.lastReportSeconds)
     }
 
-    /// How long the last results are offered to coordinators that do not answer.
+    /// Seconds for which the last results are retried if coordinators do not answer.
     private static let lastReportSeconds = 10.0
 
-    /// Waits for a task, which is cancelled when it takes longer.
+    /// Waits for a task, and cancels it after `seconds`.
     private static func wait(for task: Task<Void, Never>, atMostSeconds seconds: Double) async {
         let timer = Task {
             try? await Task.sleep(for: .seconds(seconds))
@@ -136,7 +136,7 @@ package final class WorkerService: DrainableService {
         timer.cancel()
     }
 
-    /// Waits for what is in hand, for a bounded time; the rest is cancelled and given back.
+    /// Waits for running jobs, for a bounded time; cancels and returns the rest.
     private func finishWork() async {
         let (held, stopping, drainSeconds) = (core.held, stopping, drainSeconds)
         await waitForFirst(
@@ -144,7 +144,7 @@ package final class WorkerService: DrainableService {
             { await stopping.wait() })
         let end = ContinuousClock.now + .seconds(2)
         while !held.isEmpty && ContinuousClock.now < end {
-            // Each time anew: a title's next playlist may just have been asked for.
+            // Repeated each time: a title may just have requested its next playlist.
             for lease in held.leases { core.engine.cancelAll(group: lease) }
             await held.waitUntil(.isEmpty, atMost: .milliseconds(100))
         }

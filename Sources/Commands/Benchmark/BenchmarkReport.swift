@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Rendering
 
-/// What a benchmark found: JSON as it is encoded, or text.
+/// The result of a benchmark, as JSON or text.
 package protocol BenchmarkReport: Encodable, Sendable {
     /// Tables and lines, for people.
     var text: String { get }
@@ -15,7 +15,7 @@ extension BenchmarkReport {
     }
 }
 
-/// CPU time by process, in microseconds a segment.
+/// CPU time by process, in microseconds per segment.
 struct CPUPerSegment: Encodable, Sendable {
     var postgres = 0.0
     var coordinator = 0.0
@@ -34,7 +34,7 @@ struct CPUPerSegment: Encodable, Sendable {
 
     var total: Double { postgres + coordinator + client }
 
-    /// Without the coordinator when it had no part.
+    /// Text form; without the coordinator if it used no time.
     var text: String {
         func shown(_ value: Double) -> String { HumanFormat.fixed(value, places: 1) }
         let middle = coordinator >= 0.05 ? ", coordinator \(shown(coordinator))" : ""
@@ -43,7 +43,7 @@ struct CPUPerSegment: Encodable, Sendable {
     }
 }
 
-/// What all reports say of how they came about.
+/// The settings that all reports contain.
 struct BenchmarkSetting: Encodable, Sendable {
     var segments: Int
     var segmentsPerTitle: Int
@@ -71,7 +71,7 @@ struct BenchmarkSetting: Encodable, Sendable {
     }
 }
 
-/// Names and figures in two columns.
+/// Formats names and figures in two columns.
 func figures(_ rows: [(String, String)]) -> String {
     let width = rows.map { TextLayout.width($0.0) }.max() ?? 0
     return rows.map { TextLayout.padded($0.0, to: width) + "  \($0.1)\n" }.joined()

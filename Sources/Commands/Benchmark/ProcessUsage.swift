@@ -1,16 +1,16 @@
 import Glibc
 import Model
 
-/// What processes use, as Linux tells of it in /proc (proc(5)).
+/// Reads the resource usage of processes from Linux's /proc (proc(5)).
 package enum ProcessUsage {
-    /// CPU time of a process so far, in seconds, its threads included.
+    /// Returns the CPU time of a process so far, in seconds, including its threads.
     static func cpuSeconds(of pid: Int32) -> Double {
         guard let fields = statFields(of: pid), fields.count > 12 else { return 0 }
         return (number(fields[11]) + number(fields[12])) / ticksPerSecond
     }
 
-    /// CPU time of a PostgreSQL server so far, in seconds: of the postmaster, its children, and
-    /// those of them that have ended.
+    /// Returns the CPU time of a PostgreSQL server so far, in seconds: the postmaster, its children
+    /// and those that have ended.
     static func cpuSeconds(ofServer postmaster: Int32) -> Double {
         guard let fields = statFields(of: postmaster), fields.count > 14 else { return 0 }
         let own = fields[11...14].reduce(0) { $0 + number($1) } / ticksPerSecond
@@ -25,23 +25,24 @@ package enum ProcessUsage {
         return seconds(usage.ru_utime) + seconds(usage.ru_stime)
     }
 
-    /// Most memory that a process has had resident since it started (`VmHWM`), in bytes.
+    /// Returns the maximum resident memory of a process since it started (`VmHWM`), in bytes.
     package static func peakResidentBytes(of pid: Int32) -> Int64 {
         status("VmHWM", of: pid) * 1_024
     }
 
-    /// Memory that a process has resident (`VmRSS`), in bytes.
+    /// Returns the resident memory of a process (`VmRSS`), in bytes.
     package static func residentBytes(of pid: Int32) -> Int64 { status("VmRSS", of: pid) * 1_024 }
 
     static func threads(of pid: Int32) -> Int { Int(status("Threads", of: pid)) }
 
-    /// Open descriptors of a process; of this one, without that which it counts with.
+    /// Returns the number of a process's open descriptors; for this process, without the one used
+    /// to count.
     static func descriptors(of pid: Int32) -> Int {
         let names = entries(of: "/proc/\(pid)/fd").count { $0 != "." && $0 != ".." }
         return pid == getpid() ? max(names - 1, 0) : names
     }
 
-    /// The number in a line of /proc/PID/status; 0 when it is not there.
+    /// Returns the number in a line of /proc/PID/status; 0 if it is missing.
     private static func status(_ name: String, of pid: Int32) -> Int64 {
         guard let text = contents(of: "/proc/\(pid)/status") else { return 0 }
         for line in text.split(separator: "\n") where line.hasPrefix("\(name):") {
@@ -72,7 +73,8 @@ package enum ProcessUsage {
         }
     }
 
-    /// The fields of `stat` after the program's name, which may hold anything: the state first.
+    /// Returns the fields of `stat` after the program's name, which may contain anything: the state
+    /// first.
     private static func statFields(of pid: Int32) -> [Substring]? {
         guard let text = contents(of: "/proc/\(pid)/stat"), let end = text.lastIndex(of: ")") else {
             return nil
@@ -99,7 +101,7 @@ package enum ProcessUsage {
     }
 }
 
-/// CPU seconds of all that takes part, at one moment or between two.
+/// CPU seconds of all participants, at one time or between two.
 struct CPUTimes: Sendable {
     var postgres = 0.0
     var coordinator = 0.0

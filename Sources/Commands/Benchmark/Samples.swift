@@ -1,4 +1,4 @@
-/// Figures of many samples: a pure value.
+/// Statistics of many samples: a pure value.
 struct Samples: Sendable {
     private(set) var values: [Double] = []
 
@@ -8,14 +8,14 @@ struct Samples: Sendable {
 
     var count: Int { values.count }
 
-    /// The sample below or at which the given fraction of all lies (nearest rank); 0 of none.
+    /// Returns the quantile by nearest rank; 0 without samples.
     func quantile(_ fraction: Double) -> Double {
         guard !values.isEmpty else { return 0 }
         let rank = Int((fraction * Double(values.count)).rounded(.up))
         return values.sorted()[min(max(rank, 1), values.count) - 1]
     }
 
-    /// The middle one; of an even number, the mean of the middle two. 0 of none.
+    /// The median; for an even number of samples, the mean of the middle two. 0 without samples.
     var median: Double {
         guard !values.isEmpty else { return 0 }
         let sorted = values.sorted()
@@ -27,14 +27,14 @@ struct Samples: Sendable {
 }
 
 extension Double {
-    /// Rounded to so many places, for reports.
+    /// Returns the number rounded to `places` decimal places.
     package func rounded(places: Int) -> Double {
         var factor = 1.0
         for _ in 0..<places { factor *= 10 }
         return (self * factor).rounded() / factor
     }
 
-    /// A rate without digits that mean nothing.
+    /// The rate as a whole number; 0 if it is not finite.
     var wholeNumber: Int { isFinite ? Int(rounded()) : 0 }
 }
 

@@ -2,7 +2,7 @@ import Client
 import CommandLine
 import Model
 
-/// The command tree and what happens around every command.
+/// The command tree, and the common steps of all commands.
 enum DrayCommand {
     private static let root = Command(
         "dray", summary: "Dray pre-fetches catalogs to edge storage with a cluster of workers.",

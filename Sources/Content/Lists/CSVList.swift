@@ -5,12 +5,12 @@ import Text
 /// `URL,FILENAME` without one.
 final class CSVList: ListDecoder {
     private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
-    /// The lines of a record so far, whose quotes are not all closed.
+    /// Lines of the current record, which has an open quote.
     private var record: [UInt8] = []
     private var recordLine = 0
-    /// Whether a quote is open at the end of `record`.
+    /// True if a quote is open at the end of `record`.
     private var isOpen = false
-    /// By position; nil for a column that is ignored. Empty before the first record.
+    /// By position; nil for an ignored column. Empty before the first record.
     private var columns: [Column?] = []
     private var hasHeader = false
 
@@ -52,7 +52,7 @@ final class CSVList: ListDecoder {
         if let line = try lines.last() { try take(line, output) }
         if isOpen {
             throw Failure(
-                "input.malformed", "line \(recordLine): a quote is not closed before the end")
+                .inputMalformed, "line \(recordLine): a quote is not closed before the end")
         }
     }
 
@@ -63,12 +63,12 @@ final class CSVList: ListDecoder {
             recordLine = line.number
         }
         record += line.bytes[line.range]
-        // Quotes within quotes are doubled, so their number says whether one is open.
+        // Quotes within quotes are doubled, so their number shows if one is open.
         let quotes = line.bytes[line.range].count { $0 == ASCII.quote }
         if !quotes.isMultiple(of: 2) { isOpen.toggle() }
         if record.count > ListReader.lineBytes {
             throw Failure(
-                "input.tooLarge",
+                .inputTooLarge,
                 "line \(recordLine): a record holds at most \(ListReader.lineBytes) bytes")
         }
         guard !isOpen else { return }
@@ -81,7 +81,7 @@ final class CSVList: ListDecoder {
             let asset = try asset(cells)
             try output.add(asset, line: recordLine)
         } catch {
-            // Without its columns nothing can be read.
+            // Without columns nothing can be read.
             if columns.isEmpty { throw error }
             try output.reject(error)
         }
@@ -94,7 +94,7 @@ final class CSVList: ListDecoder {
         let line = recordLine + before.count { $0 == ASCII.lineFeed }
         let start = before.lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
         let column = record[start..<index].count { $0 & 0xC0 != 0x80 } + 1
-        return Failure("input.malformed", "line \(line), column \(column): \(what)")
+        return Failure(.inputMalformed, "line \(line), column \(column): \(what)")
     }
 
     private func cells() throws(Failure) -> [[UInt8]] {
@@ -119,7 +119,7 @@ final class CSVList: ListDecoder {
         }
     }
 
-    /// Reads the field whose opening quote is at `start`; answers where its comma or its end is.
+    /// Reads the field whose opening quote is at `start`; returns the index of its comma or end.
     private func readQuoted(_ start: Int, _ cell: inout [UInt8]) throws(Failure) -> Int {
         var index = start + 1
         while index < record.count {
@@ -140,7 +140,7 @@ final class CSVList: ListDecoder {
         throw malformed("a quote is not closed", at: start)
     }
 
-    /// Takes the columns from the first record; true when that is a header.
+    /// Reads the columns from the first record; returns true for a header.
     private func readHeader(
         _ cells: [[UInt8]], _ output: ListOutput
     ) throws(Failure) -> Bool {
@@ -152,7 +152,7 @@ final class CSVList: ListDecoder {
         guard known.contains(.url) else {
             guard cells.count <= 2 else {
                 throw Failure(
-                    "input.field",
+                    .inputField,
                     "line \(recordLine): no column is named url, allowed a header with it among "
                         + "\(Column.names), or URL,FILENAME without a header")
             }
@@ -181,14 +181,14 @@ final class CSVList: ListDecoder {
         let isWhole = hasHeader ? cells.count == columns.count : cells.count <= columns.count
         guard isWhole else {
             throw Failure(
-                "input.malformed",
+                .inputMalformed,
                 "line \(recordLine): given \(cells.count) fields, allowed "
                     + "\(hasHeader ? "" : "1 or ")\(columns.count)")
         }
         guard let place = columns.firstIndex(of: .url), place < cells.count, !cells[place].isEmpty
         else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "line \(recordLine): field url: is missing, allowed an http or https URL")
         }
         let url = cells[place]
@@ -201,7 +201,7 @@ final class CSVList: ListDecoder {
             item.bytes != nil || !item.digests.isEmpty || !item.mirrors.isEmpty
         {
             throw Failure(
-                "input.field",
+                .inputField,
                 "line \(recordLine): field kind: a length, a digest or mirrors are given too, "
                     + "allowed for kind file only")
         }
@@ -216,7 +216,7 @@ final class CSVList: ListDecoder {
         _ column: Column, _ cell: [UInt8], _ item: inout ListItem
     ) throws(Failure) {
         guard let text = String(validating: cell, as: UTF8.self) else {
-            throw Failure("input.malformed", "line \(recordLine): a field is not UTF-8")
+            throw Failure(.inputMalformed, "line \(recordLine): a field is not UTF-8")
         }
         switch column {
         case .url: break
@@ -242,7 +242,7 @@ final class CSVList: ListDecoder {
             let parts = cell.split { ASCII.isBlank($0) || $0 == ASCII.lineFeed }
             guard (1...WireLimits.mirrorsPerAsset).contains(parts.count) else {
                 throw Failure(
-                    "input.field",
+                    .inputField,
                     "line \(recordLine): field mirrors: names \(parts.count) URLs, allowed 1 to "
                         + "\(WireLimits.mirrorsPerAsset), blanks between them")
             }

@@ -4,10 +4,10 @@ import WebURL
 
 /// Reads the fields of one asset of a JSON list.
 ///
-/// An asset is an object, `{"url": "…", "name": "…", "kind": "file" | "hls" | "dash",
-/// "bytes": 0…, "sha256": "64 hex digits", …, "mirrors": ["…"]}`, of which only `url` is required, or a
-/// string, its URL. Lengths, digests and mirrors are for files only. A field that is not listed here is
-/// refused, as a misspelt one would otherwise be lost in silence.
+/// An asset is an object, `{"url": "…", "name": "…", "kind": "file" | "hls" | "dash", "bytes": 0…,
+/// "sha256": "64 hex digits", …, "mirrors": ["…"]}`, with only `url` required, or a string, its
+/// URL. Lengths, digests and mirrors are for files only. Unknown fields are rejected, so that
+/// misspelt ones are not lost silently.
 struct JSONAsset {
     static let fields =
         "url, name, kind, bytes, sha256, sha512, sha1, md5, crc64nvme, crc32, "
@@ -20,10 +20,10 @@ struct JSONAsset {
     private var mirrors: [String]?
     private var digests = ListDigests()
     private var sidecars: [SidecarSubmission]?
-    /// Where each field's value starts.
+    /// Start of each field's value.
     private var places: [String: Int] = [:]
 
-    /// Reads the value at the cursor; `path` names it, empty where it is the whole line.
+    /// Reads the value at the cursor; `path` names it, empty for the whole line.
     static func read(
         _ cursor: inout JSONCursor, _ path: String, _ rules: KeyQueryRules
     ) throws(Failure) -> AssetSubmission {
@@ -92,7 +92,7 @@ struct JSONAsset {
         return asset
     }
 
-    /// The asset of a URL; says where that stands when it has no key.
+    /// Returns the asset of a URL; throws with its position if it has no key.
     private static func keyed(
         _ cursor: JSONCursor, _ start: Int, _ path: String, _ url: WebURL
     ) throws(Failure) -> AssetSubmission {
@@ -104,7 +104,7 @@ struct JSONAsset {
         }
     }
 
-    /// No two files of an asset lie in one place.
+    /// Throws if two files of an asset have the same key.
     private static func check(
         _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String,
         _ rules: KeyQueryRules
@@ -114,11 +114,11 @@ struct JSONAsset {
         for sidecar in asset.sidecars ?? [] {
             let isNew = objects.insert(SharedKeys.object(of: sidecar.url, rules)).inserted
             guard !keys.insert(sidecar.key).inserted else { continue }
-            // What is left out of its key keeps it apart: see `SharedKeys`.
+            // Parameters left out of its key keep it apart: see `SharedKeys`.
             if isNew, try SharedKeys.ownKey(of: sidecar.url, rules) != nil { continue }
             throw Failure(
-                "storage.pathConflict",
-                "\(cursor.position(place)): field \(path): two files of the asset would lie at "
+                .storagePathConflict,
+                "\(cursor.position(place)): field \(path): two files of the asset would be stored at "
                     + "\(Redaction.shown(sidecar.key))")
         }
     }
@@ -131,7 +131,7 @@ struct JSONAsset {
             return try WebURL(text)
         } catch {
             throw Failure(
-                "input.url",
+                .inputURL,
                 "\(cursor.position(start)): field \(path): \(error.detail), given "
                     + "\"\(Redaction.shown(text))\", allowed an http or https URL")
         }
@@ -168,7 +168,7 @@ struct JSONAsset {
 }
 
 extension JSONCursor {
-    /// A digest in hex digits.
+    /// Reads a digest in hex digits.
     mutating func digest(
         _ name: String, _ path: String, into digests: inout ListDigests
     ) throws(Failure) {
@@ -181,7 +181,7 @@ extension JSONCursor {
         }
     }
 
-    /// A name for people: 1 to `limit` characters without control characters.
+    /// Reads a display name: 1 to `limit` characters without control characters.
     mutating func name(_ path: String, limit: Int) throws(Failure) -> String {
         try expect(.string, path)
         let start = index

@@ -2,16 +2,17 @@ import JSON
 import Model
 import Text
 
-/// A JSON catalog, read as it comes: an asset is taken as soon as it is whole, and none is kept.
+/// A JSON catalog, parsed incrementally: assets are emitted as soon as they are complete, and none
+/// is kept.
 ///
-/// Either an object, `{"name": "…", "priority": 0 to 9, "assets": […]}`, of which only `assets` is
-/// required, or the array alone. What an asset is stands at `JSONAsset`.
+/// Either an object, `{"name": "…", "priority": 0 to 9, "assets": […]}`, with only `assets`
+/// required, or the array alone. `JSONAsset` describes assets.
 final class JSONList: ListDecoder {
-    /// Longest text of one asset in bytes.
+    /// Maximum length of one asset's text in bytes.
     static let valueBytes = 1 << 20
     private static let fields = "name, priority, assets"
 
-    /// What the grammar has next.
+    /// The next token expected by the grammar.
     private enum Phase {
         case start
         case nameOrEnd
@@ -31,7 +32,7 @@ final class JSONList: ListDecoder {
     private var phase = Phase.start
     private var isObject = false
     private var scan: ValueScan?
-    /// The value that is not whole yet, and where it begins.
+    /// The incomplete value, and its start.
     private var held: [UInt8] = []
     private var heldAt = TextPosition(line: 1, column: 1)
     private var start = TextPosition(line: 1, column: 1)
@@ -50,7 +51,7 @@ final class JSONList: ListDecoder {
                 try hold(bytes, &index, output)
             } else {
                 try step(bytes[index], output)
-                // A byte that begins a value belongs to it.
+                // The first byte of a value belongs to it.
                 if scan == nil {
                     advance(bytes[index])
                     index += 1
@@ -60,12 +61,12 @@ final class JSONList: ListDecoder {
     }
 
     func finish(_ output: ListOutput) throws(Failure) {
-        // What the list breaks off in says what is wrong; a number may be whole.
+        // Report the incomplete value; a number may be complete.
         if let scan { try value(output, isWhole: scan.endsBeforeDelimiter) }
         guard phase == .end else { throw unexpected(nil) }
         if isObject, !seen.contains("assets") {
             throw Failure(
-                "input.field",
+                .inputField,
                 "\(start): field assets: is missing, allowed an array of objects or of URLs")
         }
     }
@@ -85,7 +86,7 @@ final class JSONList: ListDecoder {
 
     // MARK: Grammar
 
-    /// One byte outside of values; sets `scan` where it begins a value.
+    /// Handles one byte outside of values; sets `scan` at the start of a value.
     private func step(_ byte: UInt8, _ output: ListOutput) throws(Failure) {
         if Self.isBlank(byte) { return }
         switch (phase, byte) {
@@ -134,7 +135,7 @@ final class JSONList: ListDecoder {
             }
         let given = byte.map { JSONCursor.shown($0) } ?? "the end of the input"
         return Failure(
-            "input.malformed",
+            .inputMalformed,
             "line \(line), column \(column): expected \(expected), given \(given)")
     }
 
@@ -146,7 +147,7 @@ final class JSONList: ListDecoder {
         held.removeAll(keepingCapacity: true)
     }
 
-    /// Takes bytes of the value under way, to its end if that is there.
+    /// Buffers bytes of the current value, up to its end.
     private func hold(
         _ bytes: [UInt8], _ index: inout Int, _ output: ListOutput
     ) throws(Failure) {
@@ -170,12 +171,12 @@ final class JSONList: ListDecoder {
         held += bytes[start..<index]
         if held.count > Self.valueBytes {
             throw Failure(
-                "input.tooLarge", "\(heldAt): a value holds at most \(Self.valueBytes) bytes")
+                .inputTooLarge, "\(heldAt): a value holds at most \(Self.valueBytes) bytes")
         }
         if isWhole { try value(output, isWhole: true) }
     }
 
-    /// Reads what is held. `isWhole` is false when the list ends within it, which throws.
+    /// Reads the buffered value. `isWhole` is false if the list ends within it, which throws.
     private func value(_ output: ListOutput, isWhole: Bool) throws(Failure) {
         var cursor = JSONCursor(held, at: heldAt)
         if isWhole { scan = nil }
@@ -217,8 +218,8 @@ final class JSONList: ListDecoder {
             try cursor.finish()
             if isWhole { try output.add(asset, line: heldAt.line) }
         } catch {
-            // After what is not JSON nothing can be told apart.
-            guard isWhole, error.code != "input.malformed", error.code != "input.tooLarge" else {
+            // After malformed JSON the following values cannot be separated.
+            guard isWhole, error.code != .inputMalformed, error.code != .inputTooLarge else {
                 throw error
             }
             try output.reject(error)
@@ -226,19 +227,19 @@ final class JSONList: ListDecoder {
     }
 }
 
-/// Finds where a value of JSON ends, without reading it.
+/// Finds the end of a JSON value without parsing it.
 private struct ValueScan {
     enum Verdict {
         case goesOn
         case endsHere
-        /// A number or a word ends where something else begins.
+        /// A number or a word ends before the next token.
         case endsBefore
     }
 
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
-    /// A number or a word.
+    /// True for a number or a word.
     let endsBeforeDelimiter: Bool
 
     init(_ first: UInt8) {

@@ -2,8 +2,8 @@ import JSON
 import Model
 import WebURL
 
-/// Reads the sidecars of an asset of a JSON list: `[{"url": "…", "required": true | false, "bytes": 0…,
-/// "sha256": "…", …}, "…"]`, of which only `url` is required, or strings, their URLs.
+/// Reads the sidecars of an asset of a JSON list: `[{"url": "…", "required": true | false, "bytes":
+/// 0…, "sha256": "…", …}, "…"]`, with only `url` required, or strings, their URLs.
 struct JSONSidecar {
     private static let fields =
         "url, required, bytes, sha256, sha512, sha1, md5, crc64nvme, crc32, "
@@ -81,7 +81,7 @@ struct JSONSidecar {
         }
     }
 
-    /// By the ending of its path.
+    /// Returns the role by the extension of the path.
     private static func role(of url: WebURL) -> SegmentRole {
         let path = url.path.lowercased()
         let ending = path.split(separator: "/").last?.split(separator: ".").dropFirst().last

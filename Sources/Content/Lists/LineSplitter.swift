@@ -1,7 +1,7 @@
 import Model
 import Text
 
-/// Cuts what comes in pieces into lines, and holds the one that is not whole yet.
+/// Splits chunks into lines and buffers an incomplete line.
 struct LineSplitter {
     struct Line {
         let bytes: [UInt8]
@@ -11,16 +11,16 @@ struct LineSplitter {
         let number: Int
     }
 
-    /// Longest line in bytes.
+    /// Maximum length of a line in bytes.
     let mostBytes: Int
-    /// The line that came last; 0 before the first.
+    /// Number of the last line; 0 before the first.
     private(set) var number = 0
     private var held: [UInt8] = []
 
     init(mostBytes: Int) { self.mostBytes = mostBytes }
 
-    /// The next whole line of `bytes` from `start`, which moves behind it; nil when there is none, and
-    /// the rest is held then.
+    /// Returns the next complete line of `bytes` from `start`, and moves `start` after it; nil,
+    /// after buffering the rest, if there is none.
     mutating func next(_ bytes: [UInt8], _ start: inout Int) throws(Failure) -> Line? {
         guard let end = bytes[start...].firstIndex(of: ASCII.lineFeed) else {
             held += bytes[start...]
@@ -35,7 +35,7 @@ struct LineSplitter {
         return try line(whole, 0..<whole.count)
     }
 
-    /// The line without a line feed at the end of the list; nil when there is none.
+    /// Returns the last line without a line feed; nil if there is none.
     mutating func last() throws(Failure) -> Line? {
         guard !held.isEmpty else { return nil }
         defer { held = [] }
@@ -46,7 +46,7 @@ struct LineSplitter {
         number += 1
         if number > ListReader.lines {
             throw Failure(
-                "input.tooLarge", "line \(number): a list holds at most \(ListReader.lines) lines")
+                .inputTooLarge, "line \(number): a list holds at most \(ListReader.lines) lines")
         }
         if range.count > mostBytes { throw tooLong(number) }
         return Line(bytes: bytes, range: range, number: number)
@@ -54,7 +54,7 @@ struct LineSplitter {
 
     private func tooLong(_ line: Int) -> Failure {
         Failure(
-            "input.tooLarge",
+            .inputTooLarge,
             "line \(line), column \(mostBytes + 1): a line holds at most \(mostBytes) bytes")
     }
 }

@@ -2,7 +2,7 @@ import Model
 import Text
 import Titles
 
-/// The forms of list that are read; the raw value is what `--format` takes.
+/// The supported forms of lists; the raw value is the argument of `--format`.
 package enum ListFormat: String, CaseIterable, Sendable {
     case json
     case ndjson
@@ -13,7 +13,7 @@ package enum ListFormat: String, CaseIterable, Sendable {
     case metalink
     case sitemap
 
-    /// For people.
+    /// The name for display.
     package var title: String {
         switch self {
         case .json: "Dray's JSON"
@@ -27,11 +27,11 @@ package enum ListFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Recognises a list by its first bytes; nil for what names no asset there, or anything wrong.
+    /// Detects a list by its first bytes; nil without an asset in them, or with any error.
     ///
     /// - Parameters:
     ///   - start: at most `sampleBytes`, decoded.
-    ///   - isWhole: nothing follows them.
+    ///   - isWhole: true if nothing follows them.
     package init?(start: [UInt8], isWhole: Bool) {
         var reader = ListReader(findsRepeats: false, followsIndexes: true)
         var assets = 0
@@ -46,13 +46,14 @@ package enum ListFormat: String, CaseIterable, Sendable {
         self = format
     }
 
-    /// As much of a list as its form is recognised by, in bytes.
+    /// Number of bytes used to detect the form of a list.
     package static let sampleBytes = FormatDetector.sampleBytes
 }
 
-/// Tells from how a list begins what form it has.
+/// Detects the form of a list by its start.
 enum FormatDetector {
-    /// What decides: XML is told apart by its root element, a URL a line and aria2 line by line.
+    /// The detected family: the root element distinguishes XML lists, each line those of URLs and
+    /// aria2.
     enum Family {
         case json
         case ndjson
@@ -62,12 +63,12 @@ enum FormatDetector {
         case xml
     }
 
-    /// As much of a list as decides at most, in bytes.
+    /// Maximum number of bytes used for detection.
     static let sampleBytes = 64 << 10
 
-    /// Nil when more of the list is needed. `held` is its start, without a byte order mark.
+    /// Returns nil if more of the list is needed. `held` is its start, without a byte order mark.
     ///
-    /// Throws `input.malformed` for text in UTF-16, and for what is no text.
+    /// Throws `input.malformed` for text in UTF-16, and for data that is not text.
     static func family(of held: [UInt8], isWhole: Bool) throws(Failure) -> Family? {
         let isAll = isWhole || held.count >= sampleBytes
         if held.starts(with: [0xFF, 0xFE]) || held.starts(with: [0xFE, 0xFF]) {
@@ -75,7 +76,7 @@ enum FormatDetector {
                 return .xml
             }
             throw Failure(
-                "input.malformed", "line 1, column 1: the list is UTF-16, allowed UTF-8")
+                .inputMalformed, "line 1, column 1: the list is UTF-16, allowed UTF-8")
         }
         let first = held.firstIndex {
             !ASCII.isBlank($0) && $0 != ASCII.lineFeed && $0 != ASCII.carriageReturn
@@ -85,7 +86,7 @@ enum FormatDetector {
         case ASCII.hash where held.count - first < 8 && !isAll: return nil
         case ASCII.hash where ManifestForm.isPlaylist(held, first..<held.count):
             throw Failure(
-                "input.manifest", "line 1: this is an HLS playlist, not a list of assets")
+                .inputManifest, "line 1: this is an HLS playlist, not a list of assets")
         case ASCII.openBracket: return .json
         case ASCII.less: return .xml
         case ASCII.openBrace:
@@ -100,7 +101,8 @@ enum FormatDetector {
         "crc32c", "mirrors",
     ]
 
-    /// Whether the object at `start` is an asset and no catalog; nil when that is not seen yet.
+    /// Returns true if the object at `start` is an asset, not a catalog; nil if that is not known
+    /// yet.
     private static func namesAnAsset(_ bytes: [UInt8], _ start: Int) -> Bool? {
         var depth = 0
         var nameStart: Int?
@@ -148,19 +150,19 @@ enum FormatDetector {
         var index = start
         while index < bytes.count {
             let end = bytes[index...].firstIndex(of: ASCII.lineFeed)
-            // The last line may go on.
+            // The last line may be incomplete.
             guard end != nil || isAll else { return nil }
             let line = ASCII.trimmed(bytes, index..<(end ?? bytes.count))
             index = (end ?? bytes.count) + 1
-            // Of the lines that decide alone: how much more is held depends on how the list arrives. What a remark
-            // says is of no account.
+            // Only lines that decide are checked, as the number of buffered lines depends on the
+            // chunks. Comments may contain anything.
             let isRemark = line.first.map { bytes[$0] == ASCII.hash } ?? false
             let isText =
                 !bytes[line].contains(0)
                 && (end == nil || isRemark
                     || String(validating: bytes[line], as: UTF8.self) != nil)
             guard isText else {
-                throw Failure("input.malformed", "the list is not text, allowed text in UTF-8")
+                throw Failure(.inputMalformed, "the list is not text, allowed text in UTF-8")
             }
             guard let first = line.first, bytes[first] != ASCII.hash else { continue }
             if isFirst {
@@ -180,7 +182,7 @@ enum FormatDetector {
             || ASCII.hasPrefixIgnoringCase(bytes, line, "https://")
     }
 
-    /// The names of columns, with `url` among them.
+    /// Returns true for column names that include `url`.
     private static func isHeader(_ bytes: [UInt8], _ line: Range<Int>) -> Bool {
         guard line.count <= 4_096 else { return false }
         let cells = bytes[line].split(separator: ASCII.comma, omittingEmptySubsequences: false)
@@ -190,8 +192,8 @@ enum FormatDetector {
         }
     }
 
-    /// `URL,FILENAME`: one comma, and what looks like a file's name behind it. A URL may have a comma
-    /// too, so every line that is seen has to look like that.
+    /// Returns true for `URL,FILENAME`: one comma, followed by a plausible file name. A URL may
+    /// have a comma too, so every line of the sample must match.
     private static func namesAFile(_ bytes: [UInt8], _ line: Range<Int>) -> Bool {
         guard let comma = bytes[line].firstIndex(of: ASCII.comma) else { return false }
         let name = bytes[line][(comma + 1)...]

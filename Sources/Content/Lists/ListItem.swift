@@ -2,18 +2,18 @@ import Model
 import Text
 import WebURL
 
-/// One entry of a list, as far as all forms have it.
+/// One entry of a list, as common to all forms.
 struct ListItem {
     var url: WebURL
-    /// The best first.
+    /// In order of preference.
     var mirrors: [WebURL] = []
     var name: String?
-    /// Nil: a file where it has what only files have, else by the URL's path.
+    /// Nil derives it: a file if it has attributes of files, otherwise by the URL's path.
     var kind: AssetKind?
     var bytes: Int64?
     var digests = ListDigests()
 
-    /// Throws what is wrong with the URL's key, without a place.
+    /// Returns the asset. Throws failures of the URL's key, without a position.
     func asset() throws(Failure) -> AssetSubmission {
         var asset = try ListReader.asset(url: url)
         asset.name = name ?? asset.name
@@ -30,15 +30,15 @@ struct ListItem {
 /// The digests of one entry by their algorithm.
 struct ListDigests {
     var sha256: String?
-    /// By the name that `FurtherDigests` has for the algorithm.
+    /// By the algorithm's name in `FurtherDigests`.
     var others: [String: String] = [:]
 
     static let allowed = "md5, sha-1, sha-256, sha-512, crc32, crc32c, crc64nvme"
 
     var isEmpty: Bool { sha256 == nil && others.isEmpty }
 
-    /// The name of an algorithm as JSON lists have it: `SHA-256` is `sha256`. Nil for one that is not
-    /// checked.
+    /// Returns the name of an algorithm in JSON lists: `SHA-256` is `sha256`. Nil for an
+    /// unsupported one.
     static func algorithm(_ text: String) -> String? {
         let name = text.lowercased().filter { $0 != "-" }
         return hexDigits(name) == nil ? nil : name
@@ -48,7 +48,7 @@ struct ListDigests {
         algorithm == "sha256" ? 64 : FurtherDigests.hexDigits[algorithm]
     }
 
-    /// Sets a digest in hex digits, or answers what it should look like.
+    /// Sets a digest in hex digits, or returns its allowed form.
     mutating func set(_ algorithm: String, _ hex: String) -> String? {
         guard let digits = Self.hexDigits(algorithm) else { return Self.allowed }
         guard hex.utf8.count == digits, hex.utf8.allSatisfy({ ASCII.hexValue($0) != nil }) else {
@@ -63,9 +63,9 @@ struct ListDigests {
     }
 }
 
-/// Checks of what lists give, and failures that name the line and the field.
+/// Checks values of lists; failures have the line and the field.
 enum ListField {
-    /// Lengths of files; a coordinator takes no longer ones.
+    /// Lengths of files, with the coordinator's limit.
     static let byteRange: ClosedRange<Int64> = 0...(16 << 40)
     static let allowedName = "1 to 1000 characters without control characters"
 
@@ -79,11 +79,11 @@ enum ListField {
         _ line: Int, _ field: String, given: String, allowed: String
     ) -> Failure {
         Failure(
-            "input.field",
+            .inputField,
             "line \(line): field \(field): given \"\(Redaction.shown(given))\", allowed \(allowed)")
     }
 
-    /// A length in bytes; digits alone.
+    /// Parses a length in bytes; only digits are allowed.
     static func bytes(_ text: String, _ line: Int, _ field: String) throws(Failure) -> Int64 {
         let isDigits = text.utf8.allSatisfy(ASCII.isDigit)
         guard isDigits, let value = Int64(text), byteRange.contains(value) else {
@@ -101,13 +101,13 @@ enum ListField {
             return try WebURL.parse(bytes, range)
         } catch {
             throw Failure(
-                "input.url",
+                .inputURL,
                 "line \(line): field \(field): \(error.detail), given "
                     + "\"\(Redaction.shown(bytes, range))\", allowed an http or https URL")
         }
     }
 
-    /// A URL of a scheme that is not read, among others that are: `ftp://`, `magnet:`.
+    /// Returns true for a URL of an unsupported scheme, such as `ftp://` or `magnet:`.
     static func isOfAnotherScheme(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         guard let colon = bytes[range].firstIndex(of: ASCII.colon), colon > range.lowerBound,
             bytes[range.lowerBound..<colon].allSatisfy({

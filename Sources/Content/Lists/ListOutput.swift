@@ -1,21 +1,21 @@
 import Model
 import WebURL
 
-/// What a list comes to.
+/// The counts of a list.
 package struct ListCounts: Hashable, Sendable {
-    /// Each once, however often the list names it.
+    /// Distinct assets.
     package var assets = 0
     /// Assets of kind `hls` and `dash`.
     package var titles = 0
     /// Assets of kind `file`.
     package var files = 0
-    /// Of all entries: those that name an asset again have the same ones.
+    /// Sidecars of all entries; repeated assets have equal ones.
     package var sidecars = 0
-    /// Of the files whose length the list gives.
+    /// Bytes of the files with a known length.
     package var knownBytes: Int64 = 0
-    /// Files that have a digest to be checked with.
+    /// Files with a digest.
     package var withDigest = 0
-    /// Entries beyond the first that name an asset again, alike in all.
+    /// Entries that repeat an asset with equal attributes.
     package var repeats = 0
 
     package init(assets: Int = 0, titles: Int = 0, files: Int = 0) {
@@ -25,18 +25,18 @@ package struct ListCounts: Hashable, Sendable {
     }
 }
 
-/// Something in a list that is ignored.
+/// An ignored part of a list.
 package struct ListNotice: Hashable, Sendable {
-    /// What `ListReader.document` was then: the URL of one list of several.
+    /// `ListReader.document` at that time: the URL of one document of several.
     package var document: String?
     package var line: Int
     package var message: String
 }
 
-/// A sitemap that an index of sitemaps names.
+/// A sitemap listed in a sitemap index.
 package struct ListedSitemap: Hashable, Sendable {
     package var url: String
-    /// Of the index.
+    /// Line in the index.
     package var line: Int
 
     package init(url: String, line: Int) {
@@ -45,14 +45,14 @@ package struct ListedSitemap: Hashable, Sendable {
     }
 }
 
-/// Where the readers of all forms put what they find. Of one reader.
+/// Collects the results of all readers. Owned by one reader.
 final class ListOutput {
-    /// Since they were taken last.
+    /// Assets since the last call.
     private var assets: [AssetSubmission] = []
     private var names: NameTable?
-    /// Of keys.
+    /// Rules of keys.
     let rules: KeyQueryRules
-    /// Failures that are gathered before the reading ends; 0: the first one ends it.
+    /// Maximum number of collected failures; 0 ends at the first one.
     private let mostFailures: Int
     private(set) var counts = ListCounts()
     private(set) var failures: [Failure] = []
@@ -60,13 +60,13 @@ final class ListOutput {
     private(set) var notices: [ListNotice] = []
     private(set) var noticeCount = 0
     private var told: Set<String> = []
-    /// What `finish` finds, or what was found by another reading.
+    /// Results of `finish`, or of an earlier pass.
     private(set) var sharedKeys: SharedKeys
 
-    /// Since they were taken last.
+    /// Sitemaps since the last call.
     private var sitemaps: [ListedSitemap] = []
     private var sitemapCount = 0
-    /// For notices; nil where the list is one.
+    /// URL for notices; nil for a list of one document.
     var document: String?
 
     /// Entries of the list so far.
@@ -94,23 +94,23 @@ final class ListOutput {
         return sitemaps
     }
 
-    /// A sitemap that an index names on `line`.
+    /// Adds a sitemap of an index, listed on `line`.
     func addSitemap(_ url: WebURL, line: Int) throws(Failure) {
         sitemapCount += 1
         guard sitemapCount <= ListReader.sitemaps else {
             throw Failure(
-                "input.tooLarge",
+                .inputTooLarge,
                 "line \(line): indexes name at most \(ListReader.sitemaps) sitemaps")
         }
         sitemaps.append(ListedSitemap(url: url.text, line: line))
     }
 
-    /// An asset whose entry begins on `line`.
+    /// Adds an asset whose entry begins on `line`.
     func add(_ asset: AssetSubmission, line: Int) throws(Failure) {
         entries += 1
         if entries > ListReader.entries {
             throw Failure(
-                "input.tooLarge",
+                .inputTooLarge,
                 "line \(line): a list holds at most \(ListReader.entries) assets")
         }
         var asset = asset
@@ -132,19 +132,19 @@ final class ListOutput {
     private func count(_ bytes: Int64, isTitle: Bool, hasDigest: Bool, times: Int) {
         if isTitle { counts.titles += times } else { counts.files += times }
         if hasDigest { counts.withDigest += times }
-        // 10 million lengths of 16 TiB are more than 64 bits hold.
+        // 10 million lengths of 16 TiB exceed 64 bits.
         let sum = counts.knownBytes.addingReportingOverflow(bytes * Int64(times))
         counts.knownBytes = sum.overflow ? .max : sum.partialValue
     }
 
-    /// An entry that cannot be used; the reading goes on only where failures are gathered.
+    /// Records an unusable entry; throws unless failures are collected.
     func reject(_ failure: Failure) throws(Failure) {
         failureCount += 1
         guard mostFailures > 0 else { throw failure }
         if failures.count < mostFailures { failures.append(failure) }
     }
 
-    /// Reports something that is ignored; once for each `topic`.
+    /// Records a notice of an ignored part; once per `topic`.
     func pass(_ line: Int, _ message: String, topic: String? = nil) {
         if let topic, told.count >= 1_000 || !told.insert(topic).inserted { return }
         noticeCount += 1
@@ -153,7 +153,7 @@ final class ListOutput {
         }
     }
 
-    /// Finds the names that stand twice.
+    /// Finds repeated names.
     func finish() throws(Failure) {
         guard var names else { return }
         self.names = nil
@@ -166,28 +166,28 @@ final class ListOutput {
             pass(
                 key.line,
                 key.count > 1
-                    ? "\(key.count) URLs, this the first, differ in what looks like a token alone: the name of "
-                        + "each one's file gets a hash"
-                    : "but for what looks like a signature or token, the URL is that of another entry: the "
-                        + "name of its file gets a hash")
+                    ? "\(key.count) URLs from here on differ only in an apparent token: the names "
+                        + "of their files get a hash"
+                    : "the URL differs from another entry's only in an apparent signature or "
+                        + "token: the name of its file gets a hash")
         }
         for conflict in conflicts {
             try reject(
                 Failure(
-                    "input.duplicate",
-                    "line \(conflict.line): field name: the name of line \(conflict.before) stands "
-                        + "here again, for an asset that differs"))
+                    .inputDuplicate,
+                    "line \(conflict.line): field name: repeats the name of line "
+                        + "\(conflict.before) for a different asset"))
         }
     }
 }
 
-/// Reads one form of list. Used by one thread; after a failure it is done.
+/// Reads one form of list. Confined to one thread; unusable after a failure.
 protocol ListDecoder: AnyObject {
-    /// What it turned out to be; nil where it is none that is read.
+    /// The detected form; nil for an unsupported one.
     var format: ListFormat? { get }
-    /// The line that came last, from 1.
+    /// Number of the last line, from 1.
     var line: Int { get }
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure)
-    /// The end of the list.
+    /// Handles the end of the list.
     func finish(_ output: ListOutput) throws(Failure)
 }

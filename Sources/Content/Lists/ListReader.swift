@@ -4,45 +4,47 @@ package import WebURL
 
 /// Reads a list of assets in any form of `ListFormat`.
 ///
-/// Feed it the bytes as they come, then call `finish`; both hand out assets. Which form it is follows
-/// from how the list begins, unless it is told. Nothing of a list is kept but what finds names that
-/// stand twice (`NameTable`) and the entry that is not whole yet.
+/// Feed it the bytes as they arrive, then call `finish`; both return assets. It detects the form
+/// from the start of the list, unless the form is given. It keeps only an index of names to find
+/// duplicates (`NameTable`) and the incomplete entry.
 ///
-/// Every failure names the line, and the field where there is one. After one the reader is done.
-/// An asset that is named twice alike is handed out twice, and counted once.
+/// Every failure has the line, and the field if there is one. After a failure the reader is
+/// unusable. A repeated asset with equal attributes is returned twice and counted once.
 package struct ListReader {
-    /// Most entries of a list.
+    /// Maximum number of entries of a list.
     package static let entries = 10_000_000
-    /// Most lines of a list: an entry may have several.
+    /// Maximum number of lines of a list: an entry may have several.
     package static let lines = 10 * entries
-    /// Longest line in bytes, where a line is an entry or an element.
+    /// Maximum length of a line in bytes, for lines that are entries or elements.
     package static let lineBytes = 64 << 10
-    /// Longest list in bytes; of one that is compressed, decoded.
+    /// Maximum size of a list in bytes, decompressed.
     package static let listBytes = 64 << 30
 
-    /// Most sitemaps that indexes of sitemaps may name.
+    /// Maximum number of sitemaps in sitemap indexes.
     package static let sitemaps = 50_000
 
-    /// Of the first document.
+    /// The given form of the first document.
     private var forced: ListFormat?
     private let followsIndexes: Bool
     private let output: ListOutput
     private var decoder: (any ListDecoder)?
-    /// The start of the list, until it tells which form it has.
+    /// Start of the list until its form is known.
     private var held: [UInt8] = []
     private var fed = 0
-    /// A document has ended, and no other one has begun.
+    /// True between the end of a document and the start of the next.
     private var isBetweenDocuments = false
 
+    /// Creates a reader.
+    ///
     /// - Parameters:
-    ///   - format: the form; nil to tell it from the list.
-    ///   - findsRepeats: false for a list that was read before: nothing is kept then.
-    ///   - scratch: where names go that memory is too small for; nil keeps them.
-    ///   - sharedKeys: what a reading before found.
-    ///   - mostFailures: entries that cannot be used and are gathered in `failures`; with 0 the first
-    ///     one is thrown. What is beyond reading on is thrown in any case.
-    ///   - rules: which query parameters belong to keys, by origin.
-    ///   - followsIndexes: an index of sitemaps is read, for `takeSitemaps`, and refused otherwise.
+    ///   - format: the form; nil to detect it.
+    ///   - findsRepeats: false for a list that was read before; then no names are kept.
+    ///   - scratch: storage for names that exceed memory; nil keeps them in memory.
+    ///   - sharedKeys: the result of an earlier pass.
+    ///   - mostFailures: maximum number of unusable entries collected in `failures`; 0 throws the
+    ///     first one. Failures that prevent further reading are always thrown.
+    ///   - rules: the query parameters that belong to keys, by origin.
+    ///   - followsIndexes: true reads sitemap indexes, for `takeSitemaps`; false rejects them.
     package init(
         format: ListFormat? = nil, findsRepeats: Bool = true,
         scratch: (any ListScratch)? = nil, mostFailures: Int = 0,
@@ -56,24 +58,25 @@ package struct ListReader {
             sharedKeys: sharedKeys, rules: rules)
     }
 
-    /// The form; nil before enough of the list was there, and of XML that is none. A URL a line may turn out as aria2's.
+    /// The form; nil until it is detected, and for unsupported XML. A URL list may turn out to be
+    /// aria2's.
     package var format: ListFormat? { decoder?.format ?? forced }
-    /// The name that a JSON catalog gives itself; nil when it gives none, and maybe before `finish`.
+    /// The name of a JSON catalog; nil without one, and possibly before `finish`.
     package var catalogName: String? { (decoder as? JSONList)?.catalogName }
-    /// The priority that a JSON catalog gives itself, 0 to 9.
+    /// The priority of a JSON catalog, 0 to 9.
     package var priority: Int? { (decoder as? JSONList)?.priority }
-    /// What was read; repeats are taken off by `finish`.
+    /// The counts so far; `finish` subtracts repeats.
     package var counts: ListCounts { output.counts }
-    /// The first entries that cannot be used, and how many there are.
+    /// The first unusable entries, and their total number.
     package var failures: [Failure] { output.failures }
     package var failureCount: Int { output.failureCount }
-    /// The first things that were ignored, and how many there are.
+    /// The first notices, and their total number.
     package var notices: [ListNotice] { output.notices }
     package var noticeCount: Int { output.noticeCount }
-    /// What another reading of the same list by this process needs; complete after `finish`.
+    /// Input for another pass over the same list by this process; complete after `finish`.
     package var sharedKeys: SharedKeys { output.sharedKeys }
 
-    /// The asset that one URL on the command line stands for.
+    /// Returns the asset of a URL on the command line.
     package static func asset(
         url text: String, _ rules: KeyQueryRules = KeyQueryRules()
     ) throws(Failure) -> AssetSubmission {
@@ -81,28 +84,28 @@ package struct ListReader {
         do throws(WebURLError) {
             url = try WebURL(text)
         } catch {
-            throw Failure("input.url", "the URL \(error.detail), given \(Redaction.shown(text))")
+            throw Failure(.inputURL, "the URL \(error.detail), given \(Redaction.shown(text))")
         }
         var asset = try asset(url: url)
         try asset.rekey(rules)
         return asset
     }
 
-    /// Names what is read from now on in notices: the URL of one document of several.
+    /// The current document's URL for notices, in a list of several.
     package var document: String? {
         get { output.document }
         nonmutating set { output.document = newValue }
     }
 
-    /// The sitemaps that indexes have named since the last call.
+    /// Returns the sitemaps found in indexes since the last call.
     package func takeSitemaps() -> [ListedSitemap] { output.takeSitemaps() }
 
-    /// The next bytes of the list.
+    /// Reads the next bytes of the list.
     package mutating func feed(_ bytes: [UInt8]) throws(Failure) -> [AssetSubmission] {
         beginDocument()
         fed += bytes.count
         if fed > Self.listBytes {
-            throw Failure("input.tooLarge", "a list holds at most \(Self.listBytes) bytes")
+            throw Failure(.inputTooLarge, "a list holds at most \(Self.listBytes) bytes")
         }
         if let decoder {
             try decoder.feed(bytes, output)
@@ -113,7 +116,7 @@ package struct ListReader {
         return output.takeAssets()
     }
 
-    /// The end of one document of a list that consists of several; what follows is the next one, of any form.
+    /// Ends one document of a list with several; the next one may have another form.
     package mutating func finishDocument() throws(Failure) -> [AssetSubmission] {
         try endDocument()
         return output.takeAssets()
@@ -132,19 +135,19 @@ package struct ListReader {
         isBetweenDocuments = true
     }
 
-    /// The end of the list.
+    /// Ends the list.
     package mutating func finish() throws(Failure) -> [AssetSubmission] {
         if !isBetweenDocuments { try endDocument() }
         try output.finish()
         if output.entries == 0, output.failureCount == 0 {
             throw Failure(
-                "input.empty",
+                .inputEmpty,
                 "line \(max(decoder?.line ?? 1, 1)), column 1: the list names no asset")
         }
         return output.takeAssets()
     }
 
-    /// Chooses the decoder once the start of the list tells which, and gives it what is held.
+    /// Chooses the decoder once the form is known, and feeds it the buffered start.
     private mutating func begin(isWhole: Bool) throws(Failure) {
         // A byte order mark has three bytes.
         if !isWhole, held.count < 4 { return }
@@ -177,21 +180,21 @@ package struct ListReader {
         }
     }
 
-    /// An asset of `url` with everything else by default.
+    /// Returns an asset of `url` with defaults.
     static func asset(url: WebURL) throws(Failure) -> AssetSubmission {
         let key = try SiteKey(url).text
         return AssetSubmission(
             name: defaultName(key), url: url.text, kind: defaultKind(of: url), key: key)
     }
 
-    /// The key, cut to what a name may hold: the bound of a key is the larger one.
+    /// Returns the key, cut to the maximum length of a name, which is below that of a key.
     static func defaultName(_ key: String) -> String {
         guard key.utf8.count > 1_000, key.count > 1_000 else { return key }
         let hash = String(decoding: StableHash.hex([UInt8](key.utf8)[...]), as: UTF8.self)
         return key.prefix(960) + "~" + hash
     }
 
-    /// `.m3u8` and `.m3u` are HLS, `.mpd` is DASH, everything else a file.
+    /// Returns HLS for `.m3u8` and `.m3u`, DASH for `.mpd`, otherwise file.
     package static func defaultKind(of url: WebURL) -> AssetKind {
         let path = url.path.lowercased()
         if path.hasSuffix(".m3u8") || path.hasSuffix(".m3u") { return .hls }

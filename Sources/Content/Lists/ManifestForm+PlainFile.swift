@@ -2,10 +2,10 @@ import Text
 package import Titles
 
 extension ManifestForm {
-    /// Names what a body is that is no manifest, by its first bytes: "an MP4 file". Nil for what may be a
-    /// manifest, for a web page, and for nothing.
+    /// Describes a body that is not a manifest, by its first bytes: "an MP4 file". Nil for a
+    /// possible manifest, for a web page, and for an empty body.
     ///
-    /// - Parameter isWhole: nothing follows the bytes.
+    /// - Parameter isWhole: true if nothing follows the bytes.
     package static func plainFile(_ start: [UInt8], isWhole: Bool) -> String? {
         guard !start.isEmpty, kind(of: start) == nil else { return nil }
         let lines = start.prefix(16 << 10).split(separator: ASCII.lineFeed)

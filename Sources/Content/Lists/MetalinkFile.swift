@@ -1,14 +1,14 @@
 import Model
 import WebURL
 
-/// A file of a Metalink as its elements come.
+/// A file of a Metalink, built from its elements.
 struct MetalinkFile {
     var name: String?
-    /// Of the URL that is read.
+    /// Priority of the current URL.
     var priority: String?
     private var bytes: Int64?
     private var digests = ListDigests()
-    /// The best first; those of one priority in the order of the document.
+    /// Ordered by priority; equal ones in the order of the document.
     private var urls: [(priority: Int, url: WebURL)] = []
     private var problem: Failure?
     private var passed: [String] = []
@@ -19,7 +19,7 @@ struct MetalinkFile {
 
     mutating func begin() { priority = nil }
 
-    /// The text of an element.
+    /// Adds the text of an element.
     mutating func take(_ role: String, _ text: [UInt8], _ range: Range<Int>, _ line: Int) {
         guard problem == nil else { return }
         let given = String(decoding: text[range], as: UTF8.self)
@@ -72,7 +72,7 @@ struct MetalinkFile {
         if passed.count < 10, !passed.contains(message) { passed.append(message) }
     }
 
-    /// What the file has come to; it begins on `line`.
+    /// Returns the findings for the file, which begins on `line`.
     func findings(_ line: Int) -> [XMLFinding] {
         var findings = passed.map { XMLFinding.passed(line: line, message: $0, topic: $0) }
         if hasOtherScheme, !urls.isEmpty {
@@ -96,7 +96,7 @@ struct MetalinkFile {
         }
         guard let first = urls.first else {
             throw Failure(
-                hasOtherScheme ? "input.url" : "input.field",
+                hasOtherScheme ? .inputURL : .inputField,
                 "line \(line): field url: "
                     + (hasOtherScheme ? "none is http or https" : "is missing")
                     + ", allowed http and https URLs")
@@ -111,7 +111,7 @@ struct MetalinkFile {
         }
     }
 
-    /// RFC 5854, 4.1.2.1: no name may lead out of a directory.
+    /// RFC 5854, 4.1.2.1: a name must not lead out of a directory.
     private static func staysBeneath(_ name: String) -> Bool {
         let parts = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }
         return parts.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }

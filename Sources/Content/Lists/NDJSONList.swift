@@ -2,7 +2,7 @@ import JSON
 import Model
 import Text
 
-/// JSON, an asset a line: each as `JSONAsset` has it.
+/// JSON with one asset per line, as described in `JSONAsset`.
 final class NDJSONList: ListDecoder {
     private var lines = LineSplitter(mostBytes: JSONList.valueBytes)
 

@@ -1,31 +1,31 @@
 package import Model
 
-/// Room beside memory for what a long list needs to find repeats.
+/// Storage outside of memory to find duplicates in a long list.
 package protocol ListScratch: AnyObject {
-    /// Writes behind what was written before, and answers where that begins.
+    /// Appends bytes and returns their offset.
     func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int
-    /// Fills `bytes` with what was written at `offset`.
+    /// Fills `bytes` with the bytes written at `offset`.
     func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(Failure)
 }
 
-/// Finds names that stand twice, in 24 bytes a name, which lie in scratch room once there are many.
+/// Finds duplicate names with 24 bytes per name, which move to scratch storage once there are many.
 ///
-/// Names are compared by 64 bits of keyed hash, new with each process, so nobody can make two names
-/// that differ look the same; by chance ten million names do once in 400,000 lists.
+/// Names are compared by 64-bit keyed hash. The key is new in each process, so collisions cannot be
+/// constructed; ten million names collide by chance once in 400,000 lists.
 struct NameTable {
-    /// An asset that came before, alike in all.
+    /// A repeated asset with equal attributes.
     struct Repeat {
         var bytes: Int64
         var isTitle: Bool
         var hasDigest: Bool
     }
 
-    /// One key for several URLs, once tokens are left out.
+    /// One key for several URLs without their tokens.
     struct SharedKey {
         var hash: UInt64
-        /// Of the first one.
+        /// Line of the first one.
         var line: Int
-        /// How many URLs there are that differ in more than signatures.
+        /// Number of URLs that differ in more than signatures.
         var count: Int
     }
 
@@ -37,28 +37,29 @@ struct NameTable {
 
     private struct Entry {
         var name: UInt64
-        /// -1 for a length that is not known.
+        /// -1 if the length is unknown.
         var bytes: Int64
-        /// A hash of all that the list says of the asset; the three lowest bits are what counts of it.
+        /// A hash of the asset's attributes; the three lowest bits are flags for counts.
         var definition: UInt32
         var line: UInt32
 
-        /// No asset: `name` is of a key from whose URL something is left out, `definition` of what the URL names.
+        /// True for a key instead of an asset: `name` is the hash of a key without parts of its
+        /// URL, `definition` that of the URL's object.
         var isKey: Bool { definition & 4 != 0 }
     }
 
     private static let pieceEntries = 1_024
-    /// Conflicts that are told of at most: those on the first lines.
+    /// Maximum number of reported conflicts, those on the first lines.
     static let mostConflicts = 20
 
     /// By the lowest bits of the name.
     private var parts = [[Entry]](repeating: [], count: 64)
-    /// Where each part's pieces lie in the scratch room.
+    /// Offsets of each part's pieces in the scratch storage.
     private var pieces = [[Int]](repeating: [], count: 64)
     private let scratch: (any ListScratch)?
     private let rules: KeyQueryRules
 
-    /// Without scratch room everything stays in memory.
+    /// Creates a table; without scratch storage everything stays in memory.
     init(_ scratch: (any ListScratch)?, _ rules: KeyQueryRules) {
         self.scratch = scratch
         self.rules = rules
@@ -68,13 +69,13 @@ struct NameTable {
         var name = asset.name
         if asset.kind == .file, let own = try SharedKeys.ownKey(of: asset.url, rules) {
             try add(key: asset.key, of: asset.url, line: line)
-            // Named so where the key turns out to be shared, and else alike.
+            // The name that it has if its key is shared; otherwise it compares the same.
             if name == ListReader.defaultName(asset.key) { name = ListReader.defaultName(own) }
         }
         for sidecar in asset.sidecars ?? [] {
             guard try SharedKeys.ownKey(of: sidecar.url, rules) != nil else { continue }
             try add(key: sidecar.key, of: sidecar.url, line: line)
-            // The asset's other files count as well, for no name tells of them.
+            // The asset's other files count too, as names do not cover them.
             if asset.key == sidecar.key { try add(key: asset.key, of: asset.url, line: line) }
             for other in asset.sidecars ?? [] where other.key == sidecar.key {
                 try add(key: other.key, of: other.url, line: line)
@@ -91,7 +92,7 @@ struct NameTable {
                 line: UInt32(clamping: line)))
     }
 
-    /// An asset as it is compared: the same one with a new signature.
+    /// Returns an asset for comparison, without signatures.
     private func unsigned(_ asset: AssetSubmission) -> AssetSubmission {
         var asset = asset
         asset.url = SharedKeys.object(of: asset.url, rules)
@@ -130,8 +131,8 @@ struct NameTable {
         return try result.get()
     }
 
-    /// Hands out every asset but the first of its name, and each key that URLs share; answers the conflicts on the
-    /// first lines.
+    /// Calls `take` with every repeated asset and `shared` with each shared key; returns the
+    /// conflicts on the first lines.
     mutating func finish(
         _ take: (Repeat) -> Void, shared: (SharedKey) throws(Failure) -> Void
     ) throws(Failure) -> [Conflict] {
@@ -163,7 +164,8 @@ struct NameTable {
         return conflicts
     }
 
-    /// Takes the keys out of the entries, and hands out those that URLs share, also one with an asset of that name.
+    /// Removes the keys from the entries and reports shared ones, including a key that is also an
+    /// asset's name.
     private static func takeKeys(
         from entries: inout [Entry], _ shared: (SharedKey) throws(Failure) -> Void
     ) throws(Failure) {
@@ -196,7 +198,7 @@ struct NameTable {
         conflicts = Array(conflicts.prefix(mostConflicts))
     }
 
-    /// All entries of a part; they are gone from here then.
+    /// Returns all entries of a part and removes them.
     private mutating func whole(_ part: Int) throws(Failure) -> [Entry] {
         var entries = parts[part]
         parts[part] = []

@@ -4,11 +4,11 @@ import WebURL
 
 /// Reads the settings of origins from JSON: `{"default": {…}, "https://host[:port]": {…}, …}`.
 ///
-/// The whole text is checked; a field that is not known is refused, as a misspelt one would otherwise
-/// be lost in silence. What is a credential belongs to one origin, so `default` takes none. Messages
-/// name the field and its line, and repeat no value that may be a secret.
+/// The whole text is checked; unknown fields are rejected, so that misspelt ones are not lost
+/// silently. Credentials belong to one origin, so `default` allows none. Messages have the field
+/// and its line, and never a value that may be a secret.
 package struct OriginSettingsReader {
-    /// Origins in one file at most.
+    /// Maximum number of origins in one file.
     package static let maximumOrigins = 10_000
     private static let fields =
         "headers, bearer, basic, clientCertificate, caFile, proxy, proxyCaFile, http, userAgent, "
@@ -29,10 +29,10 @@ package struct OriginSettingsReader {
             let origin = try originName(name, cursor, place)
             guard origins[origin] == nil else {
                 throw cursor.fieldFailure(
-                    at: place, origin, "stands twice", allowed: "each origin once")
+                    at: place, origin, "occurs twice", allowed: "each origin once")
             }
             guard origins.count < maximumOrigins else {
-                throw Failure("input.tooLarge", "more than \(maximumOrigins) origins")
+                throw Failure(.inputTooLarge, "more than \(maximumOrigins) origins")
             }
             origins[origin] = try settings(&cursor, origin: origin)
         }
@@ -43,7 +43,7 @@ package struct OriginSettingsReader {
             rules.reduce(0, { $0 + $1.bytes }) <= KeyQueryRule.maximumBytes
         else {
             throw Failure(
-                "input.tooLarge",
+                .inputTooLarge,
                 "keyQuery: at most \(KeyQueryRule.maximumRules) origins have one of their own, and all "
                     + "names together at most \(KeyQueryRule.maximumBytes) bytes")
         }
@@ -57,7 +57,7 @@ package struct OriginSettingsReader {
             let name = Model.originName(of: url.text, allowsUserInfo: false)
         else {
             throw cursor.fieldFailure(
-                at: place, Redaction.shown(text), "is no origin",
+                at: place, Redaction.shown(text), "is not an origin",
                 allowed: "default, http://HOST[:PORT] or https://HOST[:PORT]")
         }
         return name
@@ -143,7 +143,7 @@ package struct OriginSettingsReader {
         return headers
     }
 
-    /// A `token68` (RFC 9110, 11.2), as RFC 6750 wants it.
+    /// Reads a `token68` (RFC 9110, 11.2), as RFC 6750 requires.
     private static func token(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> String {
@@ -183,7 +183,7 @@ package struct OriginSettingsReader {
             certificate: certificate, key: found["key"], password: found["password"])
     }
 
-    /// An object of strings.
+    /// Reads an object of strings.
     private static func texts(
         _ cursor: inout JSONCursor, _ path: String, allowed: [String]
     ) throws(Failure) -> [String: String] {
@@ -207,19 +207,20 @@ package struct OriginSettingsReader {
         let text = try cursor.plainText(path, limit: 2_048)
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let schemes = ["http:", "https:", "socks5:", "socks5h:"]
-        // scheme, nothing, authority, and at most a slash behind it.
+        // Scheme, empty part, authority, and at most a slash after it.
         let isProxy =
             (3...4).contains(parts.count) && schemes.contains(String(parts[0]))
             && parts[1].isEmpty && !parts[2].isEmpty && parts.dropFirst(3).allSatisfy(\.isEmpty)
             && !text.contains { $0 == " " || $0 == "?" || $0 == "#" || $0 == "\\" }
-        let problem = isProxy ? proxyProblem(parts[2]) : "is no proxy"
+        let problem = isProxy ? proxyProblem(parts[2]) : "is not a proxy"
         guard let problem else { return text }
         throw cursor.fieldFailure(
             at: start, path, problem,
             allowed: "http, https, socks5 or socks5h://[USER:PASSWORD@]HOST:PORT")
     }
 
-    /// What is wrong with a proxy's `[USER:PASSWORD@]HOST:PORT`; nil for nothing. Names no value.
+    /// Describes a failure of a proxy's `[USER:PASSWORD@]HOST:PORT` without its values; nil for a
+    /// valid one.
     private static func proxyProblem(_ authority: Substring) -> String? {
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         do throws(WebURLError) {
@@ -227,7 +228,7 @@ package struct OriginSettingsReader {
         } catch {
             return error.detail
         }
-        // Left out, it would be libcurl's own default, 1080.
+        // Without a port, libcurl would use its default, 1080.
         let port = host.drop { $0 != "]" }.isEmpty ? host[...] : host.drop { $0 != "]" }
         return port.contains(":") && port.last != ":" ? nil : "has no port"
     }

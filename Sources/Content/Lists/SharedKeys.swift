@@ -2,13 +2,13 @@ import Model
 import Text
 import WebURL
 
-/// Keys of a list that URLs share which differ in tokens alone.
+/// Keys shared by URLs of a list that differ only in tokens.
 ///
-/// Each of their files gets a key with a hash of its own. Titles do not: their segments would still share keys.
-/// Held as 64 bits of keyed hash, new with each process: what was found by one reading of a list serves the next
-/// reading by the same process.
+/// Each of their files gets a key with a hash. Titles do not, as their segments would still share
+/// keys. Keys are stored as 64-bit keyed hashes whose key is new in each process: the result of one
+/// pass serves the next pass of the same process.
 package struct SharedKeys: Sendable {
-    /// Of most lists none, of others a few: those of an endpoint that is given tokens.
+    /// Maximum number. Most lists have none, others a few: those of an endpoint with tokens.
     static let most = 100_000
 
     private var hashes: Set<UInt64> = []
@@ -26,14 +26,14 @@ package struct SharedKeys: Sendable {
     mutating func insert(_ hash: UInt64) throws(Failure) {
         guard hashes.count < Self.most || hashes.contains(hash) else {
             throw Failure(
-                "input.tooLarge",
-                "a list holds at most \(Self.most) groups of URLs that differ in tokens alone"
+                .inputTooLarge,
+                "a list holds at most \(Self.most) groups of URLs that differ only in tokens"
             )
         }
         hashes.insert(hash)
     }
 
-    /// Gives the files of an asset keys of their own where others of the list share theirs.
+    /// Gives the files of an asset separate keys if other files of the list share theirs.
     func separate(_ asset: inout AssetSubmission, _ rules: KeyQueryRules) throws(Failure) {
         if asset.kind == .file, let key = try ownKey(asset.key, of: asset.url, rules) {
             if asset.name == ListReader.defaultName(asset.key) {
@@ -56,7 +56,7 @@ package struct SharedKeys: Sendable {
         hashes.contains(Self.hash(key)) ? try Self.ownKey(of: url, rules) : nil
     }
 
-    /// A URL without its signatures: those of one object are alike.
+    /// Returns a URL without its signatures: equal for URLs of one object.
     static func object(of url: String, _ rules: KeyQueryRules) -> String {
         guard mayHoldSecrets(url) else { return url }
         return String(decoding: SignedQuery.unsigned(Array(url.utf8), rules), as: UTF8.self)
@@ -68,7 +68,7 @@ package struct SharedKeys: Sendable {
         }
     }
 
-    /// The key of a URL with a hash; nil where nothing of the URL is left out of its key.
+    /// Returns the key of a URL with a hash; nil if its key includes the whole URL.
     static func ownKey(of text: String, _ rules: KeyQueryRules) throws(Failure) -> String? {
         guard mayHoldSecrets(text), let url = try? WebURL(text),
             SiteKey.hidesSecrets(of: url, rules)
@@ -78,7 +78,8 @@ package struct SharedKeys: Sendable {
 }
 
 extension AssetSubmission {
-    /// Gives an asset and its sidecars the keys that they have by `rules`, and the asset its name where that is its key.
+    /// Sets the keys of an asset and its sidecars by `rules`, and the asset's name if it is the
+    /// key.
     mutating func rekey(_ rules: KeyQueryRules) throws(Failure) {
         guard !rules.isEmpty else { return }
         if let key = try Self.key(of: url, rules), key != self.key {
@@ -93,7 +94,7 @@ extension AssetSubmission {
         }
     }
 
-    /// Nil where there is no query to look at.
+    /// Returns nil without a query.
     private static func key(of url: String, _ rules: KeyQueryRules) throws(Failure) -> String? {
         guard url.utf8.contains(ASCII.question), let url = try? WebURL(url) else { return nil }
         return try SiteKey(url, rules).text

@@ -1,10 +1,10 @@
 import Model
 import Text
 
-/// The list of URLs that Google's Storage Transfer Service takes: `TsvHttpData-1.0`, then a line for
-/// each object with its URL, its length and its MD5 in base64, TABs between them.
+/// The URL list of Google's Storage Transfer Service: `TsvHttpData-1.0`, then one line per object
+/// with its URL, its length and its MD5 in base64, separated by TABs.
 ///
-/// Real lists leave the last fields out, or give a length of 0 for one that is not known.
+/// Real lists omit the last fields, or have a length of 0 for an unknown one.
 final class TransferServiceList: ListDecoder {
     private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
     private var hasHeader = false
@@ -28,7 +28,7 @@ final class TransferServiceList: ListDecoder {
         guard hasHeader else {
             guard ASCII.equal(line.bytes, range, Self.header) else {
                 throw Failure(
-                    "input.malformed",
+                    .inputMalformed,
                     "line \(line.number), column 1: given "
                         + "\"\(Redaction.shown(line.bytes, range))\", allowed \(Self.header)")
             }
@@ -47,7 +47,7 @@ final class TransferServiceList: ListDecoder {
     ) throws(Failure) -> AssetSubmission {
         var fields: [Range<Int>] = []
         var start = range.lowerBound
-        // One more than there may be says enough.
+        // One field beyond the maximum is enough to reject the line.
         while start <= range.upperBound, fields.count < 4 {
             let end = line.bytes[start..<range.upperBound].firstIndex(of: ASCII.tab)
             fields.append(ASCII.trimmed(line.bytes, start..<(end ?? range.upperBound)))
@@ -55,7 +55,7 @@ final class TransferServiceList: ListDecoder {
         }
         guard fields.count <= 3 else {
             throw Failure(
-                "input.malformed",
+                .inputMalformed,
                 "line \(line.number): more than 3 fields, allowed URL, length and MD5")
         }
         var item = ListItem(
@@ -83,7 +83,7 @@ final class TransferServiceList: ListDecoder {
 
 /// Base64 (RFC 4648, section 4), padded.
 enum Base64 {
-    /// Nil for what is not base64.
+    /// Decodes base64; nil for other text.
     static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count.isMultiple(of: 4), !text.isEmpty else { return nil }
         var out: [UInt8] = []
@@ -117,7 +117,7 @@ enum Base64 {
         }
     }
 
-    /// In lower-case hex digits.
+    /// Returns lowercase hex digits.
     static func hex(_ bytes: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(

@@ -2,19 +2,19 @@ import Model
 import Text
 import WebURL
 
-/// A URL a line, and aria2's input: mirrors of one file on a line, TABs between them, and options of
-/// it on the lines that follow, each behind a blank.
+/// A URL per line, and aria2's input: mirrors of one file on a line, separated by TABs, and its
+/// options on the following lines, each after a blank.
 ///
-/// Which of both it is turns out with the first TAB or option. Where a file lies follows from its URL
-/// as in every list, so `dir` and `out` name the asset. Options that change what a request asks for
-/// are refused, as passing over them would fetch something else; all others are ignored.
+/// The first TAB or option distinguishes aria2. A file's location follows from its URL as in every
+/// list, so `dir` and `out` only name the asset. Options that change requests are rejected, because
+/// ignoring them would fetch another object; all others are ignored.
 final class URLList: ListDecoder {
     private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
     private let allowsOptions: Bool
     private var isAria2: Bool
-    /// What the line before named; its options may follow.
+    /// Entry of the previous line; its options may follow.
     private var pending: Pending?
-    /// The options here are of a line that was refused.
+    /// True if the current options belong to a rejected line.
     private var skipsOptions = false
 
     private struct Pending {
@@ -24,7 +24,7 @@ final class URLList: ListDecoder {
         var directory: String?
         var out: String?
 
-        /// As aria2 puts them together.
+        /// Combined as by aria2.
         var name: String? {
             guard let directory else { return out }
             let file = out ?? item.url.path.split(separator: "/").last.map(String.init)
@@ -32,7 +32,7 @@ final class URLList: ListDecoder {
         }
     }
 
-    /// Nil detects which of both it is; otherwise `urls` or `aria2`.
+    /// Nil detects the form; otherwise `urls` or `aria2`.
     init(_ format: ListFormat?) {
         allowsOptions = format != .urls
         isAria2 = format == .aria2
@@ -79,7 +79,7 @@ final class URLList: ListDecoder {
         }
     }
 
-    /// Hands out what `pending` has come to.
+    /// Emits the asset of `pending`.
     private func flush(_ output: ListOutput) throws(Failure) {
         guard var pending else { return }
         self.pending = nil
@@ -87,7 +87,7 @@ final class URLList: ListDecoder {
         let asset: AssetSubmission
         do throws(Failure) {
             if let name = pending.item.name, !ListField.isName(name) {
-                throw Failure("input.field", "field out: allowed \(ListField.allowedName)")
+                throw Failure(.inputField, "field out: allowed \(ListField.allowedName)")
             }
             asset = try pending.item.asset()
         } catch {
@@ -127,7 +127,7 @@ final class URLList: ListDecoder {
             if !urls.contains(url) { urls.append(url) }
         }
         guard let first = urls.first else {
-            // It fails, with its reason.
+            // This throws the reason.
             return Pending(
                 item: ListItem(url: try url(line, otherScheme ?? range)), line: line.number,
                 column: 1)
@@ -159,7 +159,7 @@ final class URLList: ListDecoder {
         } catch {
             let offset = min(range.lowerBound + error.offset, range.upperBound)
             throw Failure(
-                "input.url",
+                .inputURL,
                 "line \(line.number), column \(column(line, offset)): the URL \(error.detail), "
                     + "given \(Redaction.shown(line.bytes, range))")
         }
@@ -167,7 +167,7 @@ final class URLList: ListDecoder {
 
     // MARK: Options
 
-    /// Where the `=` of `name=value` stands; nil for what is no option.
+    /// Returns the index of the `=` in `name=value`; nil for other lines.
     private func optionEnd(_ bytes: [UInt8], _ range: Range<Int>) -> Int? {
         for index in range {
             let byte = bytes[index]
@@ -180,7 +180,7 @@ final class URLList: ListDecoder {
         return nil
     }
 
-    /// They change what is asked for, or of whom; an origin's settings have most of it.
+    /// These change the request or its target; most are available as settings of an origin.
     private static let refused: Set<String> = [
         "header", "referer", "user-agent", "http-user", "http-passwd", "load-cookies",
         "certificate", "private-key", "ca-certificate", "http-proxy", "https-proxy", "all-proxy",
@@ -194,7 +194,7 @@ final class URLList: ListDecoder {
         guard pending != nil else {
             if skipsOptions { return }
             throw Failure(
-                "input.malformed", "line \(line): the option \(name) stands before any URL")
+                .inputMalformed, "line \(line): the option \(name) comes before any URL")
         }
         let isHostile = value.utf8.contains(where: ASCII.isControl)
         switch name {
@@ -217,7 +217,7 @@ final class URLList: ListDecoder {
             }
         case _ where Self.refused.contains(name):
             throw Failure(
-                "input.field",
+                .inputField,
                 "line \(line): field \(name): requests are the same for all of an origin, allowed "
                     + "in the file of --origin-settings only")
         case "parameterized-uri" where value == "true":

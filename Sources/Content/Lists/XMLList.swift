@@ -3,18 +3,18 @@ import Text
 import WebURL
 import XML
 
-/// A list in XML: Metalink 4 (RFC 5854) or a sitemap, which its root element tells.
+/// A list in XML: Metalink 4 (RFC 5854) or a sitemap, according to its root element.
 final class XMLList: ListDecoder {
     private let handler: XMLListHandler
     private var xml: XMLFeed?
     private let forced: ListFormat?
 
-    /// Bytes that libxml2 is given at once: what it finds in them is handed on then.
+    /// Number of bytes parsed at once by libxml2 before findings are passed on.
     private static let piece = 64 << 10
 
-    /// Nil: whichever of both it is; otherwise `metalink` or `sitemap`.
+    /// Creates a reader; nil detects the form, otherwise `metalink` or `sitemap`.
     ///
-    /// - Parameter followsIndexes: an index of sitemaps is read, and refused otherwise.
+    /// - Parameter followsIndexes: true reads a sitemap index; false rejects it.
     init(_ format: ListFormat?, followsIndexes: Bool = false) {
         forced = format
         handler = XMLListHandler(format, followsIndexes: followsIndexes)
@@ -69,30 +69,30 @@ final class XMLList: ListDecoder {
         if let refusal = handler.refusal { throw refusal }
         let what =
             handler.form == nil
-            ? "this is HTML, or XML that is not read (\(problem.detail)); a list in XML is Metalink 4 "
+            ? "this is HTML, or unsupported XML (\(problem.detail)); a list in XML is Metalink 4 "
                 + "or a sitemap"
             : problem.detail
-        throw Failure("input.malformed", "line \(problem.line): \(what)")
+        throw Failure(.inputMalformed, "line \(problem.line): \(what)")
     }
 }
 
-/// What is found in a document, in its order.
+/// A finding in a document, in order.
 enum XMLFinding {
     case asset(AssetSubmission, line: Int)
-    /// What an index of sitemaps names.
+    /// A sitemap listed in an index.
     case sitemap(WebURL, line: Int)
     case bad(Failure)
-    /// Nil as a topic: to be told of each time.
+    /// A notice; without a topic it is reported each time.
     case passed(line: Int, message: String, topic: String?)
 }
 
-/// Follows the elements of a list and puts its entries together. Of one document.
+/// Collects the entries of one document from its elements.
 final class XMLListHandler: XMLHandler {
-    /// Which of both it is, once the root element is there.
+    /// The form according to the root element.
     private(set) var form: ListFormat?
-    /// Why the document is not read on.
+    /// The reason why parsing stopped.
     private(set) var refusal: Failure?
-    /// The line that is read.
+    /// The current line.
     var line: () -> Int = { 1 }
 
     private let forced: ListFormat?
@@ -100,14 +100,14 @@ final class XMLListHandler: XMLHandler {
     private var isIndex = false
     private var findings: [XMLFinding] = []
     private var depth = 0
-    /// The depth of an element of which nothing is wanted.
+    /// Depth of a skipped element.
     private var skipped: Int?
-    /// Characters of the element that is gathered; nil outside of one.
+    /// Characters of the current text element; nil outside of one.
     private var text: [UInt8]?
-    /// What the text is: the name of a digest, or of the element.
+    /// Meaning of the text: the name of a digest, or of the element.
     private var role = ""
     private var entryLine = 1
-    /// Where the `url` of a sitemap begins that has no `loc` yet.
+    /// Line of a sitemap's `url` that has no `loc` yet.
     private var openLine: Int?
     private var metalink = MetalinkFile()
 
@@ -147,7 +147,7 @@ final class XMLListHandler: XMLHandler {
         guard skipped == nil, let count = text?.count else { return true }
         guard count + piece.bytes.count <= ListReader.lineBytes else {
             return refuse(
-                "input.tooLarge", "an element's text holds at most \(ListReader.lineBytes) bytes")
+                .inputTooLarge, "an element's text holds at most \(ListReader.lineBytes) bytes")
         }
         text?.append(contentsOf: piece.bytes)
         return true
@@ -182,7 +182,7 @@ final class XMLListHandler: XMLHandler {
         return true
     }
 
-    /// Without blanks and ends of lines around it.
+    /// Returns the range without white space at both ends.
     private func trimmed(_ text: [UInt8]) -> Range<Int> {
         let isText = { (byte: UInt8) in byte > ASCII.space }
         guard let first = text.firstIndex(where: isText),
@@ -195,7 +195,7 @@ final class XMLListHandler: XMLHandler {
         if element.name == "metalink" {
             guard element.namespace == Self.metalinkNamespace else {
                 return refuse(
-                    "input.malformed",
+                    .inputMalformed,
                     "a Metalink of the namespace "
                         + "\"\(Redaction.shown(element.namespace.string))\", allowed Metalink 4, "
                         + "\(Self.metalinkNamespace)")
@@ -206,24 +206,24 @@ final class XMLListHandler: XMLHandler {
         } else if element.name == "sitemapindex" {
             guard followsIndexes else {
                 return refuse(
-                    "input.malformed",
+                    .inputMalformed,
                     "this is an index of sitemaps, which names no files; `dray prefetch` reads the "
                         + "sitemaps that it names")
             }
             form = .sitemap
             isIndex = true
         } else if element.name == "MPD" {
-            return refuse("input.manifest", "this is a DASH manifest (MPD), not a list of assets")
+            return refuse(.inputManifest, "this is a DASH manifest (MPD), not a list of assets")
         } else {
             return refuse(
-                "input.malformed",
-                "this is HTML, or XML that is not read (its root element is "
+                .inputMalformed,
+                "this is HTML, or unsupported XML (its root element is "
                     + "\(Redaction.shown(element.name.string))); a list in XML is Metalink 4 or a "
                     + "sitemap")
         }
         if let forced, forced != form {
             return refuse(
-                "input.malformed",
+                .inputMalformed,
                 "its root element is \(element.name.string), allowed a \(forced.rawValue)")
         }
         return true
@@ -231,7 +231,7 @@ final class XMLListHandler: XMLHandler {
 
     // MARK: Metalink
 
-    /// False for an element of which nothing is wanted: `pieces`, `signature`, `metaurl`.
+    /// Returns false for ignored elements: `pieces`, `signature`, `metaurl`.
     private func metalinkElement(_ element: borrowing XMLElement) -> Bool {
         guard element.namespace == Self.metalinkNamespace else { return false }
         if depth == 2 {
@@ -263,7 +263,7 @@ final class XMLListHandler: XMLHandler {
 
     // MARK: Sitemap
 
-    /// `url` and its `loc`, and those of images and videos.
+    /// Handles `url` and its `loc`, and those of images and videos.
     private func sitemapElement(_ element: borrowing XMLElement) -> Bool {
         let isImage = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-image/")
         let isVideo = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-video/")

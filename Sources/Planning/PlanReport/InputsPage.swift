@@ -1,21 +1,21 @@
 import Planner
 import Rendering
 
-/// `docs/planning-inputs.md`: every input of a plan, with what stands in for it.
+/// `docs/planning-inputs.md`: every input of a plan with its default.
 package enum InputsPage {
     package static var text: String {
         var text = """
             # Inputs of a plan
 
-            Made from `Sources/Planning/Planner/Demand/ScenarioInput+Table.swift` by `scripts/generate-docs`; change that,
-            then run it.
+            Generated from `Sources/Planning/Planner/Demand/ScenarioInput+Table.swift` by `scripts/generate-docs`; change that file,
+            then run the script.
 
-            Any of them may be missing from a scenario; what stands in for it then is in the third column,
-            with the least and the most it may be in brackets, and where that comes from in the last.
-            [planning](planning.md) says what becomes of them. What is within
-            \(Scenario.plain(ScenarioValues.negligible)) of 0 counts as 0.
+            All inputs are optional. The third column has the default, with its minimum and maximum in brackets;
+            the last column has its source.
+            [planning](planning.md) describes their use. Values within
+            \(Scenario.plain(ScenarioValues.negligible)) of 0 count as 0.
 
-            | input | meaning | otherwise | allowed | source |
+            | input | meaning | default | allowed | source |
             | --- | --- | --- | --- | --- |
 
             """
@@ -53,20 +53,20 @@ package enum InputsPage {
         }.joined(separator: ", ")
         return """
 
-            What is not one number:
+            Inputs that are not a single number:
 
-            | input | meaning | otherwise |
+            | input | meaning | default |
             | --- | --- | --- |
-            | `name` | what the plan is called | `plan` |
-            | `actions` | what a day's user does besides watching: `name`, `perDay`, `requests`, `bytes` | \
+            | `name` | name of the plan | `plan` |
+            | `actions` | actions of a daily user besides watching: `name`, `perDay`, `requests`, `bytes` | \
             \(actions) (assumption) |
             | `media.ladderKilobitsPerSecond` | bit rates of the renditions | that of a picture; else \
-            `media.kilobitsPerSecond` alone where it is given; else Apple's: \(ladder) |
-            | `onDemand.correction` | how waits are corrected for variation: `kimura`, `allen-cunneen` | `kimura` |
-            | `media.codec` | compression of a picture, over 24 bits a pixel: \(codecs) | `h264` |
-            | `money.provider`, `money.originProvider` | whose prices count | all, side by side; the same |
-            | `money.currency`, `money.exchange`, `money.exchangeDate` | what to reckon in, what one unit \
-            of another currency is worth in it, and when | every amount in its own |
+            `media.kilobitsPerSecond` alone if given; else Apple's: \(ladder) |
+            | `onDemand.correction` | correction of waits for variation: `kimura`, `allen-cunneen` | `kimura` |
+            | `media.codec` | compression of a picture, over 24 bits per pixel: \(codecs) | `h264` |
+            | `money.provider`, `money.originProvider` | providers for prices | all, side by side; the same |
+            | `money.currency`, `money.exchange`, `money.exchangeDate` | currency of totals, value of one unit \
+            of another currency in it, and date | each amount in its own |
 
             """
     }

@@ -5,12 +5,12 @@ import Rendering
 
 /// Money, currencies and dates as text.
 package enum MoneyText {
-    /// ISO 4217: three capital letters.
+    /// Returns true for an ISO 4217 code: three capital letters.
     static func isCurrency(_ text: String) -> Bool {
         text.utf8.count == 3 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
     }
 
-    /// `2026-10-28`, `2026-10` or `2026`.
+    /// Returns true for `2026-10-28`, `2026-10` or `2026`.
     static func isDate(_ text: String) -> Bool {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard (1...3).contains(parts.count), parts[0].count == 4,
@@ -33,7 +33,7 @@ package enum MoneyText {
         return text
     }
 
-    /// Reads `{amount, currency, date, source, assumption}`; all but the last are needed.
+    /// Reads `{amount, currency, date, source, assumption}`; only the last is optional.
     static func price(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> PriceBook.Price {
@@ -65,7 +65,7 @@ package enum MoneyText {
             isAssumption: isAssumption)
     }
 
-    /// `1,234.50 EUR + 12.00 USD`
+    /// Formats money: `1,234.50 EUR + 12.00 USD`.
     package static func text(_ money: Money) -> String {
         let parts = money.amounts.filter { $0.value != 0 }.sorted { $0.key < $1.key }
         guard !parts.isEmpty else {
@@ -74,7 +74,8 @@ package enum MoneyText {
         return parts.map { "\(amount($0.value)) \($0.key)" }.joined(separator: " + ")
     }
 
-    /// Thousands in groups, two places; four under one.
+    /// Formats an amount with grouped thousands and two decimals; four below one, none from 100,000
+    /// on.
     static func amount(_ value: Double) -> String {
         let size = abs(value)
         let places = size >= 100_000 ? 0 : size >= 1 ? 2 : 4

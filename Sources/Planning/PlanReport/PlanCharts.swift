@@ -65,7 +65,7 @@ struct PlanCharts {
         }.joined()
     }
 
-    /// Egress at the peak, a bar a month.
+    /// Charts the peak egress, one bar per month.
     var egress: String {
         let months = plan.growth.months
         guard let most = months.map(\.peakEgressBitsPerSecond).max(), most > 0, months.count > 1
@@ -95,8 +95,8 @@ struct PlanCharts {
             "Peak egress by month", SVG.svg(lower + 26, "Egress by month", content))
     }
 
-    /// Providers whose prices are all in one currency, a chart for each currency: amounts of
-    /// different currencies have no common length.
+    /// Charts providers with all prices in one currency, one chart per currency: amounts of
+    /// different currencies are not comparable.
     var costs: String {
         var byCurrency: [String: [(name: String, value: Double, text: String)]] = [:]
         for cost in plan.costs {
@@ -112,7 +112,7 @@ struct PlanCharts {
         }.joined()
     }
 
-    /// Where figures lie, each over its own median.
+    /// Charts the ranges of figures, each relative to its median.
     func ranges(_ uncertainty: Uncertainty) -> String {
         let rows = uncertainty.ranges.filter { $0.p50 > 0 }
         guard let most = rows.map({ $0.p90 / $0.p50 }).max(), !rows.isEmpty else { return "" }
@@ -136,7 +136,7 @@ struct PlanCharts {
             SVG.svg(Double(rows.count) * step + 4, "Ranges", content))
     }
 
-    /// The inputs that matter most, a chart a figure.
+    /// Charts the most influential inputs, one chart per figure.
     func influences(_ uncertainty: Uncertainty) -> String {
         var figures: [String] = []
         for influence in uncertainty.influences where !figures.contains(influence.figure) {

@@ -2,7 +2,7 @@ import Model
 import Planner
 import Rendering
 
-/// Rows of the tables that Markdown and HTML have alike.
+/// Rows of the tables that Markdown and HTML share.
 extension PlanFacts {
     static let outcomeHeadings = [
         "workers", "in use", "queue", "p50", "p95", "p99", "fill takes", "p95 during the fill",
@@ -18,7 +18,7 @@ extension PlanFacts {
         ]
     }
 
-    /// The wait while the fill runs; empty where one of both is not there.
+    /// Returns the wait during the fill; a dash without misses or fill.
     func besideFill(_ outcome: Plan.Outcome) -> String {
         let demand = plan.sizing.demand
         guard demand.meanMissesPerSecond > 0, demand.fillSegmentsPerDay >= 1 else { return "–" }
@@ -55,7 +55,7 @@ extension PlanFacts {
         ]
     }
 
-    /// From when a provider's prices are: `2024 to 2026-10-28`.
+    /// Returns the dates of a provider's prices: `2024 to 2026-10-28`.
     static func dates(_ cost: ProviderCost) -> String {
         let dates = cost.prices.map(\.price.date).sorted()
         guard let first = dates.first, let last = dates.last else { return "" }
@@ -79,7 +79,7 @@ extension PlanFacts {
         ]
     }
 
-    /// How often the plan's workers suffice, and how often none do.
+    /// Describes the ratios of draws in which the plan suffices, and in which no pool does.
     static func sure(_ uncertainty: Uncertainty) -> String {
         var text: [String] = []
         if let share = uncertainty.planSuffices {
@@ -99,7 +99,7 @@ extension PlanFacts {
         return text.joined(separator: " ")
     }
 
-    /// Costs beside a provider's: device-side work, and a test of the plan.
+    /// Describes further costs of a provider: device-side work, and a load test.
     static func besides(_ cost: ProviderCost) -> [String] {
         let (device, test) = (cost.deviceSide, cost.loadTest)
         let limit = device.originShare.map {
@@ -134,7 +134,7 @@ extension PlanFacts {
         ]
     }
 
-    /// `+1.2 %`
+    /// Formats a relative difference: `+1.2 %`.
     private static func apart(_ share: Double) -> String {
         guard share.isFinite else { return "" }
         return "\(share < 0 ? "−" : "+")\(HumanFormat.fixed(abs(share) * 100, places: 1)) %"
@@ -153,7 +153,7 @@ extension PlanFacts {
         }
         var apart = ""
         if let predicted = row.predicted, let simulated = row.simulated,
-            // A share of next to nothing says nothing, nor does that what is rare did not happen.
+            // Ratios of tiny values, or of rare events that did not occur, are meaningless.
             predicted >= 0.001, simulated > 0 || predicted >= 1
         {
             apart = Self.apart(simulated / predicted - 1)

@@ -2,7 +2,7 @@ import Model
 import Planner
 import Rendering
 
-/// Collects a plan's facts in sections of rows that all outputs share.
+/// The facts of a plan, in sections of rows that all outputs share.
 struct PlanFacts {
     struct Row {
         let name: String
@@ -31,7 +31,8 @@ struct PlanFacts {
             ? " (assumed)" : ""
     }
 
-    /// Requests or their bytes were counted, so that what a viewer gets is not what they come from.
+    /// True if requests or their bytes were measured, so that viewers' bit rates do not determine
+    /// them.
     private var isCounted: Bool {
         let counted = Set(
             [.meanRequests, .peakRequests, .requestBytes].map { (input: ScenarioInput) in
@@ -118,10 +119,10 @@ struct PlanFacts {
         return rows
     }
 
-    /// A count, or that there is none.
+    /// Formats a count, or `none`.
     static func number(_ count: Int?) -> String { count.map { HumanFormat.count($0) } ?? "none" }
 
-    /// The goals of the workers.
+    /// Describes the goals of the workers.
     private var forWorkers: String {
         let workers = plan.sizing.workers
         func goal(_ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
@@ -153,7 +154,7 @@ struct PlanFacts {
         correction == .kimura ? "Kimura" : "Allen–Cunneen"
     }
 
-    /// The count of workers, and whether it is the plan's.
+    /// Formats the number of workers, with a mark for the planned one.
     func workers(_ outcome: Plan.Outcome) -> String {
         let sizing = plan.sizing.workers
         if outcome.workers == sizing.total { return "\(outcome.workers) (planned)" }
@@ -163,7 +164,7 @@ struct PlanFacts {
     /// The text for a plan without a pool, and so without a cost.
     static let noPool = "No pool suffices, so there is no cost."
 
-    /// Of origins' limits: what is used.
+    /// Utilization of the origin's limits.
     var origin: [(name: String, share: Double)] {
         guard let origin = plan.sizing.origin else { return [] }
         return [
@@ -172,7 +173,7 @@ struct PlanFacts {
         ].compactMap { name, share in share.map { (name, $0) } }
     }
 
-    /// The assumed inputs, without those that are calculated from others.
+    /// Assumed inputs, without those that are calculated from others.
     var assumedInputs: [Plan.InputInUse] {
         plan.inputs.filter { input in
             input.isAssumed
@@ -181,7 +182,7 @@ struct PlanFacts {
         }
     }
 
-    /// Inputs without a number that still stand for something: no limit, or all there is.
+    /// Inputs whose missing number has a meaning: no limit, or all that is available.
     private static let standIns = Set(
         [
             .originConnections, .originRequests, .originMegabits, .workerCores, .storageGigabytes,
@@ -189,7 +190,7 @@ struct PlanFacts {
 
     var givenInputs: [Plan.InputInUse] { plan.inputs.filter { !$0.isAssumed } }
 
-    /// The value of an input with its unit.
+    /// Formats the value of an input with its unit.
     static func value(_ input: Plan.InputInUse) -> String {
         if let text = input.text {
             return input.unit.isEmpty ? text : "\(text) \(input.unit)"
@@ -199,7 +200,7 @@ struct PlanFacts {
             low: value.low, likely: value.likely, high: value.high, unit: input.unit)
     }
 
-    /// What is said of a range's figures.
+    /// Formats a figure of a range.
     static func figure(_ value: Double, unit: String) -> String {
         switch unit {
         case "bit/s": Quantity.bandwidth(value)
@@ -217,7 +218,7 @@ struct PlanFacts {
         .storage: "edge storage",
     ]
 
-    /// When a limit binds.
+    /// Describes when a limit binds.
     static func binds(_ limit: Growth.Limit, months: Int) -> String {
         guard limit.shareNow != nil else {
             let ofPool: [Growth.Resource] = [.workers, .workerCPU, .workerNetwork]

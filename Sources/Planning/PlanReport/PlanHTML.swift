@@ -1,7 +1,7 @@
 package import Planner
 import Rendering
 
-/// A plan as one HTML page: no script, nothing from the network.
+/// A plan as one HTML page without scripts or external resources.
 package struct PlanHTML {
     private let facts: PlanFacts
     private var plan: Plan { facts.plan }

@@ -1,7 +1,7 @@
 package import Planner
 import Rendering
 
-/// A plan in Markdown: what the terminal shows, with prices and sources.
+/// A plan in Markdown: the terminal's content, with prices and sources.
 package struct PlanMarkdown {
     private let facts: PlanFacts
     private var plan: Plan { facts.plan }

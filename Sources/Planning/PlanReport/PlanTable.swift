@@ -39,7 +39,7 @@ package struct PlanTable {
 
     private static let width = 100
 
-    /// `━━━━──── 50 %`
+    /// Draws a bar: `━━━━──── 50 %`.
     private func bar(_ share: Double, width: Int = 20) -> String {
         let clamped = min(max(share, 0), 1)
         let filled = Int((clamped * Double(width)).rounded())

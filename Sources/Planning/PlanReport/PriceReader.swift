@@ -2,11 +2,11 @@ import JSON
 package import Model
 package import Planner
 
-/// Reads price files, and has those that come with Dray.
+/// Reads price files, including the embedded ones.
 package enum PriceReader {
     static let mostTiers = 50
 
-    /// The prices that come with Dray, in the order of their names.
+    /// Returns the prices that come with Dray, ordered by name.
     package static func embedded() throws(Failure) -> [PriceBook] {
         let files: [(String, [UInt8])] = [
             ("alibaba.json", PackageResources.alibaba_json),
@@ -166,7 +166,7 @@ package enum PriceReader {
         return PriceBook.Egress(unit: unit, includedPerMachine: included, tiers: tiers)
     }
 
-    /// Tiers end one after the other, and the last of them never.
+    /// Reads tiers with ascending upper bounds; the last one has none.
     private static func readTiers(
         _ cursor: inout JSONCursor
     ) throws(Failure) -> [PriceBook.Tier] {

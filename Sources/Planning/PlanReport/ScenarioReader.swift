@@ -3,13 +3,13 @@ package import Model
 package import Planner
 import Text
 
-/// Reads a scenario from JSON, strictly: what is not known is refused with the nearest that is.
+/// Reads a scenario from JSON, strictly: rejects unknown fields and suggests the nearest known one.
 package enum ScenarioReader {
     static let mostActions = 50
     package static let mostRenditions = 50
 
-    /// Throws `input.malformed` and `input.field`, which name line, column and field, what was given
-    /// and what is allowed. Values that cannot all hold are found by `Scenario.check`.
+    /// Throws `input.malformed` and `input.field` with line, column and field, the given and the
+    /// allowed value. `Scenario.check` finds contradictory values.
     package static func read(_ bytes: [UInt8]) throws(Failure) -> Scenario {
         var scenario = Scenario()
         var cursor = JSONCursor(bytes)
@@ -22,7 +22,7 @@ package enum ScenarioReader {
         return scenario
     }
 
-    /// `name`, `actions`, and the groups of inputs.
+    /// The groups of inputs.
     private static let groups: [String] = {
         var groups: [String] = []
         for row in ScenarioInput.table {
@@ -84,7 +84,7 @@ package enum ScenarioReader {
         return inputs + (more[group] ?? [])
     }
 
-    /// The nearest known name comes first, then all there are.
+    /// Returns a failure with the nearest known name first, then all of them.
     static func unknown(
         _ cursor: JSONCursor, _ name: String, _ place: Int, in path: String, _ known: [String]
     ) -> Failure {
@@ -95,7 +95,7 @@ package enum ScenarioReader {
 
     // MARK: Values
 
-    /// A number, or `{low, likely, high}`.
+    /// Reads a number, or `{low, likely, high}`.
     static func estimate(
         _ cursor: inout JSONCursor, _ path: String, _ allowed: ClosedRange<Double>,
         isWhole: Bool = false, _ unit: String = ""

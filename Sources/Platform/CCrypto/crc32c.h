@@ -1,7 +1,7 @@
 #pragma once
-// CRC32C (Castagnoli; RFC 3720, appendix B.4) by the processor's own instruction where it has one,
-// else by a table of one byte. The running value is kept complemented, as the instruction wants it:
-// it starts at 0xffffffff, and the checksum is its complement.
+// CRC32C (Castagnoli; RFC 3720, appendix B.4) by the processor's own instruction if it has one,
+// else by a table of one byte. The running value is complemented, as the instruction requires: it
+// starts at 0xffffffff, and the checksum is its complement.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

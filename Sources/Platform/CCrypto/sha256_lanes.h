@@ -1,7 +1,7 @@
 #pragma once
-// SHA-256 (FIPS 180-4) of several messages side by side: each register holds the same word of all of
-// them, one a lane. libcrypto hashes one message after the other, which a processor without SHA
-// instructions does at a fraction of what its registers could.
+// SHA-256 (FIPS 180-4) of several messages in parallel: each register has the same word of all
+// messages, one per lane. libcrypto hashes one message after the other, which without SHA
+// instructions uses only a fraction of the registers.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static const uint32_t dray_sha256_constants[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-/// The lanes that make hashing several messages faster than one after the other: 16 or 8 by the width
-/// of the registers, 0 for none. A processor with SHA instructions gains nothing.
+/// The number of lanes that makes hashing several messages faster than one after the other: 16 or 8
+/// by the width of the registers, 0 for none. A processor with SHA instructions gains nothing.
 static inline int dray_sha256_lane_count(void) {
     unsigned int a = 0, b = 0, c = 0, d = 0;
     // CPUID leaf 7, EBX bit 29.
@@ -29,7 +29,7 @@ static inline int dray_sha256_lane_count(void) {
     return __builtin_cpu_supports("avx2") ? 8 : 0;
 }
 
-/// Whether this processor can run the function for so many lanes.
+/// Returns true if this processor can run the function for so many lanes.
 static inline int dray_sha256_has_lanes(int lanes) {
     if (lanes == 16) {
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
@@ -37,8 +37,8 @@ static inline int dray_sha256_has_lanes(int lanes) {
     return lanes == 8 && __builtin_cpu_supports("avx2");
 }
 
-// A square of words is turned about its diagonal by swapping, for each stride 1, 2, 4, …, what lies off
-// it. `low` and `high` say which words of two rows so far apart make the new ones.
+// Transposes a square of words: for each stride 1, 2, 4, …, it swaps the off-diagonal words. `low`
+// and `high` select the words of two rows with that distance for the new rows.
 #define DRAY_SWAP(row, stride, count, low, high)                              \
     _Pragma("clang loop unroll(full)") for (int i = 0; i < count; i++) {      \
         if ((i & stride) == 0) {                                              \
@@ -48,7 +48,7 @@ static inline int dray_sha256_has_lanes(int lanes) {
         }                                                                     \
     }
 #define DRAY_LIST(...) __VA_ARGS__
-// The bytes of big-endian words in this processor's order.
+// Converts big-endian words to this processor's byte order.
 #define DRAY_WORD(at) at + 3, at + 2, at + 1, at
 #define DRAY_WORDS(at) DRAY_WORD(at), DRAY_WORD(at + 4), DRAY_WORD(at + 8), DRAY_WORD(at + 12)
 
@@ -71,12 +71,12 @@ static inline int dray_sha256_has_lanes(int lanes) {
     }                                                                                           \
     s[0] += a, s[1] += b, s[2] += c, s[3] += d, s[4] += e, s[5] += f, s[6] += g, s[7] += h;
 
-// One function for each width of the registers, each for the processors that have it. What they share are
-// the macros above; what is left differs in all of its parts: a register takes in a block or half of one,
-// and which words are exchanged has to be written out, because clang wants constants.
+// One function for each register width, for the processors that have it. The macros above are their
+// common part. The rest differs everywhere: a register loads a block or half of one, and clang
+// requires constants for the exchanged words.
 
-/// Adds `blocks` blocks of 64 bytes of each of 16 messages to their states: `state` has word 0 of all
-/// lanes, then word 1 and so on, 128 in all; `messages` where each goes on.
+/// Adds `blocks` blocks of 64 bytes of each of 16 messages to their states. `state` has word 0 of
+/// all lanes, then word 1 and so on, 128 in total; `messages` has the next byte of each message.
 __attribute__((target("avx512f,avx512bw"))) static inline void dray_sha256_16_lanes(
     uint32_t *_Nonnull state, const uint8_t *_Nonnull const *_Nonnull messages, size_t blocks)
 {

@@ -1,6 +1,6 @@
 // libcurl's variadic functions, one inline function for each option that Dray uses, so that Swift
-// sees the type of every argument. libcurl copies the strings it is given; lists, callbacks' user
-// pointers and CURLOPT_POSTFIELDS are borrowed and must outlive their use.
+// sees the type of every argument. libcurl copies strings; it borrows lists, callbacks' user
+// pointers and CURLOPT_POSTFIELDS, which must outlive their use.
 #pragma once
 #include <curl/curl.h>
 #include <curl/header.h>
@@ -13,7 +13,7 @@
 
 #pragma clang assume_nonnull begin
 
-// OpenSSL must not free itself at exit: libcurl and libpq are still being torn down by then.
+// OpenSSL must not free itself at exit, because libcurl and libpq still shut down then.
 static inline int dray_openssl_init(void) {
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
@@ -111,7 +111,8 @@ static inline CURLcode dray_easy_set_open_socket(
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, user);
 }
 
-/// Called with each header line and the status line; to take fewer bytes than given ends the transfer.
+/// Called with each header line and the status line; returning fewer bytes than given ends the
+/// transfer.
 static inline CURLcode dray_easy_set_header_callback(
     CURL *easy, dray_write_callback callback, void *_Nullable user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callback);
@@ -126,7 +127,7 @@ static inline CURLcode dray_easy_set_resolve(CURL *easy, struct curl_slist *_Nul
 
 typedef int (*dray_close_socket_callback)(void *_Nullable user, curl_socket_t socket);
 
-/// Called for the sockets that the open callback made, when libcurl is done with them.
+/// Called for the sockets of the open callback when libcurl no longer needs them.
 static inline CURLcode dray_easy_set_close_socket(
     CURL *easy, dray_close_socket_callback callback, void *_Nullable user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
@@ -134,13 +135,13 @@ static inline CURLcode dray_easy_set_close_socket(
     return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, user);
 }
 
-/// What a write callback answers to end its transfer.
+/// Return value of a write callback that ends its transfer.
 static inline size_t dray_write_error(void) { return CURL_WRITEFUNC_ERROR; }
 
-/// What a write callback answers to take its bytes later.
+/// Return value of a write callback that takes its bytes later.
 static inline size_t dray_write_pause(void) { return CURL_WRITEFUNC_PAUSE; }
 
-/// Lets a paused transfer go on; may call its write callback.
+/// Continues a paused transfer; may call its write callback.
 static inline CURLcode dray_easy_resume(CURL *easy) {
     return curl_easy_pause(easy, CURLPAUSE_CONT);
 }
@@ -149,7 +150,7 @@ typedef int (*dray_prerequest_callback)(
     void *_Nullable user, char *_Nullable remote, char *_Nullable local, int remote_port,
     int local_port);
 
-/// Called when a connection is there and the request is about to be sent on it.
+/// Called when a connection is open and the request is about to be sent on it.
 static inline CURLcode dray_easy_set_prerequest(
     CURL *easy, dray_prerequest_callback callback, void *_Nullable user) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
@@ -157,17 +158,17 @@ static inline CURLcode dray_easy_set_prerequest(
     return curl_easy_setopt(easy, CURLOPT_PREREQDATA, user);
 }
 
-/// What a pre-request callback answers to send the request, or to end the transfer.
+/// Return values of a pre-request callback: send the request, or end the transfer.
 static inline int dray_prerequest_proceed(void) { return CURL_PREREQFUNC_OK; }
 static inline int dray_prerequest_abort(void) { return CURL_PREREQFUNC_ABORT; }
 
-/// What an open-socket callback answers to refuse an address.
+/// Return value of an open-socket callback that rejects an address.
 static inline curl_socket_t dray_bad_socket(void) { return CURL_SOCKET_BAD; }
 
-/// What libcurl takes for "a timeout" in place of a socket.
+/// libcurl's placeholder for a timeout instead of a socket.
 static inline curl_socket_t dray_timeout_socket(void) { return CURL_SOCKET_TIMEOUT; }
 
-/// A socket for `address`, closed by exec; CURL_SOCKET_BAD when the system refuses.
+/// Returns a close-on-exec socket for `address`; CURL_SOCKET_BAD on failure.
 static inline curl_socket_t dray_open_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -176,7 +177,7 @@ static inline CURLcode dray_easy_set_private(CURL *easy, void *_Nullable user) {
     return curl_easy_setopt(easy, CURLOPT_PRIVATE, user);
 }
 
-/// The `sockaddr` inside libcurl's address.
+/// Returns the `sockaddr` inside libcurl's address.
 static inline const struct sockaddr *dray_sockaddr(const struct curl_sockaddr *address) {
     return &address->addr;
 }
@@ -188,7 +189,7 @@ static inline unsigned dray_curl_version(void) {
     return curl_version_info(CURLVERSION_NOW)->version_num;
 }
 
-// ---- Easy handles: what is known of a transfer ----
+// ---- Easy handles: information on a transfer ----
 
 static inline void *_Nullable dray_easy_private(CURL *easy) {
     char *value = NULL;
@@ -200,7 +201,7 @@ static inline long dray_easy_response_code(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &value) == CURLE_OK ? value : 0;
 }
 
-/// The file of certificate authorities that is set; NULL for none. Valid until it is set anew.
+/// The file of certificate authorities; NULL for none. Valid until it is set again.
 static inline const char *_Nullable dray_easy_ca_file(CURL *easy) {
     char *value = NULL;
     return curl_easy_getinfo(easy, CURLINFO_CAINFO, &value) == CURLE_OK ? value : NULL;
@@ -212,13 +213,13 @@ static inline const char *_Nullable dray_easy_ca_path(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_CAPATH, &value) == CURLE_OK ? value : NULL;
 }
 
-/// The status of a proxy's answer to CONNECT; 0 without one.
+/// The status of a proxy's response to CONNECT; 0 without one.
 static inline long dray_easy_proxy_status(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &value) == CURLE_OK ? value : 0;
 }
 
-/// One of CURL_HTTP_VERSION_…; 0 before there is an answer.
+/// One of CURL_HTTP_VERSION_…; 0 before there is a response.
 static inline long dray_easy_http_version(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &value) == CURLE_OK ? value : 0;
@@ -229,13 +230,13 @@ static inline long dray_easy_os_errno(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? value : 0;
 }
 
-/// Connections that were opened for the transfer; 0 when one was reused.
+/// Number of connections opened for the transfer; 0 if one was reused.
 static inline long dray_easy_connects(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &value) == CURLE_OK ? value : 0;
 }
 
-/// -1 when the length is not known.
+/// -1 if the length is unknown.
 static inline int64_t dray_easy_content_length(CURL *easy) {
     curl_off_t value = -1;
     CURLcode code = curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &value);
@@ -255,7 +256,7 @@ DRAY_EASY_MICROSECONDS(dray_easy_total_microseconds, CURLINFO_TOTAL_TIME_T)
 
 #undef DRAY_EASY_MICROSECONDS
 
-/// The value of header `name` of the last answer, its `index`th occurrence; NULL when there is
+/// The value of header `name` of the last response, its `index`th occurrence; NULL if there is
 /// none. Valid until the handle is used again.
 static inline const char *_Nullable dray_easy_header(
     CURL *easy, const char *name, size_t index) {
@@ -264,7 +265,7 @@ static inline const char *_Nullable dray_easy_header(
     return code == CURLHE_OK && header ? header->value : NULL;
 }
 
-/// The addresses and ports of the connection that the last request went out by; an empty text before that.
+/// The addresses and ports of the last request's connection; an empty text before that.
 static inline const char *_Nullable dray_easy_peer_ip(CURL *easy) {
     char *text = NULL;
     curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &text);
@@ -288,7 +289,8 @@ static inline long dray_easy_local_port(CURL *easy) {
 
 // ---- Sockets ----
 
-/// The state of a TCP connection, one of TCP_ESTABLISHED, TCP_SYN_SENT, …; -1 for anything else.
+/// The state of a TCP connection, one of TCP_ESTABLISHED, TCP_SYN_SENT, …; -1 for another
+/// descriptor.
 static inline int dray_tcp_state(int socket) {
     struct tcp_info info;
     socklen_t length = sizeof(info);
@@ -296,7 +298,7 @@ static inline int dray_tcp_state(int socket) {
     return info.tcpi_state;
 }
 
-/// The port at this end; -1 for none.
+/// The local port; -1 for none.
 static inline int dray_local_port(int socket) {
     struct sockaddr_storage address;
     socklen_t length = sizeof(address);
@@ -343,7 +345,7 @@ DRAY_MULTI_LONG(dray_multi_set_connection_cache, CURLMOPT_MAXCONNECTS)
 
 #undef DRAY_MULTI_LONG
 
-/// The next handle that has ended, and how; NULL when there is none.
+/// The next handle that has ended, with its result; NULL if there is none.
 static inline CURL *_Nullable dray_multi_ended(CURLM *multi, CURLcode *result) {
     int left = 0;
     CURLMsg *message;

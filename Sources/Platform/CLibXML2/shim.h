@@ -2,5 +2,5 @@
 #include <libxml/parser.h>
 #include <libxml/xmlerror.h>
 
-/// A macro with a cast does not reach Swift.
+/// Swift cannot import a macro with a cast.
 static const unsigned int dray_xml_sax2_magic = XML_SAX2_MAGIC;

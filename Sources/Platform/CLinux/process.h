@@ -1,6 +1,6 @@
 #pragma once
-// Starting programs, and what this one has allocated. glibc 2.34 and later; declared here because its headers show the _np functions
-// and pipe2 only under _GNU_SOURCE.
+// Starting programs, and this process's allocated memory. glibc 2.34 and later; declared here
+// because its headers declare the _np functions and pipe2 only under _GNU_SOURCE.
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -17,8 +17,8 @@ extern int posix_spawn_file_actions_addchdir_np(
 extern int pipe2(int *_Nonnull ends, int flags);
 
 /// Starts `arguments[0]`, looked up in PATH: in a new session, in `directory`, with no signal
-/// blocked or ignored, stdin empty, stdout and stderr to `output`, and no other descriptor.
-/// Returns 0 and the process id in `pid`, else an errno value.
+/// blocked or ignored, stdin empty, stdout and stderr to `output`, and no other descriptor. Returns
+/// 0 and the process id in `pid`, else an errno value.
 static inline int dray_spawn(
     pid_t *_Nonnull pid, char *_Nullable const *_Nonnull arguments,
     char *_Nullable const *_Nullable environment, const char *_Nonnull directory, int output) {
@@ -50,7 +50,7 @@ static inline int dray_spawn(
     return code;
 }
 
-/// Bytes that malloc has handed out and that have not been freed, of all arenas.
+/// Bytes that malloc has allocated and that have not been freed, of all arenas.
 static inline int64_t dray_allocated_bytes(void) {
     const struct mallinfo2 found = mallinfo2();
     return (int64_t)(found.uordblks + found.hblkhd);

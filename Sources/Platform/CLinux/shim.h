@@ -14,7 +14,7 @@
 #include "filesystem.h"
 #include "process.h"
 
-/// accept4(2), which sys/socket.h shows to _GNU_SOURCE only.
+/// accept4(2), which sys/socket.h declares for _GNU_SOURCE only.
 extern int accept4(
     int listener, struct sockaddr *_Nullable address, socklen_t *_Nullable length, int flags);
 
@@ -38,7 +38,7 @@ static inline uint64_t dray_monotonic_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/// The number of one signal read from a signalfd; 0 when none is pending, -1 on an error.
+/// Returns the number of one signal read from a signalfd; 0 if none is pending, -1 on an error.
 static inline int dray_signalfd_next(int fd) {
     struct signalfd_siginfo info;
     ssize_t count = read(fd, &info, sizeof info);

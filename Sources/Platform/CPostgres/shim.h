@@ -11,7 +11,7 @@ static inline void dray_pq_silence(PGconn *connection) {
     PQsetNoticeReceiver(connection, dray_pq_ignore_notice, NULL);
 }
 
-/// A field of an error; NULL when it has none. `PG_DIAG_…` are characters.
+/// A field of an error; NULL if it has none. `PG_DIAG_…` are characters.
 static inline char *dray_pq_sqlstate(const PGresult *result) {
     return PQresultErrorField(result, PG_DIAG_SQLSTATE);
 }

@@ -1,21 +1,21 @@
 internal import CCurl
 
-/// What a transfer's owner is asked and told, on the loop of the `CurlMulti` that runs it.
+/// Callbacks for a transfer's owner, on the loop of the `CurlMulti` that runs it.
 ///
-/// All but `finished` are called from inside libcurl: they must not add or remove handles.
+/// All but `finished` are called inside libcurl: they must not add or remove handles.
 package protocol CurlEasyDelegate: AnyObject {
-    /// A block of the body; valid during the call only.
+    /// Receives a block of the body, which is valid during the call only.
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow
-    /// Whether a new connection to `address` may be opened.
+    /// Returns whether a new connection to `address` may be opened.
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool
-    /// A socket was made for an address that was admitted; it is not connected yet.
+    /// Reports a new socket for an admitted address; it is not connected yet.
     func curl(_ easy: CurlEasy, opened socket: Int32)
-    /// Whether the request may go out, now that there is a connection for it. Asked again when
-    /// libcurl repeats a request whose connection turned out dead.
+    /// Returns whether the request may be sent on its connection. Called again when libcurl repeats
+    /// a request after a dead connection.
     func curlMaySend(_ easy: CurlEasy) -> Bool
-    /// The first bytes of an answer are there.
+    /// Reports the first bytes of a response.
     func curlBeginsAnswer(_ easy: CurlEasy)
-    /// The transfer ended and has left its multi handle; `easy` can be used again.
+    /// Reports that the transfer ended and left its multi handle; `easy` can be used again.
     func curl(_ easy: CurlEasy, finished code: CurlCode)
 }
 
@@ -25,25 +25,25 @@ extension CurlEasyDelegate {
     package func curlBeginsAnswer(_ easy: CurlEasy) {}
 }
 
-/// One easy handle, used for one request after another; confined to one loop.
+/// One easy handle for a sequence of requests; confined to one loop.
 ///
-/// Settings that all requests share are made once, at the start; a request sets only what differs. Where
-/// `CurlGlobal.keepsHeaderPointer`, each request has a handle of its own underneath, with the same settings.
-/// Redirects are never followed, netrc and the environment's proxies never used: which host is spoken
-/// to with which credentials is the owner's decision.
+/// Settings that all requests have in common are made once, at the start; a request sets only the
+/// differences. With `CurlGlobal.keepsHeaderPointer`, each request has a separate underlying handle
+/// with the same settings. It never follows redirects and never uses netrc or the environment's
+/// proxies: the owner decides about hosts and credentials.
 package final class CurlEasy {
     package enum Flow {
         case proceed
-        /// The same bytes are handed out again after `resume`; nothing is received until then.
+        /// The same bytes are delivered again after `resume`; nothing is received until then.
         case pause
         /// Ends the transfer with `.writeError` and closes its connection.
         case abort
     }
 
     private(set) var handle: UnsafeMutableRawPointer
-    /// It has been in a multi handle.
+    /// True once it has been in a multi handle.
     private var isUsed = false
-    /// The owner of the transfer under way; set it before, and release it after.
+    /// The owner of the running transfer; set it before, and release it after.
     package var delegate: (any CurlEasyDelegate)?
     /// Borrowed by libcurl.
     private var headers: CurlHeaders?
@@ -55,19 +55,19 @@ package final class CurlEasy {
     private var profile: CurlProfile?
     /// Borrowed by libcurl.
     private var resolutions: CurlHeaders?
-    /// Of the answers to the request under way; and what they may come to.
+    /// Header bytes of the responses to the present request, and their maximum.
     fileprivate var headerBytes = 0
     fileprivate var maximumHeaderBytes = 300 << 10
-    /// Whose `onClose` hears of the connections that this handle opens.
+    /// The multi handle whose `onClose` gets the connections opened by this handle.
     private var closeUser: UnsafeMutableRawPointer?
 
     package struct Options: Sendable {
         package var userAgent: String
         /// 1 KiB to 512 KiB.
         package var bufferBytes = 128 << 10
-        /// A PEM file of certificate authorities in place of the system's.
+        /// A PEM file of certificate authorities that replaces the system's.
         package var caFile: String?
-        /// Asks after a peer that is silent for half a minute, so that one that has gone is noticed.
+        /// True to probe a peer that is silent for half a minute, so that a dead one is detected.
         package var keepsAlive = false
 
         package init(userAgent: String) { self.userAgent = userAgent }
@@ -88,8 +88,8 @@ package final class CurlEasy {
             dray_easy_set_private(handle, user),
             dray_easy_set_error_buffer(handle, errorText),
             dray_easy_set_no_signal(handle, 1),
-            // The end of a transfer does not wait for a name server that does not answer: the thread
-            // that asks it is left to end by itself.
+            // The end of a transfer does not wait for a name server without an answer: the
+            // resolver's thread ends by itself.
             dray_easy_set_quick_exit(handle, 1),
             dray_easy_set_follow_location(handle, 0),
             dray_easy_set_http_content_decoding(handle, 0),
@@ -117,10 +117,10 @@ package final class CurlEasy {
         errorText.deallocate()
     }
 
-    // MARK: The next request
+    // MARK: Next request
 
-    /// Sets the next request's URL. Control characters are refused, and so is a URL without http or
-    /// https: libcurl would guess.
+    /// Sets the next request's URL. Rejects control characters, and a URL without http or https,
+    /// for which libcurl would guess.
     package func setURL(_ url: String) throws(CurlError) {
         guard !url.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CurlError(.malformedURL, "control characters in a URL")
@@ -132,29 +132,29 @@ package final class CurlEasy {
         try check(dray_easy_set_url(handle, url), "URL")
     }
 
-    /// Sets all that requests to one origin have in common.
+    /// Sets the common settings of requests to one origin.
     package func setProfile(_ profile: CurlProfile) throws(CurlError) {
         guard profile !== self.profile else { return }
-        // Set in part, it is nobody's.
+        // After a failure, the settings are incomplete.
         self.profile = nil
         try profile.apply(to: handle, builtIn: authorities)
         maximumHeaderBytes = profile.settings.maximumHeaderBytes
         self.profile = profile
     }
 
-    /// Has a host and port lead to `address`, a literal, from the next request on.
+    /// Resolves a host and port to `address`, a literal, from the next request on.
     package func setResolution(host: String, port: Int, address: String) throws(CurlError) {
         let list = try CurlHeaders(["\(host):\(port):\(address)"])
         try check(dray_easy_set_resolve(handle, list.list), "resolution")
         resolutions = list
     }
 
-    /// The bytes asked for, "0-99", or nil for all.
+    /// Sets the requested bytes, "0-99", or nil for all.
     package func setRange(_ range: String?) throws(CurlError) {
         try check(dray_easy_set_range(handle, range), "range")
     }
 
-    /// The request's own header lines; kept until they are replaced.
+    /// Sets the request's own header lines, until they are replaced.
     package func setHeaders(_ headers: CurlHeaders?) throws(CurlError) {
         guard headers !== self.headers else { return }
         try check(dray_easy_set_headers(handle, headers?.list), "headers")
@@ -165,33 +165,33 @@ package final class CurlEasy {
         try check(dray_easy_set_http_get(handle, 1), "GET")
     }
 
-    /// POST with a copy of `body`.
+    /// Sets up a POST with a copy of `body`.
     package func setPost(_ body: UnsafeRawBufferPointer) throws(CurlError) {
         try check(dray_easy_set_post(handle, 1), "POST")
         try check(
             dray_easy_set_post_body(handle, body.baseAddress, Int64(body.count)), "POST body")
     }
 
-    /// How long name lookup, connect and TLS handshake may take; 0 is libcurl's 300 s.
+    /// Sets the timeout of name lookup, connect and TLS handshake; 0 is libcurl's 300 s.
     package func setConnectTimeout(milliseconds: Int) throws(CurlError) {
         try check(dray_easy_set_connect_timeout_ms(handle, milliseconds), "connect timeout")
     }
 
-    /// How long the whole request may take; 0 is no limit.
+    /// Sets the timeout of the whole request; 0 is none.
     package func setTotalTimeout(milliseconds: Int) throws(CurlError) {
         try check(dray_easy_set_timeout_ms(handle, milliseconds), "timeout")
     }
 
-    /// Whether the next request opens a connection although there may be an idle one; it may be used again.
-    /// Reset by `setProfile`.
+    /// Sets whether the next request opens a new connection despite idle ones; it may be reused
+    /// later. Reset by `setProfile`.
     package func setOpensConnection(_ opens: Bool) throws(CurlError) {
         try check(dray_easy_set_fresh_connect(handle, opens ? 1 : 0), "fresh connection")
     }
 
-    /// Sets how much is received at a time, 1 KiB to 512 KiB; false where the handle keeps what it has.
+    /// Sets the receive buffer, 1 KiB to 512 KiB; returns false if the handle keeps its old one.
     ///
-    /// libcurl 7.88 lets it keep its buffer when others still used the connection at its request's end,
-    /// as those of HTTP/2 do, and refuses another size meanwhile.
+    /// libcurl 7.88 keeps the buffer while others still use the connection of its last request, as
+    /// with HTTP/2, and rejects another size meanwhile.
     package func setBuffer(bytes: Int) -> Bool {
         guard bytes != bufferBytes else { return true }
         guard dray_easy_set_buffer_size(handle, bytes) == CURLE_OK else { return false }
@@ -199,7 +199,7 @@ package final class CurlEasy {
         return true
     }
 
-    /// Has `multi` hear of the end of connections that are opened from now on.
+    /// Reports the end of connections that are opened from now on to `multi`.
     func reportClosing(to multi: CurlMulti) throws(CurlError) {
         let user = Unmanaged.passUnretained(multi).toOpaque()
         guard user != closeUser else { return }
@@ -211,15 +211,15 @@ package final class CurlEasy {
         guard code == CURLE_OK else { throw CurlError(CurlCode(code), context) }
     }
 
-    // MARK: Under way
+    // MARK: Running transfers
 
-    /// Lets a paused transfer go on, not from inside a callback of libcurl. Bytes may be handed out
-    /// before it returns; with a code other than `.ok` the transfer is over, which its delegate is
-    /// not told.
+    /// Continues a paused transfer; not inside a callback of libcurl. Bytes may be delivered before
+    /// it returns. With a code other than `.ok` the transfer is over, without a call to its
+    /// delegate.
     package func resume() -> CurlCode { CurlCode(dray_easy_resume(handle)) }
 
-    /// The port at this end of the connection that the request went out by; nil before that. libcurl names
-    /// a connection's socket only to the handle that opened it.
+    /// The local port of the request's connection; nil before that. libcurl names a connection's
+    /// socket only to the handle that opened it.
     package fileprivate(set) var localPort: Int32?
 
     /// The two ends of that connection; nil before there is one.
@@ -232,15 +232,15 @@ package final class CurlEasy {
         return ConnectionEnds(local: local, localPort: localPort, peer: peer, peerPort: peerPort)
     }
 
-    // MARK: The answer
+    // MARK: Response
 
-    /// The status of the last answer; 0 before there is one.
+    /// The status of the last response; 0 before there is one.
     package var status: Int { dray_easy_response_code(handle) }
 
-    /// The status that a proxy answered with where it was asked for a tunnel; 0 where it was not.
+    /// The status of a proxy's response to a tunnel request; 0 without one.
     package var proxyStatus: Int { dray_easy_proxy_status(handle) }
 
-    /// The version of HTTP that the last answer came by: "1.0", "1.1", "2", "3"; nil before one.
+    /// The HTTP version of the last response: "1.0", "1.1", "2", "3"; nil before one.
     package var httpVersion: String? {
         switch dray_easy_http_version(handle) {
         case Int(CURL_HTTP_VERSION_1_0): "1.0"
@@ -251,19 +251,19 @@ package final class CurlEasy {
         }
     }
 
-    /// The `Content-Length` of the last answer; nil when it has none.
+    /// The `Content-Length` of the last response; nil without one.
     package var contentLength: Int64? {
         let length = dray_easy_content_length(handle)
         return length < 0 ? nil : length
     }
 
-    /// The first `name` header of the last answer, without surrounding space.
+    /// Returns the first `name` header of the last response, without surrounding space.
     package func header(_ name: String) -> String? {
         guard let value = dray_easy_header(handle, name, 0) else { return nil }
         return String(validatingCString: value)
     }
 
-    /// All `name` headers of the last answer, in order, without surrounding space.
+    /// Returns all `name` headers of the last response, in order, without surrounding space.
     package func headers(_ name: String) -> [String] {
         var values: [String] = []
         while let value = dray_easy_header(handle, name, values.count) {
@@ -272,13 +272,13 @@ package final class CurlEasy {
         return values
     }
 
-    /// What libcurl says of the transfer that failed; may hold host names, never headers.
+    /// libcurl's description of a failed transfer; may contain host names, never headers.
     package var errorDetail: String { String(cString: errorText) }
 
-    /// The `errno` of the connection's last failed system call; 0 when there was none.
+    /// The `errno` of the connection's last failed system call; 0 if there was none.
     package var systemError: Int32 { Int32(truncatingIfNeeded: dray_easy_os_errno(handle)) }
 
-    /// Whether the last request opened a connection of its own.
+    /// True if the last request opened a new connection.
     package var openedConnection: Bool { dray_easy_connects(handle) > 0 }
 
     /// Seconds from the start to the connection, the first byte and the end.
@@ -289,12 +289,12 @@ package final class CurlEasy {
             totalSeconds: Double(dray_easy_total_microseconds(handle)) / 1e6)
     }
 
-    /// From the start until the request could be sent, in seconds, with the connection and its handshakes; 0
-    /// while that is to come.
+    /// Seconds from the start until the request could be sent, with connect and handshakes; 0
+    /// before that.
     package var secondsUntilSent: Double { Double(dray_easy_sent_microseconds(handle)) / 1e6 }
 
     package struct Timings: Sendable, Hashable {
-        /// 0 when a connection was reused.
+        /// 0 if a connection was reused.
         package var connectSeconds = 0.0
         package var firstByteSeconds = 0.0
         package var totalSeconds = 0.0
@@ -308,25 +308,26 @@ package final class CurlEasy {
         }
     }
 
-    /// The answer's header was longer than it may be.
+    /// True if the response's header exceeded its maximum.
     fileprivate var hasTooLongHeader: Bool { headerBytes > maximumHeaderBytes }
 
-    /// The same of a transfer that ended with `code`: libcurl ends a header of 300 KiB itself, before
-    /// it hands out the line that goes beyond, as one that it could not receive.
+    /// Returns true if a transfer that ended with `code` had too long a header. libcurl itself ends
+    /// a header of 300 KiB as a receive error, before it delivers the line that exceeds it.
     package func hasTooLongHeader(_ code: CurlCode) -> Bool {
         hasTooLongHeader || code == .receiveFailed && headerBytes > Self.surelyLongHeaderBytes
     }
 
-    /// Of a transfer that ended with `.receiveFailed`: its chunks, or the trailers after them, are not
-    /// as they have to be (RFC 9112, 7.1). libcurl has no code for it, only words; from version 8 on others too.
+    /// For a transfer that ended with `.receiveFailed`: true if its chunks or trailers are invalid
+    /// (RFC 9112, 7.1). libcurl has only words for it, which differ from version 8 on.
     package var hasBrokenChunks: Bool {
         errorDetail.hasSuffix("in chunked-encoding") || errorDetail.hasPrefix("chunk ")
     }
 
-    /// Less than its bound by the longest line.
+    /// The maximum less the longest line.
     private static let surelyLongHeaderBytes = 200 << 10
 
-    /// Forgets what was said of the request before; called once all is set, before the handle is added.
+    /// Resets the state of the previous request; called once all is set, before the handle is
+    /// added.
     func begin() throws(CurlError) {
         if isUsed, CurlGlobal.keepsHeaderPointer { try renew() }
         isUsed = true
@@ -335,15 +336,15 @@ package final class CurlEasy {
         localPort = nil
     }
 
-    /// Replaces the handle by a new one with the same settings. Connections and resolved names belong to the
-    /// multi handle and stay.
+    /// Replaces the handle by a new one with the same settings. Connections and resolved names
+    /// belong to the multi handle and stay.
     private func renew() throws(CurlError) {
         guard let fresh = curl_easy_duphandle(handle) else {
             throw CurlError(.outOfMemory, "curl_easy_duphandle")
         }
         curl_easy_cleanup(handle)
         handle = fresh
-        // Of the lists that it borrows this is the only one that libcurl does not pass on.
+        // Of the lists that it borrows, libcurl copies all but this one.
         if let resolutions {
             try check(dray_easy_set_resolve(handle, resolutions.list), "resolution")
         }

@@ -1,6 +1,6 @@
 internal import CCurl
 
-/// How libcurl says a transfer ended, a `CURLcode`; `.ok` is 0.
+/// libcurl's result of a transfer, a `CURLcode`; `.ok` is 0.
 package struct CurlCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
 
@@ -17,20 +17,20 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
     package static let writeError = CurlCode(CURLE_WRITE_ERROR)
     package static let outOfMemory = CurlCode(CURLE_OUT_OF_MEMORY)
     package static let timedOut = CurlCode(CURLE_OPERATION_TIMEDOUT)
-    /// What a SOCKS proxy says, or leaves unsaid.
+    /// A failure of a SOCKS proxy.
     package static let proxy = CurlCode(CURLE_PROXY)
     package static let tlsConnect = CurlCode(CURLE_SSL_CONNECT_ERROR)
     package static let gotNothing = CurlCode(CURLE_GOT_NOTHING)
     package static let sendFailed = CurlCode(CURLE_SEND_ERROR)
     package static let receiveFailed = CurlCode(CURLE_RECV_ERROR)
-    /// A connection of HTTP/2 that broke, by the far end's word or against the protocol.
+    /// An HTTP/2 connection that the peer ended or that violated the protocol.
     package static let http2 = CurlCode(CURLE_HTTP2)
-    /// A stream of HTTP/2 that the far end gave up.
+    /// An HTTP/2 stream that the peer ended.
     package static let http2Stream = CurlCode(CURLE_HTTP2_STREAM)
     package static let badContentEncoding = CurlCode(CURLE_BAD_CONTENT_ENCODING)
     package static let failedInit = CurlCode(CURLE_FAILED_INIT)
 
-    /// Codes that speak of certificates, ciphers and the TLS library.
+    /// True for codes about certificates, ciphers and the TLS library.
     package var isTLS: Bool {
         let codes = [
             CURLE_SSL_CONNECT_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
@@ -49,7 +49,7 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
 /// A call of libcurl that failed.
 package struct CurlError: Error, Sendable, CustomStringConvertible {
     package let code: CurlCode
-    /// What was being done, or libcurl's own detail.
+    /// The operation, or libcurl's own detail.
     package let context: String
 
     package init(_ code: CurlCode, _ context: String) {

@@ -4,21 +4,22 @@ internal import CCurl
 package enum CurlGlobal {
     /// Initialises OpenSSL and libcurl once; every entry to this module calls it first.
     ///
-    /// OpenSSL goes first, without its atexit handler: it would free what libcurl's threads and
-    /// libpq still use when the process ends.
+    /// OpenSSL goes first, without its atexit handler, which would free memory that libcurl's
+    /// threads and libpq still use when the process ends.
     package static func initialize() throws(CurlError) {
         guard result == CURLE_OK else {
             throw CurlError(CurlCode(result), "libcurl cannot be initialised")
         }
     }
 
-    /// Whether a connection of HTTP/2 over plain TCP can be used again, or by several at a time: before
-    /// version 8.0 libcurl begins anew on it, and the second request fails (curl's issue 10634).
+    /// True if an HTTP/2 connection over plain TCP can be reused or shared. Before version 8.0,
+    /// libcurl restarts it, and the second request fails (curl's issue 10634).
     package static let reusesPlainHTTP2 = dray_curl_version() >= 0x080000
 
-    /// Whether a handle that is used again keeps a pointer into the freed headers of its last answer: an answer
-    /// whose first header line is folded then corrupts the heap. From 7.84.0, with the headers API, to 8.0.1
-    /// (curl's issue 11101, never a CVE, so that distributions do not backport its fix).
+    /// True if a reused handle keeps a pointer into the freed headers of its last response. A
+    /// response whose first header line is folded then corrupts the heap. Affects 7.84.0, with the
+    /// headers API, to 8.0.1 (curl's issue 11101; never a CVE, so distributions do not backport its
+    /// fix).
     package static let keepsHeaderPointer = (0x075400..<0x080100).contains(dray_curl_version())
 
     private static let result: CURLcode = {
@@ -27,12 +28,12 @@ package enum CurlGlobal {
     }()
 }
 
-/// Dates as HTTP writes them.
+/// Dates in HTTP headers.
 package enum HTTPDate {
-    /// Seconds since 1970 of an HTTP date in any of its three forms (RFC 9110, 5.6.7); nil for
-    /// anything else.
+    /// Returns the seconds since 1970 of an HTTP date in any of its three forms (RFC 9110, 5.6.7);
+    /// nil for other text.
     package static func seconds(_ text: String) -> Int64? {
-        // libcurl's parser also takes fragments of dates, which HTTP does not write.
+        // libcurl's parser also accepts fragments of dates, which HTTP does not allow.
         guard text.utf8.count <= 64, text.utf8.contains(UInt8(ascii: ":")) else { return nil }
         let seconds = curl_getdate(text, nil)
         return seconds < 0 ? nil : Int64(seconds)

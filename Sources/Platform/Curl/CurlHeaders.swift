@@ -4,7 +4,7 @@ internal import CCurl
 package final class CurlHeaders {
     let list: UnsafeMutablePointer<curl_slist>
 
-    /// `lines` are "Name: value"; one with CR, LF or NUL is refused (header injection).
+    /// Takes `lines` in the form "Name: value"; rejects one with CR, LF or NUL (header injection).
     package init(_ lines: [String]) throws(CurlError) {
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines {

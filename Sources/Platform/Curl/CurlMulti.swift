@@ -4,24 +4,24 @@ internal import Glibc
 
 /// A multi handle driven by an event loop: many transfers, one thread, no waiting.
 ///
-/// Made, used and closed on its loop's thread; keeps connections open for the requests to come.
+/// Created, used and closed on its loop's thread; keeps connections open for later requests.
 package final class CurlMulti {
     package let loop: EventLoop
     private let handle: UnsafeMutableRawPointer
     private var timer: LoopTimer?
-    /// libcurl wants to be called although no socket is ready.
+    /// True if libcurl must be called although no socket is ready.
     private var isDue = false
     private var isClosed = false
-    /// Transfers under way, retained here.
+    /// Running transfers, retained here.
     private var easies: [UnsafeMutableRawPointer: CurlEasy] = [:]
-    /// Told of each connection's socket before it is closed, from inside libcurl: it must not add
-    /// or remove handles. Set before the first transfer.
+    /// Called inside libcurl before a connection's socket is closed; must not add or remove
+    /// handles. Set before the first transfer.
     package var onClose: ((Int32) -> Void)?
 
     package struct Limits: Sendable {
-        /// Connections open at a time, idle ones included; more transfers wait inside libcurl.
+        /// Maximum of open connections, including idle ones; more transfers wait inside libcurl.
         package var totalConnections = 32
-        /// Of these, to one host and port; 0 is no limit of its own.
+        /// Maximum of these to one host and port; 0 for no separate limit.
         package var hostConnections = 0
 
         package init() {}
@@ -48,13 +48,14 @@ package final class CurlMulti {
             throw CurlError(.failedInit, "curl_multi_setopt")
         }
         timer = loop.makeTimer { [weak self] in self?.isDue = true }
-        // Timeouts and results are dealt with once for all of a tick's sockets.
+        // Timeouts and results are handled once for all of a tick's sockets.
         loop.runAtEndOfTick { [weak self] in self?.drive() }
     }
 
     deinit { precondition(isClosed, "a CurlMulti is closed on its loop before it is released") }
 
-    /// Starts a transfer; its delegate is told the end, on this loop, never before `add` returns.
+    /// Starts a transfer; its end is reported to its delegate on this loop, never before `add`
+    /// returns.
     package func add(_ easy: CurlEasy) throws(CurlError) {
         loop.preconditionInLoop()
         precondition(!isClosed && easies[easy.handle] == nil)
@@ -68,7 +69,7 @@ package final class CurlMulti {
         easy.multi = self
     }
 
-    /// Ends a transfer at once and closes its connection; its delegate hears nothing more.
+    /// Ends a transfer at once and closes its connection; its delegate gets no more calls.
     package func remove(_ easy: CurlEasy) {
         loop.preconditionInLoop()
         guard easies.removeValue(forKey: easy.handle) != nil else { return }
@@ -78,7 +79,7 @@ package final class CurlMulti {
 
     package var activeCount: Int { easies.count }
 
-    /// Drops every transfer and connection. The handle is of no use after that.
+    /// Drops every transfer and connection. The handle must not be used afterwards.
     package func close() {
         loop.preconditionInLoop()
         guard !isClosed else { return }
@@ -88,7 +89,7 @@ package final class CurlMulti {
         isClosed = true
     }
 
-    /// Does what is due and hands out results, which may start transfers that are due at once.
+    /// Performs due work and delivers results, which may start transfers that are due at once.
     private func drive() {
         guard !isClosed else { return }
         // Bounded, so that sockets get their turn between transfers that end at once.
@@ -116,7 +117,8 @@ package final class CurlMulti {
     fileprivate func socketAction(_ socket: Int32, _ events: Int32) {
         guard !isClosed else { return }
         var running: Int32 = 0
-        // A result other than OK means a broken handle; each transfer's own result says more.
+        // A result other than OK means a broken handle; each transfer's own result is more
+        // specific.
         _ = curl_multi_socket_action(handle, socket, events, &running)
     }
 
@@ -137,7 +139,7 @@ package final class CurlMulti {
                 }
             }
         } catch {
-            // Left unwatched, the transfer ends by its timeout.
+            // Without events, the transfer ends by its timeout.
         }
     }
 

@@ -1,34 +1,34 @@
 internal import CCurl
 
-/// What requests to one origin have in common; a handle that is used for another origin next is set
-/// anew as a whole, so that nothing of one is left for the other.
+/// Common settings of requests to one origin. A handle that moves to another origin is set up
+/// completely, so that nothing remains of the previous one.
 package final class CurlProfile: Sendable {
     package struct Settings: Sendable {
         package var userAgent: String
-        /// A PEM file of certificate authorities in place of the system's.
+        /// A PEM file of certificate authorities that replaces the system's.
         package var caFile: String?
         /// PEM files; nil for no client certificate.
         package var certificate: String?
         package var certificateKey: String?
         package var keyPassword: String?
-        /// A proxy's URL; nil for none, whatever the environment says.
+        /// A proxy's URL; nil for none, even if the environment sets one.
         package var proxy: String?
-        /// The same as `caFile` for a proxy that speaks TLS.
+        /// The same as `caFile` for a proxy with TLS.
         package var proxyCAFile: String?
         package var http = HTTPVersion.automatic
-        /// A transfer waits for a connection that is being made rather than to make another, in case
-        /// it can be shared.
+        /// True if a transfer waits for a connection in progress instead of opening another, in
+        /// case it can be shared.
         package var sharesConnections = false
-        /// Each transfer has a new connection, and closes it.
+        /// True if each transfer opens a new connection and closes it.
         package var usesConnectionsOnce = false
-        /// Of one answer, status lines included.
+        /// Maximum for one response, including status lines.
         package var maximumHeaderBytes = 300 << 10
 
         package init(userAgent: String) { self.userAgent = userAgent }
     }
 
     package enum HTTPVersion: Sendable {
-        /// HTTP/2 over TLS where the origin offers it, else HTTP/1.1.
+        /// HTTP/2 over TLS if the origin offers it, else HTTP/1.1.
         case automatic
         case http1
         case http2PriorKnowledge
@@ -46,23 +46,23 @@ package final class CurlProfile: Sendable {
 
     package init(_ settings: Settings) { self.settings = settings }
 
-    /// Sets `handle`; `builtIn` are the system's authorities, as a new handle has them.
+    /// Sets up `handle`; `builtIn` are the system's authorities, as in a new handle.
     func apply(to handle: UnsafeMutableRawPointer, builtIn: Authorities) throws(CurlError) {
         let isOwn = settings.caFile != nil
         let codes = [
             dray_easy_set_user_agent(handle, settings.userAgent),
             dray_easy_set_ca_file(handle, settings.caFile ?? builtIn.file),
-            // The system's directory would be trusted beside the file.
+            // The system's directory would be trusted in addition to the file.
             dray_easy_set_ca_path(handle, isOwn ? nil : builtIn.directory),
             dray_easy_set_certificate(handle, settings.certificate),
             dray_easy_set_certificate_key(handle, settings.certificateKey),
-            // Of a key that has one, and none is set: OpenSSL would ask the terminal, and wait.
+            // Without a password, OpenSSL would ask the terminal for an encrypted key's, and wait.
             dray_easy_set_key_password(handle, settings.keyPassword ?? ""),
             dray_easy_set_proxy(handle, settings.proxy ?? ""),
             dray_easy_set_proxy_ca_file(handle, settings.proxyCAFile ?? builtIn.file),
             dray_easy_set_proxy_ca_path(
                 handle, settings.proxyCAFile == nil ? builtIn.directory : nil),
-            // Else the environment's no_proxy decides, and the origin is connected to after all.
+            // Otherwise the environment's no_proxy decides, and may cause a direct connection.
             dray_easy_set_no_proxy(handle, ""),
             dray_easy_set_http_version(handle, settings.http.value),
             dray_easy_set_pipe_wait(handle, settings.sharesConnections ? 1 : 0),
@@ -74,7 +74,7 @@ package final class CurlProfile: Sendable {
         }
     }
 
-    /// Where libcurl was built to look for certificate authorities.
+    /// The default locations of certificate authorities in libcurl's build.
     struct Authorities {
         let file: String?
         let directory: String?

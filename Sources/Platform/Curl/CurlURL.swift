@@ -1,6 +1,6 @@
 internal import CCurl
 
-/// A URL as libcurl parses it, so that what is checked is what is connected to.
+/// A URL as parsed by libcurl, so that checks apply to the actual destination.
 package struct CurlURL: Sendable, Hashable {
     /// The whole URL, normalised by libcurl, without a fragment.
     package let string: String
@@ -10,29 +10,29 @@ package struct CurlURL: Sendable, Hashable {
     package let userInfo: String?
     /// As written; an IPv6 address keeps its brackets.
     package let host: String
-    /// The scheme's own port when none is written; 0 when the scheme has none.
+    /// The scheme's default port if none is written; 0 if the scheme has none.
     package let port: Int
     /// Starts with "/"; percent-encoded as written.
     package let path: String
     /// Without the "?".
     package let query: String?
 
-    /// Parses an absolute URL of any scheme. Control characters are refused.
+    /// Parses an absolute URL of any scheme. Rejects control characters.
     package init(_ string: String) throws(CurlURLError) {
         try self.init(base: nil, string)
     }
 
-    /// The URL that `reference`, absolute or relative, means on a page at this one (RFC 3986, 5).
+    /// Resolves `reference`, absolute or relative, against this URL (RFC 3986, 5).
     package func joining(_ reference: String) throws(CurlURLError) -> CurlURL {
         try CurlURL(base: self, reference)
     }
 
-    /// Scheme, host and port, as credentials and limits are bound to them.
+    /// Scheme, host and port, which credentials and limits are bound to.
     package var origin: String { "\(scheme)://\(host.lowercased()):\(port)" }
 
     package var isHTTP: Bool { scheme == "http" || scheme == "https" }
 
-    /// The same URL with `userInfo` in place of its own.
+    /// Returns the same URL with another `userInfo`.
     package func withUserInfo(_ userInfo: String?) throws(CurlURLError) -> CurlURL {
         guard userInfo != self.userInfo else { return self }
         let credentials = userInfo.map { "\($0)@" } ?? ""
@@ -91,7 +91,7 @@ package struct CurlURL: Sendable, Hashable {
     }
 }
 
-/// Why a URL cannot be used; the URL itself is not repeated, it may hold secrets.
+/// A parse error without the URL itself, which may contain secrets.
 package struct CurlURLError: Error, Sendable, CustomStringConvertible {
     package let reason: String
 

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Glibc
 
-/// The address a socket is about to connect to.
+/// The address that a socket is about to connect to.
 package enum PeerAddress: Hashable, Sendable {
     /// Four bytes, most significant first.
     case v4([UInt8])
@@ -23,7 +23,7 @@ package enum PeerAddress: Hashable, Sendable {
         }
     }
 
-    /// Parses a literal, "192.0.2.1" or "2001:db8::1"; nil when it is neither.
+    /// Parses a literal, "192.0.2.1" or "2001:db8::1"; returns nil for other text.
     package init?(_ literal: String) {
         var v4 = in_addr()
         var v6 = in6_addr()
@@ -36,7 +36,7 @@ package enum PeerAddress: Hashable, Sendable {
         }
     }
 
-    /// As `init?(_:)` parses it.
+    /// The literal, as parsed by `init?(_:)`.
     package var text: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         switch self {

@@ -1,7 +1,7 @@
 import CCrypto
 
-/// CRC32C (Castagnoli; RFC 3720, appendix B.4), at several GB/s where the processor has an
-/// instruction for it, else by a table.
+/// CRC32C (Castagnoli; RFC 3720, appendix B.4), at several GB/s if the processor has an instruction
+/// for it, else by a table.
 struct CRC32C: Sendable {
     private static let hasInstruction = dray_crc32c_has_instruction() != 0
 
@@ -27,7 +27,7 @@ struct CRC32C: Sendable {
         }
     }
 
-    /// The checksum so far, its most significant byte first as HTTP headers and tools write it.
+    /// The checksum so far, most significant byte first, as in HTTP headers and tools.
     var bytes: [UInt8] {
         let value = ~state
         return [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }

@@ -1,4 +1,4 @@
-/// A digest that Dray computes; the raw value is the name that lists and reports use.
+/// A digest that Dray computes; the raw value is its name in lists and reports.
 package enum DigestAlgorithm: String, CaseIterable, Comparable, Sendable {
     case sha512
     case sha256
@@ -21,7 +21,7 @@ package enum DigestAlgorithm: String, CaseIterable, Comparable, Sendable {
         }
     }
 
-    /// As people write it.
+    /// The common name.
     package var title: String {
         switch self {
         case .sha512: "SHA-512"
@@ -34,7 +34,7 @@ package enum DigestAlgorithm: String, CaseIterable, Comparable, Sendable {
         }
     }
 
-    /// libcrypto's name for it; nil for what is computed here.
+    /// libcrypto's name for it; nil if it is computed here.
     var libcryptoName: String? {
         switch self {
         case .sha512: "SHA512"
@@ -45,12 +45,12 @@ package enum DigestAlgorithm: String, CaseIterable, Comparable, Sendable {
         }
     }
 
-    /// Tells damage, and not intent: other bytes with the same one are found at once.
+    /// True if it detects damage but not manipulation: a collision is easy to find.
     package var isChecksum: Bool { libcryptoName == nil }
 
-    /// Whether this host computes it: a libcrypto that is bound to FIPS 140 may have no MD5.
+    /// True if this host computes it: a libcrypto in FIPS 140 mode may have no MD5.
     package var isAvailable: Bool { DigestContext.isAvailable(self) }
 
-    /// The strongest comes first.
+    /// Orders the strongest first.
     package static func < (left: Self, right: Self) -> Bool { left.byteCount > right.byteCount }
 }

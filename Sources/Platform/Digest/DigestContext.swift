@@ -1,16 +1,16 @@
 import CCrypto
 import Synchronization
 
-/// A libcrypto digest context: taken from a pool, returned to it when its owner is done.
+/// A libcrypto digest context from a pool, which gets it back from its owner.
 ///
 /// Not copyable, so that it has one owner and one thread at a time. Fetching an algorithm and
-/// allocating a context cost more than hashing a small file, so both are done once and reused.
-/// Running out of memory inside libcrypto stops the process: there is nothing to go on with.
+/// allocating a context cost more than hashing a small file, so both are done once and reused. If
+/// libcrypto runs out of memory, the process stops, because nothing can continue.
 struct DigestContext: ~Copyable {
     private let handle: DigestHandle
     private let algorithm: DigestAlgorithm
 
-    /// - Parameter algorithm: one that `isAvailable`, and is libcrypto's.
+    /// - Parameter algorithm: One that `isAvailable`, and is libcrypto's.
     init(_ algorithm: DigestAlgorithm) {
         self.algorithm = algorithm
         handle = DigestPool.shared(algorithm).take()
@@ -30,7 +30,7 @@ struct DigestContext: ~Copyable {
 
     /// Writes the digest to `output` and starts a new message.
     ///
-    /// - Parameter output: `algorithm.byteCount` bytes at least.
+    /// - Parameter output: At least `algorithm.byteCount` bytes.
     func finish(into output: UnsafeMutableRawBufferPointer) {
         precondition(output.count >= algorithm.byteCount)
         let start = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -39,7 +39,7 @@ struct DigestContext: ~Copyable {
         handle.restart()
     }
 
-    /// Goes on from where another context of the same algorithm is.
+    /// Continues from the state of another context of the same algorithm.
     func copy(_ other: borrowing DigestContext) {
         precondition(algorithm == other.algorithm)
         let result = EVP_MD_CTX_copy_ex(handle.context, other.handle.context)
@@ -47,14 +47,14 @@ struct DigestContext: ~Copyable {
     }
 }
 
-/// A context's address on its way between owners.
+/// A context's address while it moves between owners.
 ///
-/// Unchecked: the pointer is held either by the pool's locked list or by one `DigestContext`,
-/// never by both, so no two threads reach the context at once.
+/// Unchecked: either the pool's locked list or one `DigestContext` has the pointer, never both, so
+/// no two threads access the context at once.
 private struct DigestHandle: @unchecked Sendable {
     let context: OpaquePointer
 
-    /// Begins a new message with the algorithm that the context was made for.
+    /// Begins a new message with the context's algorithm.
     func restart() {
         let result = EVP_DigestInit_ex2(context, nil, nil)
         precondition(result == 1, "libcrypto refused to start a digest")
@@ -63,11 +63,11 @@ private struct DigestHandle: @unchecked Sendable {
 
 /// Idle contexts of one algorithm, all ready for a new message.
 private final class DigestPool: Sendable {
-    /// More idle contexts than this are freed; about 400 bytes each.
+    /// Maximum of idle contexts, about 400 bytes each; others are freed.
     static let idleLimit = 512
 
     private static let pools = DigestAlgorithm.allCases.map { DigestPool($0) }
-    /// Of all but one transfer, and so without a search.
+    /// Used by nearly all transfers, so it needs no search.
     private static let sha256 = DigestPool(.sha256)
 
     private let name: String
@@ -89,8 +89,8 @@ private final class DigestPool: Sendable {
 
     func take() -> DigestHandle {
         if let handle = idle.withLock({ $0.popLast() }) { return handle }
-        // The context keeps the fetched algorithm alive; it is fetched again only when the pool
-        // is empty.
+        // The context keeps the fetched algorithm alive; it is fetched again only when the pool is
+        // empty.
         guard let method = EVP_MD_fetch(nil, name, nil),
             let context = EVP_MD_CTX_new(),
             EVP_DigestInit_ex2(context, method, nil) == 1

@@ -2,25 +2,26 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Hashes beside its owner: what is added is copied, and a thread of the pipe's own hashes it in order.
+/// Hashes in the background: added bytes are copied, and the pipe's own thread hashes them in
+/// order.
 ///
-/// For a body long enough that receiving and storing it on one core while another hashes it is worth a
-/// thread, half a MiB and the copy. Where hashing cannot keep up, `update` waits for a block, which
-/// hashing it there and then would have taken as well.
+/// For a body long enough to be worth a thread, half a MiB and the copy, while another core
+/// receives and stores it. If hashing cannot keep up, `update` waits for a block, which is no
+/// longer than hashing it directly.
 ///
 /// Used by one thread at a time; it may move between threads.
 struct DigestPipe: ~Copyable, Sendable {
-    /// 512 KiB in all, in blocks that take some 70 µs each to hash.
+    /// 512 KiB in total, in blocks that take some 70 µs each to hash.
     static let blocks = 4
     static let blockBytes = 128 << 10
 
     private let line: HashingLine
-    /// The block that is being filled, and how far.
+    /// The block that is being filled, and its number of bytes.
     private var block = 0
     private var filled = 0
 
-    /// Goes on with `hashers`; nil, and `hashers` as they were, where this host's cores have as many
-    /// pipes already, or no thread is to be had.
+    /// Continues with `hashers`. Returns nil and leaves `hashers` unchanged if the pipes already
+    /// occupy this host's cores, or if no thread can start.
     init?(takingOver hashers: inout DigestHashers?) {
         guard hashers != nil, let begun = HashingLine.begin(&hashers) else { return nil }
         line = begun
@@ -45,31 +46,32 @@ struct DigestPipe: ~Copyable, Sendable {
         filled = 0
     }
 
-    /// What was added is all hashed, and nothing else touches the hashers before the next update.
+    /// Calls `body` when all added bytes are hashed; nothing else uses the hashers before the next
+    /// update.
     mutating func withHashers<Value>(_ body: (inout DigestHashers) -> Value) -> Value {
         if filled > 0 { submit() }
         return line.withHashers(body)
     }
 }
 
-/// What a pipe's owner and the thread that hashes share: a ring of blocks between two semaphores.
+/// State shared by a pipe's owner and its hashing thread: a ring of blocks between two semaphores.
 private final class HashingLine: Sendable {
-    /// Unchecked: the thread's between taking a block and freeing it; the owner's while it holds all
-    /// the blocks.
+    /// Unchecked: used by the thread between taking a block and freeing it; used by the owner while
+    /// it has all the blocks.
     private nonisolated(unsafe) var hashers: DigestHashers?
-    /// Unchecked: a block, and its number of bytes, is the owner's while it holds a permit of `free`,
-    /// and the thread's from `submitted` until it frees it.
+    /// Unchecked: a block and its byte count belong to the owner while it has a permit of `free`.
+    /// From `submitted` on they belong to the thread, until it frees them.
     private nonisolated(unsafe) let memory = UnsafeMutableRawBufferPointer.allocate(
         byteCount: DigestPipe.blocks * DigestPipe.blockBytes, alignment: 64)
     private nonisolated(unsafe) let counts = UnsafeMutableBufferPointer<Int>.allocate(
         capacity: DigestPipe.blocks)
-    /// The owner holds one permit, for the block that it fills.
+    /// The owner has one permit, for the block that it fills.
     private let free = DispatchSemaphore(value: 0)
     private let submitted = DispatchSemaphore(value: 0)
     private let isClosed = Atomic<Bool>(false)
 
     private static let count = Atomic<Int>(0)
-    /// One core has nobody to leave the hashing to.
+    /// A single core has no other to hash on.
     private static let most: Int = {
         let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
         return cores > 1 ? min(cores, 16) : 0
@@ -80,7 +82,7 @@ private final class HashingLine: Sendable {
             count.subtract(1, ordering: .relaxed)
             return nil
         }
-        // From here on the line's end counts it down.
+        // From here on, the line's end decrements the count.
         let line = HashingLine()
         guard line.start() else { return nil }
         line.hashers = hashers.take()
@@ -111,7 +113,7 @@ private final class HashingLine: Sendable {
             .copyMemory(from: bytes)
     }
 
-    /// Has the block that was filled hashed, and waits until the next one is free.
+    /// Submits the filled block for hashing, and waits until the next one is free.
     func submit(_ block: Int, bytes: Int) {
         counts[block] = bytes
         submitted.signal()
@@ -119,7 +121,7 @@ private final class HashingLine: Sendable {
     }
 
     func withHashers<Value>(_ body: (inout DigestHashers) -> Value) -> Value {
-        // With all blocks in hand, the thread has none left to hash.
+        // While the owner has all blocks, the thread has none to hash.
         for _ in 1..<DigestPipe.blocks { free.wait() }
         defer { for _ in 1..<DigestPipe.blocks { free.signal() } }
         guard let value = hashers?.apply(body) else {
@@ -130,7 +132,7 @@ private final class HashingLine: Sendable {
 
     // MARK: The thread
 
-    /// The thread has a reference of its own.
+    /// Starts the thread, which has its own reference.
     private func start() -> Bool {
         let reference = Unmanaged.passRetained(self)
         var created = pthread_t()

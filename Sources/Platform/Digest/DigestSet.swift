@@ -1,34 +1,36 @@
-/// Several digests of the same bytes, as they arrive: SHA-256 always, others when they are asked for.
+/// Several digests of the same bytes, as they arrive: always SHA-256, and others on request.
 ///
 /// Used by one thread at a time; it may move between threads. Nothing is allocated for a block.
 package struct DigestSet: ~Copyable, Sendable {
     /// Nil while the pipe has them.
     private var hashers: DigestHashers?
     private var pipe: DigestPipe?
-    /// A short message that is hashed with others when it is whole, in place of at once.
+    /// A short message that is hashed with others once it is complete.
     private var collected: ShortMessage?
 
-    /// - Parameter algorithms: those wanted besides SHA-256; what this host has not is left out.
+    /// - Parameter algorithms: Those in addition to SHA-256; unavailable ones are omitted.
     package init(_ algorithms: some Sequence<DigestAlgorithm> = []) {
         hashers = DigestHashers(algorithms)
         pipe = nil
         collected = nil
     }
 
-    /// From now on another thread hashes, while this one goes on; where all cores have enough to hash
-    /// already, nothing changes. Worth its half MiB of memory for long bodies.
+    /// Hashes on another thread from now on, unless all cores are busy with hashing. Worth its half
+    /// MiB of memory for long bodies.
     package mutating func hashAside() {
         if pipe == nil { pipe = DigestPipe(takingOver: &hashers) }
     }
 
-    /// From now on keeps the bytes in `buffer`, of a message that has no more than its capacity and of
-    /// which SHA-256 alone is wanted; nil for hashing them at once.
+    /// Collects the bytes in `buffer` from now on, for a message within its capacity that needs
+    /// only SHA-256; nil to hash them at once.
     package mutating func collect(in buffer: ShortMessage?) { collected = buffer }
 
-    /// The whole message, to be hashed with others; nil when it was hashed as it arrived.
+    /// Removes and returns the whole message, to be hashed with others; nil if it was hashed as it
+    /// arrived.
     package mutating func takeCollected() -> ShortMessage? { collected.take() }
 
-    /// Hashes what is collected, because the message ends or continues elsewhere; returns the buffer.
+    /// Hashes the collected bytes, because the message ends or continues elsewhere; returns the
+    /// buffer.
     package mutating func hashCollected() -> ShortMessage? {
         guard let message = collected.take() else { return nil }
         update(message.bytes)
@@ -41,10 +43,10 @@ package struct DigestSet: ~Copyable, Sendable {
         if hashers != nil { hashers?.update(bytes) } else { pipe?.update(bytes) }
     }
 
-    /// The SHA-256 of what was added up to now; more may follow.
+    /// Returns the SHA-256 of the bytes so far; more may follow.
     package mutating func sha256SoFar() -> SHA256Digest { withHashers { $0.sha256SoFar() } }
 
-    /// The digests of everything since the start or the last `finish`; then starts anew.
+    /// Returns the digests of all bytes since the start or the last `finish`, then starts over.
     package mutating func finish() -> (sha256: SHA256Digest, others: [ExpectedDigest]) {
         withHashers { $0.finish() }
     }
@@ -98,7 +100,8 @@ struct DigestHashers: ~Copyable, Sendable {
     }
 }
 
-/// A digest beside SHA-256. Unchecked as its context is: its `DigestSet` has one owner at a time.
+/// A digest other than SHA-256. Unchecked like its context: its `DigestSet` has one owner at a
+/// time.
 private final class StreamDigest: @unchecked Sendable {
     let algorithm: DigestAlgorithm
     let context: DigestContext

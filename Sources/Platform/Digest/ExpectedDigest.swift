@@ -1,17 +1,17 @@
-/// A digest that somebody has stated: a list, a manifest, an origin.
+/// A digest stated by a list, a manifest or an origin.
 package struct ExpectedDigest: Hashable, Sendable {
     package let algorithm: DigestAlgorithm
     /// `algorithm.byteCount` bytes.
     package let bytes: [UInt8]
 
-    /// Nil unless the length is the algorithm's.
+    /// Returns nil unless the length is the algorithm's.
     package init?(_ algorithm: DigestAlgorithm, bytes: [UInt8]) {
         guard bytes.count == algorithm.byteCount else { return nil }
         self.algorithm = algorithm
         self.bytes = bytes
     }
 
-    /// Reads hex digits of either case; nil for anything else and for another length.
+    /// Parses hex digits of either case; returns nil for other text and for another length.
     package init?(_ algorithm: DigestAlgorithm, hex: some StringProtocol) {
         let digits = Array(hex.utf8)
         guard digits.count == algorithm.byteCount * 2 else { return nil }
@@ -53,7 +53,7 @@ extension ExpectedDigest: CustomStringConvertible {
     /// `md5=` and the hex digits.
     package var description: String { "\(algorithm.rawValue)=\(hex)" }
 
-    /// Reads `md5=` and hex digits; nil for anything else.
+    /// Parses `md5=` and hex digits; returns nil for other text.
     package init?(_ text: some StringProtocol) {
         let halves = text.split(separator: "=", omittingEmptySubsequences: false)
         guard halves.count == 2, let algorithm = DigestAlgorithm(rawValue: String(halves[0]))

@@ -1,30 +1,30 @@
 /// A SHA-256 digest (FIPS 180-4): 32 bytes.
 ///
-/// `==` takes the same time wherever two digests differ, so that one may stand for a secret.
+/// `==` takes constant time, so that a digest may stand for a secret.
 package struct SHA256Digest: Sendable {
     package static let byteCount = 32
 
-    // Words rather than an array: no allocation for a digest.
+    // Words rather than an array, to avoid an allocation per digest.
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
-    /// Fills the 32 bytes by `body`.
+    /// Fills the 32 bytes with `body`.
     init(filling body: (UnsafeMutableRawBufferPointer) -> Void) {
         withUnsafeMutableBytes(of: &words, body)
     }
 
-    /// The digest of `bytes`.
+    /// Creates the digest of `bytes`.
     package init(hashing bytes: UnsafeRawBufferPointer) {
         var hasher = SHA256Hasher()
         hasher.update(bytes)
         self = hasher.finish()
     }
 
-    /// The digest of `bytes`.
+    /// Creates the digest of `bytes`.
     package init(hashing bytes: [UInt8]) {
         self = bytes.withUnsafeBytes { SHA256Digest(hashing: $0) }
     }
 
-    /// Reads 64 hex digits of either case; nil for anything else.
+    /// Parses 64 hex digits of either case; returns nil for other text.
     package init?(hex: some StringProtocol) {
         let digits = Array(hex.utf8)
         guard digits.count == Self.byteCount * 2 else { return nil }
@@ -39,7 +39,7 @@ package struct SHA256Digest: Sendable {
         self.init(filling: { $0.copyBytes(from: bytes) })
     }
 
-    /// The 32 bytes in order.
+    /// Passes the 32 bytes in order to `body`.
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         Swift.withUnsafeBytes(of: words, body)
     }

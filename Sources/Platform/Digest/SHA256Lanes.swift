@@ -1,15 +1,16 @@
 import CCrypto
 
-/// SHA-256 of several messages side by side, one a lane of the processor's widest registers.
+/// Hashes several messages with SHA-256 in parallel, one per lane of the processor's widest
+/// registers.
 ///
-/// On a processor without SHA instructions 16 lanes hash some 8 times, 8 lanes some 4 times what one
-/// message after the other does; one with SHA instructions has no use for it. Used by one thread at a
-/// time; it may move between threads.
+/// On a processor without SHA instructions, 16 lanes are some 8 times and 8 lanes some 4 times as
+/// fast as one message after the other. With SHA instructions it brings nothing. Used by one thread
+/// at a time; it may move between threads.
 package final class SHA256Lanes {
-    /// Fewer messages are hashed sooner one by one.
+    /// Minimum number of messages; fewer are hashed faster one by one.
     package static let leastMessages = 3
 
-    /// How many lanes make it worth while on this processor; nil where none do.
+    /// Number of lanes that pays off on this processor; nil if none does.
     package static let worthwhileCount: Int? = {
         let lanes = Int(dray_sha256_lane_count())
         return lanes > 0 ? lanes : nil
@@ -26,15 +27,15 @@ package final class SHA256Lanes {
     /// The last bytes of a message, the bit after them and its length take one block or two.
     private static let tailBytes = 2 * blockBytes
 
-    /// A message under way.
+    /// A message in progress.
     private struct Lane {
         let message: Int
-        /// Still to be added of what `places` points to.
+        /// Blocks still to add from the lane's pointer in `places`.
         var blocks: Int
         var isTail = false
     }
 
-    /// Nil where this processor cannot.
+    /// Returns nil if this processor does not support it.
     package init?(count: Int) {
         guard dray_sha256_has_lanes(Int32(count)) != 0 else { return nil }
         self.count = count
@@ -53,8 +54,8 @@ package final class SHA256Lanes {
         tails.deallocate()
     }
 
-    /// Hashes `messages`, of any number and lengths, and calls `body` with the place of each in the list
-    /// and its digest, in the order in which they are done.
+    /// Hashes `messages` of any number and lengths. Calls `body` with each message's index in the
+    /// list and its digest, in the order of completion.
     package func hash(
         _ messages: [UnsafeRawBufferPointer], _ body: (Int, SHA256Digest) -> Void
     ) {
@@ -68,7 +69,7 @@ package final class SHA256Lanes {
         for lane in 0..<count { begin(lane) }
         while let first = lanes.firstIndex(where: { $0 != nil }) {
             let blocks = lanes.reduce(Int.max) { least, lane in min(least, lane?.blocks ?? .max) }
-            // What an idle lane adds is of no use, but must be there to be read.
+            // An idle lane's result is useless, but its input must be readable.
             for lane in 0..<count where lanes[lane] == nil { places[lane] = places[first] }
             add(blocks)
             for lane in first..<count {
@@ -111,7 +112,7 @@ package final class SHA256Lanes {
         }
     }
 
-    /// Pads the rest of `message` (FIPS 180-4, 5.1.1), and goes on with that.
+    /// Pads the rest of `message` (FIPS 180-4, 5.1.1), and continues with that.
     private func end(_ message: UnsafeRawBufferPointer, in lane: Int) {
         let rest = message.count % Self.blockBytes
         let blocks = rest + 9 <= Self.blockBytes ? 1 : 2

@@ -1,7 +1,7 @@
-/// The whole of a short message, kept until it is hashed with others. Unchecked as its `DigestSet` has
-/// one owner at a time.
+/// A whole short message, collected until it is hashed with others. Unchecked because its
+/// `DigestSet` has one owner at a time.
 package final class ShortMessage: @unchecked Sendable {
-    /// Longer messages are hashed as they arrive.
+    /// Maximum length; longer messages are hashed as they arrive.
     package static let capacity = 128 << 10
 
     private let memory = UnsafeMutableRawBufferPointer.allocate(
@@ -12,7 +12,7 @@ package final class ShortMessage: @unchecked Sendable {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
-    /// Adds `more`, which with what there is totals `capacity` at most.
+    /// Adds `more`; the total must not exceed `capacity`.
     package func append(_ more: UnsafeRawBufferPointer) {
         UnsafeMutableRawBufferPointer(rebasing: memory[count..<count + more.count])
             .copyMemory(from: more)
@@ -22,30 +22,31 @@ package final class ShortMessage: @unchecked Sendable {
     func removeAll() { count = 0 }
 }
 
-/// Buffers for short messages, and their hashing several at a time, where the processor gains by that.
+/// Buffers for short messages, and their hashing several at a time on processors where this is
+/// faster.
 ///
 /// Used by one thread at a time.
 package final class ShortMessages {
-    /// Messages at a time that make it worth while on this processor; nil where none do.
+    /// Number of messages at a time that pays off on this processor; nil if none does.
     package static var worthwhileCount: Int? { SHA256Lanes.worthwhileCount }
 
-    /// Buffers at a time, 4 MiB.
+    /// Maximum number of buffers, 4 MiB in total.
     private static let maxBuffers = 32
 
     private let lanes: SHA256Lanes
     private var made = 0
     private var idle: [ShortMessage] = []
 
-    /// Nil where one message after the other is hashed sooner.
+    /// Returns nil if hashing one message at a time is faster.
     package init?(atATime count: Int?) {
         guard let count, let lanes = SHA256Lanes(count: count) else { return nil }
         self.lanes = lanes
     }
 
-    /// So many are hashed at a time.
+    /// Number of messages hashed at a time.
     package var count: Int { lanes.count }
 
-    /// A buffer for a message; nil when all are taken.
+    /// Returns a buffer for a message; nil if all are in use.
     package func take() -> ShortMessage? {
         if let message = idle.popLast() { return message }
         guard made < Self.maxBuffers else { return nil }
@@ -53,13 +54,13 @@ package final class ShortMessages {
         return ShortMessage()
     }
 
-    /// Takes a buffer back; its message is dropped.
+    /// Takes a buffer back and drops its message.
     package func give(_ message: ShortMessage) {
         message.removeAll()
         idle.append(message)
     }
 
-    /// The digests of messages, in their order; takes their buffers back.
+    /// Returns the digests of messages, in their order, and takes their buffers back.
     package func hash(_ messages: [ShortMessage]) -> [SHA256Digest] {
         defer { for message in messages { give(message) } }
         guard messages.count >= SHA256Lanes.leastMessages else {

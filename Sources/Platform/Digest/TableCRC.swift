@@ -1,8 +1,9 @@
-/// A reflected CRC of 32 or 64 bits that starts with, and is inverted by, all ones: CRC-32 (ISO-HDLC, of zlib and
-/// gzip) and CRC-64/NVME (NVM Express NVM command set 1.0, 5.2.1.3.4), which S3 states of objects. By tables,
-/// eight bytes at a time, at more than 1 GB/s.
+/// A reflected CRC of 32 or 64 bits that starts with, and is inverted by, all ones. It computes
+/// CRC-32 (ISO-HDLC, of zlib and gzip) and CRC-64/NVME (NVM Express NVM command set 1.0,
+/// 5.2.1.3.4), which S3 states of objects. It uses tables, eight bytes at a time, at more than 1
+/// GB/s.
 struct TableCRC: Sendable {
-    /// 8 × 256: what a byte comes to with 0 to 7 more behind it.
+    /// 8 × 256 entries: the CRC of a byte followed by 0 to 7 zero bytes.
     private let table: [UInt64]
     private let width: Int
     private var state: UInt64
@@ -10,7 +11,7 @@ struct TableCRC: Sendable {
     private static let crc32 = TableCRC(polynomial: 0xEDB8_8320, width: 32)
     private static let crc64 = TableCRC(polynomial: 0x9A6C_9329_AC4B_C9B5, width: 64)
 
-    /// Nil for what is no such CRC. Its table is shared by all.
+    /// Returns nil for another algorithm. All instances share the table.
     init?(_ algorithm: DigestAlgorithm) {
         switch algorithm {
         case .crc32: self = Self.crc32
@@ -57,7 +58,7 @@ struct TableCRC: Sendable {
         state = value
     }
 
-    /// The checksum so far, its most significant byte first.
+    /// The checksum so far, most significant byte first.
     var bytes: [UInt8] {
         stride(from: width - 8, through: 0, by: -8).map {
             UInt8(truncatingIfNeeded: ~state >> UInt64($0))

@@ -33,8 +33,8 @@ extension EventLoop: SerialExecutor {
 
     /// Runs queued tasks on this thread, which is the loop's owner meanwhile.
     ///
-    /// A task must be run even when the loop's thread has ended, else whoever awaits it waits for
-    /// ever. `isDraining`, set by the caller, keeps this serial.
+    /// A task must run even after the loop's thread has ended; otherwise its awaiting task would
+    /// wait forever. `isDraining`, set by the caller, keeps this serial.
     func drainAfterEnd() {
         owner.store(UInt(pthread_self()), ordering: .relaxed)
         while true {
@@ -52,11 +52,11 @@ extension EventLoop: SerialExecutor {
     }
 }
 
-/// Runs tasks on a loop's thread that are of no actor: what they ask of actors there, connections to
-/// PostgreSQL for one, then changes no thread and wakes none.
+/// Runs tasks without an actor on a loop's thread. Their calls of actors there, such as connections
+/// to PostgreSQL, then switch and wake no threads.
 ///
-/// For tasks that do little by themselves: the loop waits while they work. It must live as long as
-/// its tasks.
+/// For tasks that do little by themselves, because the loop waits while they work. It must live as
+/// long as its tasks.
 package final class EventLoopTaskExecutor: TaskExecutor {
     private let loop: EventLoop
 

@@ -5,8 +5,8 @@ internal import Synchronization
 /// One thread with an epoll instance, a timerfd and an eventfd.
 ///
 /// `execute`, `isInLoop` and `shutdown` may be called from any thread. Everything else runs on the
-/// loop's thread and checks that with a precondition. Work order within a tick: ready descriptors,
-/// due timers, the mailbox, what waits for idleness, then the end-of-tick hooks.
+/// loop's thread and checks that with a precondition. Order of work within a tick: ready
+/// descriptors, due timers, the mailbox, idle work, then the end-of-tick hooks.
 ///
 /// The loop is also a serial executor, so an actor can live on it.
 package final class EventLoop: Sendable {
@@ -18,7 +18,7 @@ package final class EventLoop: Sendable {
     private let epoll: Int32
     private let wakeup: Int32
     private let timer: Int32
-    /// Touched by the loop's thread only: each use comes after `preconditionInLoop`, or is in
+    /// Accessed by the loop's thread only: each use comes after `preconditionInLoop`, or is in
     /// `runThread`.
     nonisolated(unsafe) private let state = State()
 
@@ -33,16 +33,17 @@ package final class EventLoop: Sendable {
         var registrations: [Registration] = []
         var generation: UInt32 = 0
         var timers = TimerHeap()
-        /// The time the timerfd is armed for; 0 when it is not.
+        /// The deadline of the armed timerfd; 0 if it is not armed.
         var armedDeadline: UInt64 = 0
         var hooks: [() -> Void] = []
-        /// Waits for a poll that finds nothing ready.
+        /// Work that waits for a poll without ready descriptors.
         var idleWork: [() -> Void] = []
         /// The empty one of two buffers that `drainMailbox` exchanges.
         var batch: [Job] = []
     }
 
-    /// Makes the descriptors and starts the thread. `name` (at most 15 bytes) is shown by `top -H`.
+    /// Creates the descriptors and starts the thread. `name` (at most 15 bytes) is shown by `top
+    /// -H`.
     package init(name: String) throws(EventLoopError) {
         self.name = name
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -78,21 +79,21 @@ package final class EventLoop: Sendable {
         close(timer)
     }
 
-    // MARK: From any thread
+    // MARK: Any thread
 
     /// True on the thread that now runs this loop's work.
     package var isInLoop: Bool {
         owner.load(ordering: .relaxed) == UInt(pthread_self())
     }
 
-    /// Traps when called off the loop: that is a programmer's error.
+    /// Traps off the loop, which is a programming error.
     package func preconditionInLoop(_ function: StaticString = #function) {
         precondition(isInLoop, "\(function) must be called on the event loop's thread")
     }
 
     /// Runs `work` on the loop in this tick or the next, in the order of the calls.
     ///
-    /// Returns false, and drops `work`, when the loop has been shut down.
+    /// Returns false and drops `work` if the loop has been shut down.
     @discardableResult
     package func execute(_ work: @escaping @Sendable () -> Void) -> Bool {
         let (accepted, mustWake) = mailbox.withLock { box in
@@ -105,8 +106,8 @@ package final class EventLoop: Sendable {
         return accepted
     }
 
-    /// Runs what is queued, ends the thread and joins it. Timers and registrations are dropped
-    /// unfired. Callable more than once, but not on the loop itself.
+    /// Runs the queued work, ends the thread and joins it. Timers and registrations are dropped
+    /// without a call. May be called more than once, but not on the loop itself.
     package func shutdown() {
         precondition(!isInLoop, "a loop cannot join itself")
         thread.withLock { handle in
@@ -125,11 +126,11 @@ package final class EventLoop: Sendable {
         _ = dray_eventfd_signal(wakeup)
     }
 
-    // MARK: On the loop
+    // MARK: Loop thread
 
-    /// Watches `descriptor` until `deregister`; `handler` gets the descriptor and what was found.
+    /// Watches `descriptor` until `deregister`; `handler` gets the descriptor and its events.
     ///
-    /// One handler may serve many descriptors. The descriptor stays the caller's to close, after
+    /// One handler may serve many descriptors. The caller closes the descriptor, after
     /// `deregister`.
     package func register(
         _ descriptor: Int32, for interest: Interest,
@@ -154,7 +155,7 @@ package final class EventLoop: Sendable {
             generation: generation, interest: interest, handler: handler)
     }
 
-    /// Changes what a registered descriptor is watched for; the handler stays.
+    /// Changes the events that a registered descriptor is watched for; the handler stays.
     package func modify(_ descriptor: Int32, for interest: Interest) throws(EventLoopError) {
         preconditionInLoop()
         let index = Int(descriptor)
@@ -172,7 +173,7 @@ package final class EventLoop: Sendable {
         preconditionInLoop()
         guard isRegistered(descriptor) else { return }
         state.registrations[Int(descriptor)] = Registration()
-        // A descriptor that was closed first has left the epoll set by itself.
+        // A closed descriptor has left the epoll set already.
         _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
@@ -183,7 +184,7 @@ package final class EventLoop: Sendable {
             && state.registrations[index].handler != nil
     }
 
-    /// A timer that is not armed yet.
+    /// Creates a timer that is not armed yet.
     package func makeTimer(_ action: @escaping () -> Void) -> LoopTimer {
         LoopTimer(loop: self, action: action)
     }
@@ -198,15 +199,15 @@ package final class EventLoop: Sendable {
         return timer
     }
 
-    /// Adds a hook that runs at the end of every tick from now on, for work worth doing once for
-    /// all events of a tick. A hook must not wait.
+    /// Adds a hook that runs at the end of every tick from now on, for work to do once for all
+    /// events of a tick. A hook must not wait.
     package func runAtEndOfTick(_ hook: @escaping () -> Void) {
         preconditionInLoop()
         state.hooks.append(hook)
     }
 
-    /// Runs `work` once, as soon as a look at the descriptors finds none of them ready: at the latest
-    /// before the loop would wait. Dropped when the loop is shut down before.
+    /// Runs `work` once, as soon as a poll finds no ready descriptor, but before the loop waits. A
+    /// shutdown drops it.
     package func runWhenIdle(_ work: @escaping () -> Void) {
         preconditionInLoop()
         state.idleWork.append(work)
@@ -229,7 +230,7 @@ package final class EventLoop: Sendable {
 
 extension EventLoop {
     private func start() throws(EventLoopError) {
-        // The thread's reference is what keeps a running loop alive.
+        // The thread's reference keeps a running loop alive.
         let reference = Unmanaged.passRetained(self)
         var created = pthread_t()
         let code = pthread_create(
@@ -259,7 +260,7 @@ extension EventLoop {
                 return (box.phase == .closing && box.jobs.isEmpty, box.isSleeping)
             }
             if isClosing { break }
-            // What is added from here on waits for the next look.
+            // Later additions wait for the next poll.
             let idleWorks = state.idleWork.count
             let mustWait = isIdle && idleWorks == 0 && !armTimer()
             let count = epoll_wait(epoll, events, Int32(capacity), mustWait ? -1 : 0)
@@ -279,7 +280,7 @@ extension EventLoop {
         let descriptor = Int32(truncatingIfNeeded: data)
         let generation = UInt32(truncatingIfNeeded: data >> 32)
         let index = Int(descriptor)
-        // Generation 0 is the loop's own eventfd or timerfd: having woken is all they are for.
+        // Generation 0 is the loop's own eventfd or timerfd, which only wakes it.
         guard generation != 0, index < state.registrations.count,
             state.registrations[index].generation == generation,
             let handler = state.registrations[index].handler
@@ -287,10 +288,10 @@ extension EventLoop {
         handler(descriptor, Readiness(rawValue: event.events))
     }
 
-    /// Sets the timerfd to the first deadline; true when that has passed already.
+    /// Sets the timerfd to the first deadline; returns true if that has passed already.
     ///
-    /// A timerfd armed for an earlier time is left alone: one needless wake-up costs less than a
-    /// system call for each timer that is moved ahead.
+    /// A timerfd armed for an earlier time stays: one needless wake-up costs less than a system
+    /// call for each timer that moves later.
     private func armTimer() -> Bool {
         guard let first = state.timers.first else { return false }
         let now = MonotonicClock.nowNanoseconds
@@ -341,8 +342,8 @@ extension EventLoop {
         }
     }
 
-    /// The last work of the thread: drops what is confined to it, then lets tasks of actors that
-    /// still live on this loop run elsewhere.
+    /// Performs the last work of the thread: drops its confined state, then lets tasks of actors
+    /// that still live on this loop run elsewhere.
     private func end() {
         state.timers.removeAll()
         state.registrations.removeAll()

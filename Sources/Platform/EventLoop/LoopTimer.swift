@@ -1,13 +1,13 @@
-/// A one-shot timer of one loop, made by `EventLoop.makeTimer`, that can be armed again and again
+/// A one-shot timer of one loop, created by `EventLoop.makeTimer`, that can be armed repeatedly
 /// without an allocation.
 ///
 /// Confined to its loop: every method checks that it runs there.
 package final class LoopTimer {
     private let loop: EventLoop
     let action: () -> Void
-    /// When it fires, on CLOCK_MONOTONIC; meaningful while `heapIndex` is not negative.
+    /// Time on CLOCK_MONOTONIC at which it fires; meaningful while `heapIndex` is not negative.
     var deadline: UInt64 = 0
-    /// Its place in the loop's heap; -1 when it is not armed.
+    /// Index in the loop's heap; -1 if it is not armed.
     var heapIndex = -1
 
     init(loop: EventLoop, action: @escaping () -> Void) {
@@ -17,18 +17,19 @@ package final class LoopTimer {
 
     package var isArmed: Bool { heapIndex >= 0 }
 
-    /// Arms the timer, or moves it when it is armed already.
+    /// Arms the timer, or moves an armed one.
     package func schedule(afterSeconds seconds: Double) {
         loop.arm(self, deadline: MonotonicClock.deadlineNanoseconds(afterSeconds: seconds))
     }
 
-    /// Disarms the timer. Harmless when it is not armed or has fired.
+    /// Disarms the timer. Harmless if it is not armed or has fired.
     package func cancel() {
         loop.disarm(self)
     }
 }
 
-/// A binary min-heap of timers by deadline; each timer knows its index, so that removal is O(log n).
+/// A binary min-heap of timers by deadline; each timer knows its index, so that removal is O(log
+/// n).
 struct TimerHeap {
     private var timers: [LoopTimer] = []
 

@@ -1,26 +1,26 @@
-/// Work handed to a loop by another thread.
+/// Work for a loop from another thread.
 enum Job {
     case closure(@Sendable () -> Void)
     case task(UnownedJob)
-    /// Of no actor's own; it only runs here.
+    /// A task without an actor that only runs here.
     case guest(UnownedJob, UnownedTaskExecutor)
 }
 
-/// The loop's queue of work from other threads, and whether the loop sleeps in `epoll_wait`.
+/// The loop's queue of work from other threads, with its sleeping state.
 struct Mailbox {
     enum Phase {
-        /// Takes everything.
+        /// Accepts all work.
         case open
-        /// The thread has been asked to end, and runs what is queued.
+        /// The thread must end, and runs the queued work.
         case closing
-        /// The thread has ended: closures are refused; tasks run on the thread that enqueues them.
+        /// The thread has ended: closures are rejected; tasks run on the thread that enqueues them.
         case closed
     }
 
     var jobs: [Job] = []
     var phase = Phase.open
-    /// The loop is in `epoll_wait` or about to be: who adds work must wake it.
+    /// True if the loop is in `epoll_wait` or about to be: a thread that adds work must wake it.
     var isSleeping = false
-    /// After the end: some thread runs the queued tasks now.
+    /// True after the end while some thread runs the queued tasks.
     var isDraining = false
 }

@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// What to watch a file descriptor for. Errors and hang-ups are always reported.
+/// Events to watch a file descriptor for. Errors and hang-ups are always reported.
 package struct Interest: OptionSet, Sendable, Hashable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -9,7 +9,7 @@ package struct Interest: OptionSet, Sendable, Hashable {
     package static let writable = Interest(rawValue: EPOLLOUT.rawValue)
 }
 
-/// What epoll found on a file descriptor; level-triggered, several can be set at once.
+/// Events of a file descriptor from epoll; level-triggered, several can be set at once.
 package struct Readiness: OptionSet, Sendable, Hashable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -18,7 +18,7 @@ package struct Readiness: OptionSet, Sendable, Hashable {
     package static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
     /// The descriptor has a pending error (SO_ERROR).
     package static let error = Readiness(rawValue: EPOLLERR.rawValue)
-    /// The peer has closed both directions; what it sent before can still be read.
+    /// The peer has closed both directions; earlier data can still be read.
     package static let hangUp = Readiness(rawValue: EPOLLHUP.rawValue)
 }
 

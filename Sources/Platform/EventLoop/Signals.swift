@@ -2,10 +2,10 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Signals delivered as events of a loop (signalfd) and not to a handler between two instructions.
+/// Signals delivered as events of a loop (signalfd), not to a handler between two instructions.
 package enum Signals {
-    /// What asks a process to stop: SIGINT, SIGTERM, and SIGHUP, which a closed terminal sends,
-    /// unless it was ignored when the process started, as nohup(1) has it.
+    /// Signals that stop a process: SIGINT, SIGTERM, and SIGHUP, which a closed terminal sends.
+    /// SIGHUP is omitted if it was ignored at the start, as with nohup(1).
     package static let stopping: [Int32] = {
         var hangUp = sigaction()
         sigaction(SIGHUP, nil, &hangUp)
@@ -18,7 +18,7 @@ package enum Signals {
     /// Blocks `numbers` in the calling thread and ignores SIGPIPE.
     ///
     /// Call it first in `main`: threads started later inherit the mask. A child process does too,
-    /// unless whoever spawns it resets the mask.
+    /// unless its parent resets the mask.
     package static func block(_ numbers: [Int32] = stopping) {
         var set = signalSet(numbers)
         pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -39,7 +39,8 @@ package final class SignalSource: Sendable {
     private let descriptor: Int32
     private let isCancelled = Atomic<Bool>(false)
 
-    /// `numbers` must be blocked in every thread (`Signals.block`); `handler` runs on `loop`.
+    /// Requires `numbers` to be blocked in every thread (`Signals.block`); `handler` runs on
+    /// `loop`.
     package init(
         _ numbers: [Int32] = Signals.stopping, on loop: EventLoop,
         handler: @escaping @Sendable (Int32) -> Void
@@ -51,7 +52,7 @@ package final class SignalSource: Sendable {
         guard descriptor >= 0 else { throw EventLoopError(call: "signalfd", code: errno) }
         self.descriptor = descriptor
         loop.execute {
-            // A fresh descriptor in an open epoll set: only memory shortage could refuse it.
+            // A new descriptor in an open epoll set: only a lack of memory could fail.
             try? loop.register(descriptor, for: .readable) { descriptor, _ in
                 while true {
                     let number = dray_signalfd_next(descriptor)

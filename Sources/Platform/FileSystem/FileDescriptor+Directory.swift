@@ -1,12 +1,12 @@
 internal import CLinux
 internal import Glibc
 
-/// How a relative path may be resolved. Neither ever leaves the directory it starts from, nor goes
-/// through a link of `/proc`.
+/// Rules for resolving a relative path. Both stay beneath the starting directory and follow no link
+/// of `/proc`.
 package enum PathResolution: Sendable {
     /// Symlinks are followed as long as they stay beneath the directory.
     case beneath
-    /// No symlink anywhere in the path, the last component included.
+    /// No symlink anywhere in the path, including the last component.
     case beneathWithoutSymlinks
 
     var resolve: UInt64 {
@@ -18,19 +18,19 @@ package enum PathResolution: Sendable {
     }
 }
 
-// Calls relative to an open directory. Those that take a `name` take one component and refuse more:
-// the kernel cannot confine mkdirat, renameat and unlinkat to a directory, an opened parent can.
+// Calls relative to an open directory. Those with a `name` accept only one component: the kernel
+// cannot confine mkdirat, renameat and unlinkat to a directory, an opened parent can.
 extension FileDescriptor {
-    /// Opens `path` relative to this directory by openat2(2); close-on-exec always.
+    /// Opens `path` relative to this directory by openat2(2); always close-on-exec.
     ///
-    /// Throws EXDEV for a path that would leave the directory, ELOOP for a refused symlink.
+    /// Throws EXDEV for a path that would leave the directory, ELOOP for a rejected symlink.
     package func open(
         _ path: String, _ flags: Int32, mode: UInt32 = 0,
         resolution: PathResolution = .beneathWithoutSymlinks
     ) throws(SystemError) -> FileDescriptor {
-        // openat2 refuses a mode that would not be used.
+        // openat2 rejects a mode that would not be used.
         let mode = flags & O_CREAT != 0 ? UInt64(mode) : 0
-        // EAGAIN: a rename or mount elsewhere made the kernel unsure; it asks to be tried again.
+        // EAGAIN: a concurrent rename or mount elsewhere requires a retry.
         var attemptsLeft = 16
         while true {
             do throws(SystemError) {
@@ -47,12 +47,12 @@ extension FileDescriptor {
         }
     }
 
-    /// Opens a directory beneath this one, without symlinks; `.` is this one anew.
+    /// Opens a directory beneath this one, without symlinks; `.` opens this one again.
     package func openDirectory(_ path: String) throws(SystemError) -> FileDescriptor {
         try open(path, O_RDONLY | O_DIRECTORY)
     }
 
-    /// Makes a directory; false when something of that name is there already.
+    /// Creates a directory; returns false if the name exists already.
     package func makeDirectory(
         named name: String, mode: UInt32 = 0o777
     ) throws(SystemError) -> Bool {
@@ -77,7 +77,7 @@ extension FileDescriptor {
         }
     }
 
-    /// As `rename`, but throws EEXIST where there is something of the new name, and EINVAL where the
+    /// Does the same as `rename`, but throws EEXIST if the new name exists. Throws EINVAL if the
     /// file system cannot do it in one step (renameat2(2), RENAME_NOREPLACE).
     package func renameWithoutReplacing(
         _ name: String, to directory: FileDescriptor, named newName: String
@@ -85,8 +85,8 @@ extension FileDescriptor {
         try rename(name, to: directory, named: newName, dray_rename_noreplace)
     }
 
-    /// Lets two names change places in one step, whatever they name (renameat2(2),
-    /// RENAME_EXCHANGE). Throws EINVAL where the file system cannot do it.
+    /// Exchanges two names of any kind in one step (renameat2(2), RENAME_EXCHANGE). Throws EINVAL
+    /// if the file system cannot do it.
     package func exchange(
         _ name: String, with directory: FileDescriptor, named otherName: String
     ) throws(SystemError) {
@@ -103,13 +103,13 @@ extension FileDescriptor {
         }
     }
 
-    /// Removes a file's or a symlink's name.
+    /// Removes the name of a file or a symlink.
     package func unlink(_ name: String) throws(SystemError) {
         try requireComponent(name, "unlink")
         _ = try retrying("unlink \(name)") { unlinkat(rawValue, name, 0) }
     }
 
-    /// What the symlink `name` holds.
+    /// Returns the target of the symlink `name`.
     package func symlinkTarget(of name: String) throws(SystemError) -> String {
         try requireComponent(name, "readlink")
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
@@ -123,7 +123,7 @@ extension FileDescriptor {
         return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
 
-    /// What `name` is in this directory; a symlink is not followed.
+    /// Returns the status of `name` in this directory; does not follow a symlink.
     package func status(of name: String) throws(SystemError) -> FileStatus {
         try requireComponent(name, "stat")
         var status = stat()
@@ -133,9 +133,9 @@ extension FileDescriptor {
         return FileStatus(status)
     }
 
-    /// The names in this directory without `.` and `..`, in no order.
+    /// Returns the names in this directory without `.` and `..`, in no order.
     package func names() throws(SystemError) -> [String] {
-        // The stream owns a descriptor of its own, so that its position is nobody else's.
+        // The stream has its own descriptor, and so its own position.
         let copy = try retrying("open .") {
             openat(rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }

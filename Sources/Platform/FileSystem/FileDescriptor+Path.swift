@@ -2,16 +2,17 @@ internal import CLinux
 internal import Glibc
 
 extension FileDescriptor {
-    /// Opens a directory as a place to look names up in: a user may search it without the right to list it.
+    /// Opens a directory for looking up names only: a user may search it without the right to list
+    /// it.
     package static func openLocation(_ path: String) throws(SystemError) -> FileDescriptor {
         try open(path, dray_o_path | O_DIRECTORY)
     }
 
-    /// Makes a directory and its missing parents, symlinks followed; each is made and opened in the one before, so that
-    /// a path that changes meanwhile leads nowhere else.
+    /// Creates a directory and its missing parents, following symlinks. Each is created and opened
+    /// in the one before, so that a concurrent change of the path leads nowhere else.
     ///
     /// - Parameters:
-    ///   - mode: of the directory; its parents have 755.
+    /// - mode: Mode of the directory; its parents have 755.
     package static func makeDirectories(
         _ path: String, mode: UInt32
     ) throws(SystemError) -> FileDescriptor {
@@ -33,7 +34,7 @@ extension FileDescriptor {
         return directory
     }
 
-    /// Where it is now, without symlinks.
+    /// Returns its present path, without symlinks.
     package func path() throws(SystemError) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = try retrying("readlink") {

@@ -1,20 +1,20 @@
 internal import CLinux
 internal import Glibc
 
-/// An open file or directory: closed once, when the last reference to it goes away.
+/// An open file or directory: closed once, when the last reference is dropped.
 ///
-/// Safe to use from any thread; positioned reads and writes do not disturb one another. Dropping the
-/// last reference is the only way to close it, so a number that was closed cannot be used again.
-/// What close(2) would report has been reported by a sync before, or the caller does not care.
+/// Safe from any thread; positioned reads and writes are independent. Dropping the last reference
+/// is the only way to close it, so a closed number cannot be used again. Errors of close(2) were
+/// reported by an earlier sync, or do not matter to the caller.
 package final class FileDescriptor: Sendable {
     package let rawValue: Int32
 
-    /// Takes over a descriptor that nothing else closes.
+    /// Takes ownership of a descriptor that nothing else closes.
     package init(owning rawValue: Int32) { self.rawValue = rawValue }
 
     deinit { Glibc.close(rawValue) }
 
-    /// Opens `path` as open(2) does, following symlinks; close-on-exec always.
+    /// Opens `path` as open(2) does, following symlinks; always close-on-exec.
     package static func open(
         _ path: String, _ flags: Int32, mode: UInt32 = 0
     ) throws(SystemError) -> FileDescriptor {
@@ -28,7 +28,7 @@ package final class FileDescriptor: Sendable {
 // MARK: - Bytes
 
 extension FileDescriptor {
-    /// Writes all of `bytes` from `offset` on, however many calls it takes.
+    /// Writes all of `bytes` from `offset` on, with as many calls as necessary.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
         var done = 0
         while done < bytes.count {
@@ -37,28 +37,28 @@ extension FileDescriptor {
                     rawValue, bytes.baseAddress.map { $0 + done }, bytes.count - done,
                     off_t(offset) + off_t(done))
             }
-            // A regular file takes at least a byte or fails; stop rather than spin if one does not.
+            // A regular file takes at least a byte or fails; stop rather than loop if one does not.
             if count == 0 { throw SystemError(code: EIO, operation: "pwrite") }
             done += count
         }
     }
 
-    /// Reads up to `buffer.count` bytes from `offset` on; 0 at the end of the file.
+    /// Reads up to `buffer.count` bytes from `offset` on; returns 0 at the end of the file.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(SystemError) -> Int {
         try retrying("pread") { pread(rawValue, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
-    /// Cuts the file short, or fills it with zeros, to `bytes`; reserved blocks beyond are given up.
+    /// Shortens the file, or extends it with zeros, to `bytes`; frees reserved blocks beyond.
     package func truncate(to bytes: Int64) throws(SystemError) {
         _ = try retrying("ftruncate") { ftruncate(rawValue, off_t(bytes)) }
     }
 
     /// Reserves blocks for a range without changing the file's length.
     ///
-    /// Answers false where the file system cannot, or keeps its files in memory: there it would clear
-    /// all of it first, which takes as long as filling it. Throws when it has no room.
+    /// Returns false if the file system cannot, or if it is in memory: there it would clear all of
+    /// them first, which takes as long as filling them. Throws if there is no space.
     package func reserve(offset: Int64, length: Int64) throws(SystemError) -> Bool {
         guard length > 0 else { return false }
         var kind = statfs()
@@ -70,13 +70,13 @@ extension FileDescriptor {
             }
             return true
         } catch {
-            // Anything but these says "not here": tried best effort, the writes will tell.
+            // Other errors mean that this is unsupported: the writes will report a lack of space.
             if [ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(error.code) { throw error }
             return false
         }
     }
 
-    /// Gives back blocks that were reserved and not written, as far as the file system can.
+    /// Frees blocks that were reserved and not written, if the file system can.
     package func giveBack(offset: Int64, length: Int64) {
         guard length > 0 else { return }
         _ = fallocate(
@@ -87,16 +87,16 @@ extension FileDescriptor {
 // MARK: - Durability
 
 extension FileDescriptor {
-    /// Makes the file's data and length durable. After a failure the data must be taken as lost: the
-    /// kernel reports it once and a second call would answer success.
+    /// Makes the file's data and length durable. After a failure the data counts as lost: the
+    /// kernel reports it once, and a second call would report success.
     package func syncData() throws(SystemError) {
         _ = try retrying("fdatasync") { fdatasync(rawValue) }
     }
 
-    /// Makes a file, or a directory's entries, durable; the same rule on failures.
+    /// Makes a file, or a directory's entries, durable; the same rule applies to failures.
     package func sync() throws(SystemError) { _ = try retrying("fsync") { fsync(rawValue) } }
 
-    /// Makes everything written to the file system that holds this file durable.
+    /// Makes everything written to this file's file system durable.
     ///
     /// Reports write errors since this descriptor was opened (Linux 5.8 and later).
     package func syncFileSystem() throws(SystemError) {
@@ -104,7 +104,7 @@ extension FileDescriptor {
     }
 }
 
-// MARK: - Facts
+// MARK: - Status
 
 extension FileDescriptor {
     package func setPermissions(_ mode: UInt32) throws(SystemError) {
@@ -117,7 +117,7 @@ extension FileDescriptor {
         return FileStatus(status)
     }
 
-    /// Space of the file system that holds this file.
+    /// Returns the space of this file's file system.
     package func space() throws(SystemError) -> FileSystemSpace {
         var space = statvfs()
         _ = try retrying("fstatvfs") { fstatvfs(rawValue, &space) }
@@ -127,7 +127,7 @@ extension FileDescriptor {
     }
 }
 
-/// What stat(2) says of a file.
+/// Status of a file from stat(2).
 package struct FileStatus: Sendable {
     package enum Kind: Sendable, Equatable {
         case regular
@@ -136,7 +136,7 @@ package struct FileStatus: Sendable {
         case other
     }
 
-    /// Tells whether two names lead to one file.
+    /// Identity of a file, equal for all its names.
     package struct Identity: Hashable, Sendable {
         let device: UInt64
         let inode: UInt64
@@ -149,13 +149,14 @@ package struct FileStatus: Sendable {
     package let permissions: UInt32
     package let identity: Identity
     package let bytes: Int64
-    /// What the file has of the file system, as far as that tells.
+    /// Allocated space in the file system, as far as it reports it.
     package let allocatedBytes: Int64
-    /// Names that lead to it; 0 for an open file that was removed.
+    /// Number of names; 0 for an open file that was removed.
     package let links: Int
     /// Seconds since 1970 by the clock of the file system's host.
     package let modifiedSeconds: Double
-    /// The same of the last change of the file's status, its names included, which no process can set.
+    /// The same for the last change of the file's status, including its names, which no process can
+    /// set.
     package let changedSeconds: Double
 
     init(_ status: stat) {
@@ -170,7 +171,7 @@ package struct FileStatus: Sendable {
         permissions = status.st_mode & 0o7777
         identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
         bytes = Int64(status.st_size)
-        // POSIX leaves the unit open; on Linux it is this one.
+        // POSIX leaves the unit open; Linux uses 512 bytes.
         allocatedBytes = Int64(status.st_blocks) * 512
         links = Int(status.st_nlink)
         modifiedSeconds =
@@ -179,7 +180,7 @@ package struct FileStatus: Sendable {
             Double(status.st_ctim.tv_sec) + Double(status.st_ctim.tv_nsec) / 1_000_000_000
     }
 
-    /// What `path` leads to, symlinks followed.
+    /// Returns the status of `path`, following symlinks.
     package static func of(_ path: String) throws(SystemError) -> FileStatus {
         var status = stat()
         _ = try retrying("stat \(path)") { stat(path, &status) }
@@ -187,7 +188,7 @@ package struct FileStatus: Sendable {
     }
 }
 
-/// Room on a file system, in bytes; `availableBytes` is what an ordinary user may still take.
+/// Space on a file system, in bytes; `availableBytes` is for ordinary users.
 package struct FileSystemSpace: Sendable {
     package let availableBytes: Int64
     package let totalBytes: Int64

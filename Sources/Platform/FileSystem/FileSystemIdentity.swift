@@ -2,12 +2,13 @@ internal import CLinux
 internal import Glibc
 
 extension FileDescriptor {
-    /// Identifies the file system that the file lies on, the same after each mount and reboot; nil where that has no
-    /// identity of its own that this user can read, as network file systems.
+    /// Identifies the file's file system, stable across mounts and reboots. Returns nil if it has
+    /// no identity that this user can read, as for network file systems.
     ///
-    /// `f_fsid` of statfs(2) where it comes of a UUID that the file system has stored, or made at its mount (tmpfs);
-    /// elsewhere that is the number of a device, which the next boot may give to another one, and the UUID itself is
-    /// asked for: XFS_IOC_FSGEOMETRY_V1, and FS_IOC_GETFSUUID of Linux 6.9.
+    /// It is `f_fsid` of statfs(2) if that derives from a UUID that the file system has stored, or
+    /// created at its mount (tmpfs). Elsewhere `f_fsid` is a device number, which may change at the
+    /// next boot. Then it is the UUID itself: XFS_IOC_FSGEOMETRY_V1, and FS_IOC_GETFSUUID of Linux
+    /// 6.9.
     package func fileSystemIdentity() -> String? {
         var kind = statfs()
         guard fstatfs(rawValue, &kind) == 0 else { return nil }

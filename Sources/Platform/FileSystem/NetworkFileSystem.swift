@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// File systems whose calls another host answers, or a process of this one.
+/// File systems served by another host, or by a process of this one.
 package enum NetworkFileSystem {
     /// Their numbers in statfs(2), from the kernel's sources.
     private static let types: Set<UInt32> = [
@@ -24,7 +24,7 @@ package enum NetworkFileSystem {
 }
 
 extension FileDescriptor {
-    /// Whether the file lies on a file system whose calls others answer.
+    /// Returns true if the file is on a network file system.
     package func isOnNetwork() throws(SystemError) -> Bool {
         var kind = statfs()
         _ = try retrying("fstatfs") { fstatfs(rawValue, &kind) }

@@ -1,24 +1,25 @@
 internal import CLinux
 internal import Glibc
 
-/// A file that a command was told to write: whole under its name, or not at all. A pipe or a device is written to as it
-/// is.
+/// An output file of a command: complete under its name, or not at all. A pipe or a device is
+/// written to directly.
 ///
-/// The bytes go to a temporary file beside it, with a name that nobody can foresee and that is made anew
-/// (`O_EXCL | O_NOFOLLOW`), readable by its owner only; `keep` makes it durable and gives it the name, `abandon` removes
-/// it.
+/// The bytes go to a temporary file beside it with an unpredictable, new name (`O_EXCL |
+/// O_NOFOLLOW`), readable by its owner only. `keep` makes it durable and gives it the final name,
+/// `abandon` removes it.
 ///
-/// Of a folder that everybody may write to, as `/tmp`, symlinks, pipes and devices of other users are refused, as
-/// Linux does with `fs.protected_symlinks`. Used by one thread at a time, but for `descriptor`.
+/// In a folder that everybody may write to, such as `/tmp`, symlinks, pipes and devices of other
+/// users are rejected, as Linux does with `fs.protected_symlinks`. Used by one thread at a time,
+/// except for `descriptor`.
 package final class OutputFile: Sendable {
     package let descriptor: FileDescriptor
-    /// Where the temporary file is, and its name; nil for what is written to as it is.
+    /// Directory and name of the temporary file; nil for a direct output.
     private let temporary: (location: FileLocation, name: String)?
 
-    /// It is a pipe or a device.
+    /// True for a pipe or a device.
     package var isSpecial: Bool { temporary == nil }
 
-    /// Begins what is to be the file at `path`; nothing of that name changes.
+    /// Begins the file at `path`; an existing file of that name stays unchanged.
     package convenience init(_ path: String) throws(OutputFileError) {
         guard let location = try FileLocation.ofFile(path) else {
             try self.init(special: path)
@@ -38,7 +39,7 @@ package final class OutputFile: Sendable {
         temporary = nil
     }
 
-    /// As `init(_:)`, for a place that was looked up before.
+    /// Does the same for a location that was looked up before.
     package init(_ location: FileLocation) throws(OutputFileError) {
         let name = ".dray-" + Self.randomDigits()
         descriptor = try OutputFileError.wrap { () throws(SystemError) in
@@ -48,13 +49,15 @@ package final class OutputFile: Sendable {
         temporary = (location, name)
     }
 
-    /// Goes on with a file of the caller's own in the directory of `location`, which it keeps as `name` until then.
+    /// Continues with the caller's own file in the directory of `location`, which has the name
+    /// `name` until then.
     package init(continuing file: FileDescriptor, named name: String, _ location: FileLocation) {
         descriptor = file
         temporary = (location, name)
     }
 
-    /// Throws what `init(_:)` throws, and leaves nothing. A pipe is not opened: its reader would take that for all.
+    /// Throws the failures of `init(_:)` and leaves no file. A pipe is not opened, because its
+    /// reader would see an end of file.
     package static func check(_ path: String) throws(OutputFileError) {
         if let location = try FileLocation.ofFile(path) {
             return try OutputFile(location).abandon()
@@ -80,10 +83,10 @@ package final class OutputFile: Sendable {
         }
     }
 
-    /// Makes the file durable and gives it its name, with the permissions `mode`, by default those that the umask
-    /// leaves. When it throws, what was there before is still there.
+    /// Makes the file durable and gives it its name, with the permissions `mode`, by default those
+    /// of the umask. If it throws, the previous file is still there.
     ///
-    /// - Parameter mustBeNew: throws EEXIST where something has the name.
+    /// - Parameter mustBeNew: Throws EEXIST if the name exists.
     package func keep(mode: UInt32? = nil, mustBeNew: Bool = false) throws(OutputFileError) {
         guard let (location, name) = temporary else { return }
         do throws(SystemError) {
@@ -94,7 +97,7 @@ package final class OutputFile: Sendable {
             abandon()
             throw .system(error)
         }
-        // Not every file system can, and not every directory can be read.
+        // Not every file system supports this, and not every directory is readable.
         if let directory = try? location.directory.openDirectory(".") { try? directory.sync() }
     }
 
@@ -116,7 +119,7 @@ package final class OutputFile: Sendable {
         }
     }
 
-    /// Takes the temporary file away; harmless after `keep`.
+    /// Removes the temporary file; harmless after `keep`.
     package func abandon() {
         guard let (location, name) = temporary,
             let there = try? location.directory.status(of: name),
@@ -125,7 +128,7 @@ package final class OutputFile: Sendable {
         try? location.directory.unlink(name)
     }
 
-    /// 128 bits, in hexadecimal digits.
+    /// Returns 128 random bits in hexadecimal digits.
     private static func randomDigits() -> String {
         var random = SystemRandomNumberGenerator()
         return (0..<2).map { _ in
@@ -134,7 +137,7 @@ package final class OutputFile: Sendable {
         }.joined()
     }
 
-    /// The process's, from `/proc`: to ask for it by umask(2) would change it for other threads.
+    /// The process's umask, from `/proc`: reading it by umask(2) would change it for other threads.
     private static let umask: UInt32 = {
         let usual: UInt32 = 0o022
         guard let status = try? FileDescriptor.open("/proc/self/status", O_RDONLY) else {
@@ -149,7 +152,7 @@ package final class OutputFile: Sendable {
 }
 
 extension OutputFile {
-    /// Opens a file to which lines are appended under its own name: made, or emptied.
+    /// Opens a file for appending lines under its own name: created, or emptied.
     package static func emptied(_ path: String) throws(OutputFileError) -> FileDescriptor {
         guard let location = try FileLocation.ofFile(path) else {
             return try OutputFile(special: path).descriptor
@@ -173,10 +176,10 @@ extension OutputFile {
     }
 }
 
-/// Why an output file cannot be had.
+/// A failure of an output file.
 package enum OutputFileError: Error {
     case system(SystemError)
-    /// What has the name is another user's, in a folder that everybody may write to.
+    /// The name belongs to another user, in a folder that everybody may write to.
     case foreign
     case directory
 
@@ -197,7 +200,7 @@ package enum OutputFileError: Error {
     }
 }
 
-/// Where a file is, or is to be: its directory, held open, and its name there, which is no symlink.
+/// The location of a file: its directory, held open, and its name there, which is no symlink.
 package struct FileLocation: Sendable {
     let directory: FileDescriptor
     package let name: String
@@ -205,17 +208,18 @@ package struct FileLocation: Sendable {
     package let directoryPath: String
     private let isPublic: Bool
     private let directoryOwner: UInt32
-    /// Permissions of the file that is there; nil for none.
+    /// Permissions of the existing file; nil for none.
     package private(set) var permissions: UInt32?
 
     package var path: String { directoryPath + name }
 
-    /// As many as Linux follows.
+    /// Limit of Linux.
     private static let mostSymlinks = 40
 
-    /// Follows the symlinks that `path` ends in, one by one; those on the way the system follows.
+    /// Follows the symlinks at the end of `path` one by one; the system follows those on the way.
     ///
-    /// Nil for a pipe, a socket or a device, and for what a process has open (`/dev/stdout`). Throws for a directory.
+    /// Returns nil for a pipe, a socket or a device, and for an open file of a process
+    /// (`/dev/stdout`). Throws for a directory.
     package static func ofFile(_ path: String) throws(OutputFileError) -> FileLocation? {
         switch try target(of: path) {
         case .file(let location): location
@@ -223,7 +227,8 @@ package struct FileLocation: Sendable {
         }
     }
 
-    /// Which of this process's descriptors a path leads to: `/dev/stdout` to 1. Nil for another path.
+    /// Returns the descriptor of this process that a path leads to: 1 for `/dev/stdout`. Nil for
+    /// another path.
     static func ownDescriptor(_ path: String) throws(OutputFileError) -> Int32? {
         guard case .descriptor(let number) = try target(of: path) else { return nil }
         return number
@@ -250,7 +255,7 @@ package struct FileLocation: Sendable {
                 return .file(location)
             }
             guard !location.isForeign(status) else { throw .foreign }
-            // What a link of /proc leads to has no name, or not that one.
+            // The target of a link of /proc has no name, or another one.
             if status.kind == .symbolicLink, location.isOfProcess {
                 return .descriptor(location.isOfThisProcess ? Int32(location.name) : nil)
             }
@@ -270,19 +275,19 @@ package struct FileLocation: Sendable {
         self.directoryPath = directoryPath
         self.name = name
         (directory, isPublic, directoryOwner) = try OutputFileError.wrap { () throws(SystemError) in
-            // A folder that cannot be listed may be written to.
+            // A folder that cannot be listed may be writable.
             let directory = try FileDescriptor.open(
                 directoryPath.isEmpty ? "." : directoryPath, dray_o_path | O_DIRECTORY)
             guard !name.isEmpty, name != ".", name != ".." else {
                 throw SystemError(code: path.isEmpty ? ENOENT : EISDIR, operation: "open \(path)")
             }
             let status = try directory.status()
-            // Sticky, and written to by others.
+            // Sticky, and writable by others.
             return (directory, status.permissions & 0o1002 == 0o1002, status.owner)
         }
     }
 
-    /// Links in `/proc` lead to what a process has open, whatever their text says.
+    /// True for links in `/proc`, which lead to a process's open files, independent of their text.
     private var isOfProcess: Bool {
         var system = statfs()
         return fstatfs(directory.rawValue, &system) == 0 && Int(system.f_type) == PROC_SUPER_MAGIC
@@ -296,7 +301,7 @@ package struct FileLocation: Sendable {
         return own.identity == there.identity
     }
 
-    /// Nil where nothing is there.
+    /// Returns nil if there is no file.
     private func status() throws(OutputFileError) -> FileStatus? {
         do throws(SystemError) {
             return try directory.status(of: name)
@@ -306,7 +311,7 @@ package struct FileLocation: Sendable {
         }
     }
 
-    /// Whether what is there may have been put there by anybody.
+    /// Returns true if any user may have created the file.
     func isForeign(_ status: FileStatus) -> Bool {
         isPublic && status.owner != geteuid() && status.owner != directoryOwner
     }

@@ -5,7 +5,7 @@ internal import Glibc
 package struct SystemError: Error, Hashable, Sendable {
     /// The `errno` value.
     package let code: Int32
-    /// The call, and what it was about: `rename origin.example/a.ts`.
+    /// The call with its subject: `rename origin.example/a.ts`.
     package let operation: String
 
     package init(code: Int32, operation: String) {
@@ -13,9 +13,9 @@ package struct SystemError: Error, Hashable, Sendable {
         self.operation = operation
     }
 
-    /// The error of the call that has just failed on this thread.
+    /// Returns the error of the call that has just failed on this thread.
     ///
-    /// - Parameter operation: evaluated after `errno` was read.
+    /// - Parameter operation: Evaluated after `errno` was read.
     package static func last(_ operation: @autoclosure () -> String) -> SystemError {
         let code = errno
         return SystemError(code: code, operation: operation())
@@ -25,14 +25,14 @@ package struct SystemError: Error, Hashable, Sendable {
 extension SystemError: CustomStringConvertible {
     package var description: String { "\(operation): \(reason)" }
 
-    /// The system's words for `code`, in English whatever the locale.
+    /// The system's text for `code`, in English for any locale.
     package var reason: String {
         guard let text = strerrordesc_np(code) else { return "error \(code)" }
         return String(cString: text)
     }
 }
 
-/// Runs a call that answers -1 on failure; starts it again when a signal interrupts it.
+/// Runs a call that returns -1 on failure; repeats it after an interruption by a signal.
 func retrying<Value: FixedWidthInteger>(
     _ operation: @autoclosure () -> String, _ call: () -> Value
 ) throws(SystemError) -> Value {

@@ -1,20 +1,20 @@
 internal import CZlib
 
-/// Why data is not decoded further; one clause.
+/// A decoding failure; one clause.
 package struct GzipError: Error, Hashable, Sendable {
     package var detail: String
 }
 
-/// Decodes gzip (RFC 1952) as it comes, of one member or of several one after the other, by zlib.
-/// Used by one thread at a time; after an error it is done.
+/// Decodes gzip (RFC 1952) as it arrives, with one or more consecutive members, by zlib. Used by
+/// one thread at a time; not usable after an error.
 package final class GzipDecoder {
-    /// Bytes handed out at once at most.
+    /// Maximum bytes returned at once.
     package static let pieceBytes = 256 << 10
 
-    /// How gzip begins.
+    /// First bytes of gzip data.
     package static let magic: [UInt8] = [0x1F, 0x8B]
 
-    /// zlib wants it to stay where it is.
+    /// At a fixed address, as zlib requires.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     private var isMemberOver = false
     private var hasBegun = false
@@ -32,7 +32,8 @@ package final class GzipDecoder {
         stream.deallocate()
     }
 
-    /// Decodes from the start of `input`, which moves on; empty when that is used up.
+    /// Decodes from the start of `input` and removes what it has read; returns an empty array once
+    /// that is used up.
     package func next(_ input: inout ArraySlice<UInt8>) throws(GzipError) -> [UInt8] {
         while !input.isEmpty {
             if isMemberOver {
@@ -62,7 +63,7 @@ package final class GzipDecoder {
             default: throw GzipError(detail: message)
             }
             if !output.isEmpty { return output }
-            // zlib goes on as long as it has something to read.
+            // zlib makes progress as long as it has input.
             guard taken > 0 else { throw GzipError(detail: message) }
         }
         return []
@@ -72,7 +73,7 @@ package final class GzipDecoder {
         stream.pointee.msg.map { String(cString: $0) } ?? "it is not gzip"
     }
 
-    /// The end of the data; throws when that is within a member.
+    /// Checks that the data may end here; throws within a member.
     package func finish() throws(GzipError) {
         guard hasBegun, isMemberOver else {
             throw GzipError(detail: "it ends before its data is whole")

@@ -1,12 +1,12 @@
 internal import CZlib
 
-/// zlib streams (RFC 1950) that are in memory as a whole. Safe to use from any thread.
+/// zlib streams (RFC 1950) in memory. Safe from any thread.
 package enum Zlib {
-    /// Compressed at zlib's usual level.
+    /// Compresses at zlib's default level.
     package static func compressed(_ bytes: [UInt8]) -> [UInt8] {
         var length = compressBound(UInt(bytes.count))
         return [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in
-            // With room for the worst case only a lack of memory is left to fail of.
+            // The output buffer fits the worst case, so only a lack of memory can fail.
             let code = compress2(
                 output.baseAddress, &length, bytes, UInt(bytes.count), Z_DEFAULT_COMPRESSION)
             precondition(code == Z_OK, "no memory to compress \(bytes.count) bytes")
@@ -14,7 +14,8 @@ package enum Zlib {
         }
     }
 
-    /// What a stream holds, `atMost` bytes; throws when it is more, or the stream is damaged.
+    /// Returns the stream's content, `atMost` bytes; throws if it is longer, or the stream is
+    /// damaged.
     package static func decompressed(
         _ bytes: [UInt8], atMost most: Int
     ) throws(GzipError) -> [UInt8] {

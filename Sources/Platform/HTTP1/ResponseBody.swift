@@ -1,41 +1,42 @@
-/// How far the body of an answer has come, and what of its bytes is data (RFC 9112, 6 and 7.1).
+/// The progress of a response's body; separates its data from the framing (RFC 9112, 6 and 7.1).
 package struct ResponseBody: Sendable, Equatable {
     private enum State: Sendable, Equatable {
         case done
         case length
         case untilClose
-        // Of a chunked body.
+        // States of a chunked body.
         case size
-        /// What follows the size in its line.
+        /// The rest of the size's line.
         case sizeEnd
         case data
-        /// The line end behind a chunk's data.
+        /// The line end after a chunk's data.
         case dataEnd
         case trailer
     }
 
     private var state: State
-    /// Of the data that comes next.
+    /// Remaining bytes of the present data.
     private var remaining: Int64 = 0
     /// Digits of a chunk's size.
     private var digits = 0
-    /// Of the line of a chunk's size, or of all trailers.
+    /// Bytes of the line of a chunk's size, or of all trailers.
     private var framingBytes = 0
-    /// Of a trailer.
+    /// Bytes of a trailer.
     private var lineBytes = 0
-    /// Lines end in CR LF only: of requests, where somebody before this reader may take another end for one.
+    /// True if lines end in CR LF only. For requests, because a proxy before this reader may accept
+    /// another end.
     private var isStrict = false
-    /// Strict: the byte before was CR, so that LF follows.
+    /// Strict: the previous byte was CR, so that LF must follow.
     private var isLineEnding = false
 
-    /// Most bytes of the line of a chunk's size, and of all trailers.
+    /// Maximum bytes of the line of a chunk's size, and of all trailers.
     package static let (longestLine, longestTrailers) = (4_096, 65_536)
 
     package static let none = ResponseBody(.done)
     package static let untilClose = ResponseBody(.untilClose)
     package static let chunked = ResponseBody(.size)
-    /// Chunked, where lines end in CR LF only, a size is followed by its extensions or nothing, and there is no
-    /// control character.
+    /// Chunked, with lines that end in CR LF only, sizes followed by extensions or nothing, and no
+    /// control characters.
     package static let strictlyChunked = {
         var body = chunked
         body.isStrict = true
@@ -53,13 +54,13 @@ package struct ResponseBody: Sendable, Equatable {
 
     package var isDone: Bool { state == .done }
 
-    /// It ends with its connection.
+    /// True if it ends with its connection.
     package var endsByClose: Bool { state == .untilClose }
 
-    /// Its head says how long it is, and it has not ended.
+    /// True if its head states its length, and it has not ended.
     package var isOfLength: Bool { state == .length }
 
-    /// So many bytes that come next are data and nothing else.
+    /// Number of next bytes that are data only.
     package var plainBytes: Int64 {
         switch state {
         case .length, .data: remaining
@@ -68,7 +69,7 @@ package struct ResponseBody: Sendable, Equatable {
         }
     }
 
-    /// Goes on behind some of `plainBytes`.
+    /// Advances past some of `plainBytes`.
     package mutating func skip(_ count: Int) {
         switch state {
         case .length:
@@ -81,9 +82,10 @@ package struct ResponseBody: Sendable, Equatable {
         }
     }
 
-    /// Takes the data that `bytes` begin with from them, and all that stands before it.
+    /// Removes framing and the next data from the start of `bytes`, and returns the data.
     ///
-    /// Empty where there is none, at the end or because it has not come; what follows the end stays in `bytes`.
+    /// Returns an empty buffer if there is none, at the end or because it has not arrived; bytes
+    /// after the end stay in `bytes`.
     package mutating func next(
         _ bytes: inout UnsafeRawBufferPointer
     ) throws(ResponseHead.Flaw) -> UnsafeRawBufferPointer {

@@ -1,18 +1,18 @@
 internal import Glibc
 
-/// What the head of an HTTP/1 answer says of its body and its connection (RFC 9112).
+/// The properties of a response's body and connection from an HTTP/1 head (RFC 9112).
 ///
-/// Stricter than most clients: what two readers could take for different answers is malformed. Lines may end in LF
-/// alone.
+/// Stricter than most clients: a response that two readers could interpret differently is
+/// malformed. Lines may end in LF alone.
 package struct ResponseHead: Sendable, Equatable {
     /// 100 to 999.
     package var status: Int
-    /// How its body ends; of a 1xx there is none, and another head follows.
+    /// The end of its body; a 1xx has none, and another head follows.
     package var body: ResponseBody
-    /// Whether the connection can carry another request when the body is over.
+    /// True if the connection can carry another request after the body.
     package var keepsConnection: Bool
 
-    /// Why an answer cannot be read.
+    /// A reason why a response cannot be read.
     package enum Flaw: Error, Sendable, Equatable {
         case malformed
         /// A transfer coding other than chunked.
@@ -21,16 +21,17 @@ package struct ResponseHead: Sendable, Equatable {
 
     package var isInterim: Bool { status < 200 && status != 101 }
 
-    /// Whether an answer may begin so, with as few bytes as there are.
+    /// Returns true if a response may begin with these bytes, even if there are only a few.
     package static func mayBegin(_ bytes: UnsafeRawBufferPointer) -> Bool {
         zip(bytes, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
     }
 
-    /// The length of the head that `bytes` begin with, its empty line included; nil where that has not come.
+    /// Returns the length of the head at the start of `bytes`, including its empty line; nil if
+    /// that has not arrived.
     ///
-    /// - Parameter start: bytes that were searched before, 0 or more.
+    /// - Parameter start: Number of bytes searched before, 0 or more.
     package static func length(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
-        // The line end before the empty line may have been among them.
+        // The line end before the empty line may be among the searched bytes.
         var place = max(start - 2, 0)
         while let end = lineEnd(in: bytes, from: place) {
             place = end + 1
@@ -42,7 +43,7 @@ package struct ResponseHead: Sendable, Equatable {
         return nil
     }
 
-    /// Reads a head whose `length` is that of `bytes`.
+    /// Parses a head whose `length` is that of `bytes`.
     package init(_ bytes: UnsafeRawBufferPointer) throws(Flaw) {
         guard let base = bytes.baseAddress, memchr(base, 0, bytes.count) == nil else {
             throw .malformed
@@ -70,7 +71,7 @@ package struct ResponseHead: Sendable, Equatable {
 
     // MARK: The status line
 
-    /// HTTP/1.0, and not 1.1.
+    /// Returns true for HTTP/1.0, false for 1.1.
     private static func isOld(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) -> Bool {
         if line.starts(with: "HTTP/1.1 ".utf8) { return false }
         guard line.starts(with: "HTTP/1.0 ".utf8) else { throw .malformed }
@@ -93,7 +94,7 @@ package struct ResponseHead: Sendable, Equatable {
         place(of: lf, in: bytes[min(start, bytes.count)...])
     }
 
-    /// Those of a head, without their ends.
+    /// The lines of a head, without their ends.
     private struct Lines {
         private let bytes: UnsafeRawBufferPointer
         private var place = 0
@@ -107,14 +108,14 @@ package struct ResponseHead: Sendable, Equatable {
         }
     }
 
-    /// What of a head's fields matters.
+    /// The relevant fields of a head.
     private struct Fields {
         var length: Int64?
         var isChunked = false
         var closes = false
         var keepsAlive = false
 
-        /// A line that is continued begins with a blank, and has no name.
+        /// A continued line begins with a blank, and has no name.
         mutating func add(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) {
             guard let colon = place(of: UInt8(ascii: ":"), in: line), colon > line.startIndex,
                 line[..<colon].allSatisfy({ $0 > space && $0 < 0x7F }),
@@ -177,7 +178,7 @@ private func place(of byte: UInt8, in bytes: Slice<UnsafeRawBufferPointer>) -> I
 
 private func isDigit(_ byte: UInt8) -> Bool { (zero...zero + 9).contains(byte) }
 
-/// Without blanks at its ends.
+/// Returns the bytes without blanks at the ends.
 private func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
     var bytes = bytes
     while let first = bytes.first, first == space || first == tab { bytes.removeFirst() }
@@ -185,7 +186,7 @@ private func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawB
     return bytes
 }
 
-/// Without regard to case; `lower` is in lower case.
+/// Compares case-insensitively; `lower` is in lower case.
 private func isSame(_ bytes: Slice<UnsafeRawBufferPointer>, _ lower: StaticString) -> Bool {
     guard bytes.count == lower.utf8CodeUnitCount else { return false }
     return lower.withUTF8Buffer { lower in

@@ -14,7 +14,7 @@ final class ActiveRequests: Sendable {
     var count: Int { state.withLock(\.exchanges.count) }
     var isRefusing: Bool { state.withLock(\.isRefusing) }
 
-    /// False when requests are not taken any more.
+    /// Adds a request; returns false if requests are no longer accepted.
     func begin(_ exchange: Exchange) -> Bool {
         state.withLock { state in
             if !state.isRefusing { state.exchanges[ObjectIdentifier(exchange)] = exchange }
@@ -22,7 +22,7 @@ final class ActiveRequests: Sendable {
         }
     }
 
-    /// The request is answered, or its connection closed.
+    /// Removes a request that is answered, or whose connection is closed.
     func end(_ exchange: Exchange) {
         let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.exchanges[ObjectIdentifier(exchange)] = nil
@@ -33,7 +33,7 @@ final class ActiveRequests: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// No request goes to a handler any more; those there are asked to end.
+    /// Rejects new requests and cancels the handlers of the present ones.
     func refuseAndCancel() {
         let all = state.withLock { state in
             state.isRefusing = true
@@ -42,14 +42,14 @@ final class ActiveRequests: Sendable {
         for exchange in all { exchange.cancel() }
     }
 
-    /// Answers for all handlers that have not.
+    /// Sends `response` for all handlers that have not answered.
     func abandon(with response: HTTPResponse) {
         for exchange in state.withLock({ Array($0.exchanges.values) }) {
             exchange.finish(response)
         }
     }
 
-    /// Returns when every request is done with, at the latest after the time given.
+    /// Waits until no request is active, at most for the given time.
     func waitUntilIdle(atMostSeconds seconds: Double) async {
         let id = state.withLock { state in
             state.nextWaiter += 1

@@ -1,25 +1,25 @@
 internal import HTTP1
 
-/// A request whose body is on its way, and what becomes of it.
+/// A request whose body is arriving.
 struct ArrivingBody {
-    /// Why there will be no request for the handler; what comes of the body is dropped.
+    /// The reason why no handler gets the request; the rest of the body is dropped.
     enum Obstacle {
         case refused(HTTPResponse)
         case tooLarge
         case tooMuchAtOnce
     }
 
-    /// The handler that was found for it, and where that runs.
+    /// The request's handler, and where it runs.
     struct Route {
         let handler: HTTPServer.Handler
         let placement: HTTPServer.Placement
     }
 
-    /// Without its body.
+    /// The request without its body.
     var request: HTTPRequest
     var decoder: ResponseBody
     var obstacle: Obstacle?
-    /// The handler that was found for it; nil for the server's own.
+    /// The request's handler; nil for the server's own.
     let route: Route?
     private(set) var bytes: [UInt8] = []
     private(set) var receivedBytes = 0
@@ -44,11 +44,11 @@ struct ArrivingBody {
     enum Progress {
         case incomplete
         case complete
-        /// A sender who goes on for long after the limit will not listen to an answer either.
+        /// The sender continues far beyond the limit, so it would not read a response either.
         case endless
     }
 
-    /// Takes what belongs to the body from the start of `data`.
+    /// Consumes the body's bytes from the start of `data`.
     mutating func take(
         _ data: inout UnsafeRawBufferPointer, _ budget: BodyBudget, _ held: inout Int
     ) throws(HTTPServer.Refusal) -> Progress {

@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// How many bytes of bodies are held by all requests together. Safe from any thread.
+/// Limits the bytes of bodies that all requests hold together. Safe from any thread.
 final class BodyBudget: Sendable {
     let maximumBodyBytes: Int
     private let maximumHeldBytes: Int
     private let heldBytes = Atomic<Int>(0)
 
-    /// Of each body these are free: what is small gets through beside any number of large ones.
+    /// Free bytes of each body: small ones pass beside any number of large ones.
     private static let freeBytes = 16 << 10
 
     init(maximumBodyBytes: Int, maximumHeldBytes: Int) {
@@ -14,8 +14,8 @@ final class BodyBudget: Sendable {
         self.maximumHeldBytes = maximumHeldBytes
     }
 
-    /// Makes room for a body that has grown to `bodyBytes` and holds `held` of the budget so far.
-    /// False, and nothing is changed, when there is none.
+    /// Reserves bytes for a body that has grown to `bodyBytes` and holds `held` of the budget.
+    /// Returns false without effect if the budget is used up.
     func hold(_ bodyBytes: Int, _ held: inout Int) -> Bool {
         let more = bodyBytes - Self.freeBytes - held
         guard more > 0 else { return true }
@@ -28,7 +28,7 @@ final class BodyBudget: Sendable {
         return true
     }
 
-    /// Gives back all that a body holds.
+    /// Returns all bytes that a body holds.
     func letGo(_ held: inout Int) {
         guard held > 0 else { return }
         heldBytes.subtract(held, ordering: .relaxed)

@@ -2,23 +2,22 @@ internal import EventLoop
 internal import Glibc
 internal import HTTP1
 
-/// One connection: reads its requests one after the other, and writes their answers.
+/// One connection: reads its requests one after the other, and writes their responses.
 ///
 /// Confined to its server's loop. Every state but `handling` has a deadline.
 final class Connection {
     private enum State {
-        /// A request's head is awaited; without any of it, the connection is idle. Can move to
-        /// `body`, and to `writing` for what is refused.
+        /// Waits for a request's head; without any of it, the connection is idle. Can move to
+        /// `body`, and to `writing` for a rejected request.
         case head
-        /// Can move to `handling`, and to `writing` for what is refused.
+        /// Can move to `handling`, and to `writing` for a rejected request.
         case body(ArrivingBody)
         /// Can move to `writing`.
         case handling(Exchange)
         /// Can move to `head` and `lingering`.
         case writing(Exchange?)
-        /// Everything is answered; what the peer still sends is dropped until it has closed its
-        /// side: closed with bytes unread, the connection would be reset and the answer lost with
-        /// it.
+        /// Everything is answered. Further input is dropped until the peer has closed its side:
+        /// closing with unread bytes would reset the connection and lose the response.
         case lingering
         case closed
     }
@@ -28,21 +27,21 @@ final class Connection {
     private let peer: Peer
     private unowned let server: ServerLoop
     private var state = State.head
-    /// Nanoseconds; when `expire` is called.
+    /// Nanoseconds; `expire` is called then.
     private(set) var deadline: UInt64
-    /// What has come of requests and is not used yet.
+    /// Received and unused bytes of requests.
     private var input: [UInt8] = []
-    /// Of `input`, what was searched for the end of a head.
+    /// Bytes of `input` that were searched for the end of a head.
     private var searchedBytes = 0
     private var output: [UInt8] = []
     private var sentBytes = 0
-    /// When the body or the answer began to move.
+    /// Start of the body's or the response's transfer.
     private var movingSince: UInt64 = 0
     private var heldBytes = 0
     private var lingeringBytes = 0
-    /// A request has shown that its sender is known.
+    /// True once a request has authenticated its sender.
     private var isKnown = false
-    /// The answer that comes is the last one.
+    /// True if the present response is the last one.
     private var closes = false
     private var isHead = false
     private var isOld = false
@@ -58,14 +57,13 @@ final class Connection {
 
     private var deadlines: HTTPServer.Deadlines { server.configuration.deadlines }
 
-    /// Begins to watch it; the first request has often come already.
+    /// Starts to watch the socket; the first request has often arrived already.
     func start() {
         watch(for: .readable)
         receive()
     }
 
-    /// What keeps the kernel from watching is a lack of memory: a deadline ends what is not heard
-    /// of then.
+    /// Watches the socket. It fails only for lack of memory; a deadline then ends the connection.
     private func watch(for interest: Interest) {
         if server.loop.isRegistered(descriptor) {
             try? server.loop.modify(descriptor, for: interest)
@@ -83,14 +81,14 @@ final class Connection {
         case .head, .body, .lingering: receive()
         case .writing: flush()
         case .handling:
-            // What comes waits, and whether the peer has gone the handler may ask for itself.
+            // Input waits; the handler itself may check for a disconnected peer.
             let isGone = !readiness.isDisjoint(with: [.hangUp, .error])
             if isGone { server.loop.deregister(descriptor) } else { watch(for: []) }
         case .closed: break
         }
     }
 
-    /// Reads what has come; not for ever, because others wait.
+    /// Reads available bytes, with a limit because others wait.
     func receive() {
         for _ in 0..<8 {
             let count = recv(
@@ -111,7 +109,7 @@ final class Connection {
     private func take(_ bytes: UnsafeRawBufferPointer) {
         switch state {
         case .head:
-            // The first one's time began with the connection.
+            // The first head's deadline began with the connection.
             if input.isEmpty { deadline = min(deadline, server.deadline(deadlines.headSeconds)) }
             input.append(contentsOf: bytes)
             process()
@@ -123,7 +121,7 @@ final class Connection {
         }
     }
 
-    /// Takes requests from `input`. Those that are answered at once do not nest.
+    /// Handles requests from `input`. Those answered at once do not recurse.
     private func process() {
         guard !isProcessing else { return }
         isProcessing = true
@@ -137,7 +135,7 @@ final class Connection {
         }
     }
 
-    /// False when more of the head must come first.
+    /// Parses a head; returns false if more of it must arrive first.
     private func takeHead() throws(HTTPServer.Refusal) -> Bool {
         // Some clients end a body with a line end that is not part of it (RFC 9112, 2.2).
         let blanks = input.prefix { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }.count
@@ -171,7 +169,8 @@ final class Connection {
         return true
     }
 
-    /// The head is there: who asks is known now, and what gets no further is not kept.
+    /// Handles a complete head: identifies the sender and rejects requests before their bodies are
+    /// stored.
     private func begin(
         _ head: RequestHead, followedBy count: Int
     ) throws(HTTPServer.Refusal) {
@@ -184,7 +183,7 @@ final class Connection {
         } else {
             server.table.wake(id)
         }
-        // Who is not known has one request for each connection.
+        // Unknown senders get one request per connection.
         closes = !head.keepsConnection || !isKnown
         if let length = head.length, length > Int64(server.configuration.maximumBodyBytes) {
             throw .bodyTooLarge
@@ -202,7 +201,8 @@ final class Connection {
         state = .body(ArrivingBody(request, head.body, decision))
     }
 
-    /// Some bytes to a socket that has taken all before: where they do not fit, nobody reads.
+    /// Sends a few bytes to a socket with a free buffer; if they do not fit, the peer is not
+    /// reading.
     private func sendContinue() {
         let line = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
         _ = send(descriptor, line, line.count, Int32(MSG_NOSIGNAL))
@@ -210,7 +210,7 @@ final class Connection {
 
     private func takeBody(_ bytes: UnsafeRawBufferPointer) {
         guard case .body(var body) = state else { return }
-        // Held once, so that it grows in place.
+        // With a single reference, the body grows in place.
         state = .closed
         var rest = bytes
         do throws(HTTPServer.Refusal) {
@@ -250,7 +250,7 @@ final class Connection {
         exchange.run(request, route)
     }
 
-    /// What the handler has come to.
+    /// Sends the handler's response.
     func handled(_ response: HTTPResponse) {
         guard case .handling(let exchange) = state else { return }
         exchange.detach()
@@ -317,7 +317,7 @@ final class Connection {
 
     // MARK: Ending
 
-    /// The deadline is over.
+    /// Handles an expired deadline.
     func expire() {
         switch state {
         case .head where !input.isEmpty: refuse(.timedOut)
@@ -330,7 +330,7 @@ final class Connection {
         }
     }
 
-    /// What moves fast enough has more time; true when that is so.
+    /// Extends the deadline of a fast enough transfer; returns true if it did.
     private func extend(_ bytes: Int) -> Bool {
         let seconds =
             deadlines.transferSeconds + Double(bytes) / Double(deadlines.minimumBytesPerSecond)
@@ -338,7 +338,7 @@ final class Connection {
         return deadline > server.now
     }
 
-    /// Closes it in whatever state it is; harmless when it is closed.
+    /// Closes the connection in any state; harmless if it is closed.
     func close() {
         switch state {
         case .closed: return

@@ -1,29 +1,29 @@
-/// Decides which connection gives way when another comes.
+/// Decides which connection is closed in favor of a new one.
 ///
-/// A connection is a stranger's until a request on it has shown a token; strangers are bounded in
-/// all and for each address, and the oldest of them gives way. So there is always room for who has
-/// a token, whatever others do. Does nothing else: the owner closes what gives way.
+/// A connection belongs to a stranger until one of its requests has a valid token. Strangers are
+/// limited in total and per address, and the oldest of them is closed. So there is always a slot
+/// for clients with a token. The owner performs the closing.
 struct ConnectionTable {
     struct Bounds: Sendable, Equatable {
         var connections: Int
-        /// Of connections, those that strangers may have.
+        /// Maximum of strangers' connections.
         var strangers: Int
-        /// Those that strangers of one address may have; those of this machine share one address,
-        /// and are bounded in all only.
+        /// Maximum of strangers' connections per address. All clients on this machine have one
+        /// address and are limited in total only.
         var strangersOfAddress: Int
     }
 
     enum Admission: Equatable {
         case admitted
-        /// Admitted, and this one is to be closed now.
+        /// Admitted; this one must be closed now.
         case inPlace(of: Int)
-        /// All connections are of known clients, and each has a request under way.
+        /// All connections belong to known clients and have a request in progress.
         case refused
     }
 
     private enum Standing {
         case stranger
-        /// With a request under way.
+        /// With a request in progress.
         case busy
         case idle
     }
@@ -44,7 +44,7 @@ struct ConnectionTable {
     var count: Int { entries.count }
     var strangerCount: Int { strangers.count }
 
-    /// Takes a connection in, as a stranger's.
+    /// Adds a connection as a stranger's.
     mutating func admit(_ id: Int, from network: Peer.Network) -> Admission {
         var leaving: Int?
         let sameAddress = network == .loopback ? nil : strangersOf[network]
@@ -63,31 +63,31 @@ struct ConnectionTable {
         return leaving.map(Admission.inPlace) ?? .admitted
     }
 
-    /// The one that gives way when there is no room at all: a stranger's, else an idle one.
+    /// The connection to close if no slot is left: a stranger's, else an idle one.
     var oldest: Int? { strangers.oldest ?? idle.oldest }
 
-    /// A request has shown that its sender is known; it is so for as long as the connection lasts.
+    /// Marks a connection's client as known for the rest of the connection.
     mutating func know(_ id: Int) {
         guard let entry = entries[id], entry.standing == .stranger else { return }
         dropStranger(id, entry.network)
         entries[id]?.standing = .busy
     }
 
-    /// A known client's connection waits for its next request, or is about to be closed.
+    /// Marks a known client's connection as idle or about to be closed.
     mutating func rest(_ id: Int) {
         guard entries[id]?.standing == .busy else { return }
         entries[id]?.standing = .idle
         idle.append(id)
     }
 
-    /// The next request of a known client has come.
+    /// Marks a known client's connection as busy with its next request.
     mutating func wake(_ id: Int) {
         guard entries[id]?.standing == .idle else { return }
         entries[id]?.standing = .busy
         idle.remove(id)
     }
 
-    /// The connection is closed. Harmless for one that has left already.
+    /// Removes a closed connection. Harmless for one that was removed before.
     mutating func remove(_ id: Int) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         switch entry.standing {
@@ -104,8 +104,7 @@ struct ConnectionTable {
     }
 }
 
-/// Numbers in the order in which they were added; each step takes the same time however many there
-/// are.
+/// Numbers in the order of insertion; each operation takes constant time.
 struct AgeList {
     private struct Link {
         var before: Int?

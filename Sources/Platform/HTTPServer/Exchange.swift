@@ -1,9 +1,9 @@
 internal import Glibc
 internal import Synchronization
 
-/// A request that its handler has, until it is answered. Safe from any thread.
+/// A request at its handler until it is answered. Safe from any thread.
 final class Exchange: Sendable {
-    /// Of the connection.
+    /// Number of the connection.
     private let id: Int
     private let server: ServerLoop
     private let state: Mutex<State>
@@ -21,7 +21,7 @@ final class Exchange: Sendable {
         state = Mutex(State(descriptor: descriptor))
     }
 
-    /// Starts the handler's task; the server's own handler where none was found for the request.
+    /// Starts the handler's task; uses the server's own handler without a route.
     func run(_ request: HTTPRequest, _ route: ArrivingBody.Route?) {
         var request = request
         request.isPeerConnected = { self.isPeerConnected }
@@ -31,7 +31,7 @@ final class Exchange: Sendable {
         }
         guard server.configuration.cancelsHandlers else { return }
         state.withLock { if !$0.isFinished { $0.task = task } }
-        // Before it was set, a shutdown has found no task to cancel.
+        // A shutdown before this point found no task to cancel.
         if server.active.isRefusing { task.cancel() }
     }
 
@@ -52,7 +52,7 @@ final class Exchange: Sendable {
         server.answer(id, response)
     }
 
-    /// The connection is answered or closed: its socket is not looked at again.
+    /// Detaches from a connection that is answered or closed: its socket is not used again.
     func detach() {
         state.withLock { state in
             state.descriptor = nil
@@ -61,7 +61,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// False when the peer has closed its side, or after the answer was given.
+    /// False if the peer has closed its side, or after the response.
     private var isPeerConnected: Bool {
         state.withLock { state in
             guard let descriptor = state.descriptor, !state.isFinished else { return false }

@@ -1,4 +1,4 @@
-/// A request that has arrived in full, or, where its admission is asked for, without its body.
+/// A complete request, or, during its admission, one without its body.
 package struct HTTPRequest: Sendable {
     /// As sent: `GET`, `POST`, …
     package let method: String
@@ -7,20 +7,20 @@ package struct HTTPRequest: Sendable {
     /// The decoded parts between slashes: `/a/b%2Fc/` has `a`, `b/c` and an empty one; `/` has
     /// none.
     package let segments: [String]
-    /// The decoded query in its order; a name without `=` has an empty value.
+    /// The decoded query in order; a name without `=` has an empty value.
     package let query: [(name: String, value: String)]
     package let headers: [(name: String, value: String)]
     package internal(set) var body: [UInt8]
-    /// The peer's numeric address without its port; empty when it is not known. Behind a proxy, the
+    /// The peer's numeric address without its port; empty if unknown. Behind a proxy, it is the
     /// proxy's.
     package let remoteAddress: String
-    /// The peer is this machine.
+    /// True if the peer is this machine.
     package let isLoopbackPeer: Bool
-    /// Asks the socket whether the peer is still there: what a handler that has waited does before
-    /// it hands out something that would be lost. Cheap; from any thread.
+    /// Checks with the socket whether the peer is still connected. A handler calls it after a wait,
+    /// before it returns something that would be lost. Cheap; safe from any thread.
     package var isPeerConnected: @Sendable () -> Bool = { true }
 
-    /// For tests of handlers; a running server makes its own.
+    /// Creates a request for tests of handlers; a running server creates its own.
     package init(
         method: String, path: String, segments: [String],
         query: [(name: String, value: String)] = [],
@@ -37,12 +37,12 @@ package struct HTTPRequest: Sendable {
         self.isLoopbackPeer = isLoopbackPeer
     }
 
-    /// The value of the first header of that name, in whatever case.
+    /// Returns the value of the first header of that name, case-insensitively.
     package func header(_ name: String) -> String? {
         headers.first { Self.areEqualIgnoringCase($0.name, name) }?.value
     }
 
-    /// The value of the first query item of that name.
+    /// Returns the value of the first query item of that name.
     package func queryValue(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
@@ -57,9 +57,9 @@ package struct HTTPRequest: Sendable {
     }
 }
 
-/// Percent decoding (RFC 3986, 2.1) that accepts nothing broken.
+/// Strict percent decoding (RFC 3986, 2.1).
 enum PercentCoding {
-    /// The decoded text; nil for a bad escape, a NUL byte or what is not UTF-8 then.
+    /// Returns the decoded text; nil for an invalid escape, a NUL byte or invalid UTF-8.
     static func decode(_ text: some StringProtocol) -> String? {
         let utf8 = Array(text.utf8)
         var bytes: [UInt8] = []
@@ -81,7 +81,7 @@ enum PercentCoding {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// The decoded segments of a path; nil when one of them is broken.
+    /// Returns the decoded segments of a path; nil if one of them is invalid.
     static func segments(of path: String) -> [String]? {
         guard path.hasPrefix("/") else { return path == "*" ? ["*"] : nil }
         guard path != "/" else { return [] }

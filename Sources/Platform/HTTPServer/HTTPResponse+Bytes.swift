@@ -1,15 +1,17 @@
 internal import Glibc
 
-/// An answer as it goes over the wire (RFC 9112, 4 to 6).
+/// The wire format of a response (RFC 9112, 4 to 6).
 extension HTTPResponse {
-    /// False for a status or a header that HTTP does not have.
+    /// False for a status or a header that HTTP does not allow.
     var canBeSent: Bool { hasValidHeaders && (200...599).contains(status) }
 
+    /// Returns the bytes of the response.
+    ///
     /// - Parameters:
-    ///   - date: for the header of that name.
-    ///   - closes: it is the last one of its connection.
-    ///   - isOld: for a client of HTTP/1.0.
-    ///   - isHead: the request was HEAD, whose answer has the body's length and not the body.
+    /// - date: Value of the header of that name.
+    /// - closes: True for the last response of its connection.
+    /// - isOld: True for a client of HTTP/1.0.
+    /// - isHead: True for the response to HEAD, which has the body's length but no body.
     func bytes(date: String, closes: Bool, isOld: Bool, isHead: Bool) -> [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reason(status))\r\nDate: \(date)\r\n"
         for header in headers { head += "\(header.name): \(header.value)\r\n" }
@@ -28,7 +30,7 @@ extension HTTPResponse {
         return bytes
     }
 
-    /// Names a status as RFC 9110 does; empty for one that Dray does not use.
+    /// Returns the reason phrase of RFC 9110; empty for a status that Dray does not use.
     private static func reason(_ status: Int) -> String {
         switch status {
         case 200: "OK"
@@ -54,7 +56,7 @@ extension HTTPResponse {
     }
 }
 
-/// The time as HTTP writes it (RFC 9110, 5.6.7), made once a second.
+/// The time in HTTP's format (RFC 9110, 5.6.7), formatted once per second.
 struct HTTPDate {
     private var second: time_t = -1
     private var text = ""

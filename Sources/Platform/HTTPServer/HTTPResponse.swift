@@ -1,12 +1,13 @@
 internal import FoundationEssentials
 
-/// The answer of a handler. Content-Length, Date and Connection are the server's to add.
+/// The response of a handler. The server adds Content-Length, Date and Connection.
 package struct HTTPResponse: Sendable {
     package var status: Int
-    /// A name or value that HTTP does not allow (a line break, say) turns the answer into a 500.
+    /// Headers; a name or value that HTTP does not allow, such as a line break, turns the response
+    /// into a 500.
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]
-    /// No other request is read from the connection.
+    /// True if no other request is read from the connection.
     var closesConnection = false
 
     package init(
@@ -23,13 +24,13 @@ package struct HTTPResponse: Sendable {
             body: Array(text.utf8))
     }
 
-    /// JSON that is encoded already.
+    /// Creates a response with encoded JSON.
     package static func json(_ status: Int = 200, bytes: [UInt8]) -> HTTPResponse {
         HTTPResponse(
             status: status, headers: [("Content-Type", "application/json")], body: bytes)
     }
 
-    /// `value` as JSON with sorted keys.
+    /// Creates a response with `value` as JSON with sorted keys.
     package static func json(
         _ status: Int = 200, _ value: some Encodable
     ) throws -> HTTPResponse {
@@ -38,14 +39,14 @@ package struct HTTPResponse: Sendable {
         return .json(status, bytes: Array(try encoder.encode(value)))
     }
 
-    /// The same, as the last one of its connection.
+    /// The same response as the last one of its connection.
     var closing: HTTPResponse {
         var copy = self
         copy.closesConnection = true
         return copy
     }
 
-    /// True when every header can be sent as it is: a token as the name, and no control character
+    /// True if every header can be sent unchanged: a token as the name, and no control character
     /// but a tab in the value (RFC 9110, 5.1 and 5.5).
     var hasValidHeaders: Bool {
         headers.allSatisfy { header in
@@ -55,7 +56,7 @@ package struct HTTPResponse: Sendable {
     }
 }
 
-/// Tells whether a byte may stand in a method or a field's name (RFC 9110, 5.6.2).
+/// Returns true if a method or a field's name may contain a byte (RFC 9110, 5.6.2).
 func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -3,40 +3,40 @@ internal import Synchronization
 
 /// An HTTP/1.1 server: one thread reads and writes, handlers run as tasks.
 ///
-/// A request is handed over when all of it has arrived; a request that is handled holds no thread,
-/// so thousands may wait. Connections of unknown senders are bounded and give way to each other
-/// (see `ConnectionTable`). `shutdown` ends it for good.
+/// A handler gets a request when all of it has arrived. A handled request occupies no thread, so
+/// thousands may wait. Connections of unknown senders are limited and replace each other (see
+/// `ConnectionTable`). `shutdown` is final.
 package final class HTTPServer: Sendable {
     package struct Configuration: Sendable {
         /// A numeric address or `localhost`; `0.0.0.0` or `::` for all interfaces.
         package var address: String
-        /// 0 lets the system choose; `HTTPServer.port` tells.
+        /// 0 lets the system choose; `HTTPServer.port` has the result.
         package var port: UInt16
-        /// A longer body is answered with 413.
+        /// Maximum length of a body; a longer one is answered with 413.
         package var maximumBodyBytes: Int
-        /// Bodies of all requests together that are held, arriving and being handled; the first
-        /// 16 KiB of each do not count. A body beyond is answered with 503.
+        /// Maximum bytes of all bodies that arrive or are handled; the first 16 KiB of each do not
+        /// count. A body beyond is answered with 503.
         package var maximumHeldBodyBytes: Int
-        /// For another one, the oldest of a stranger or the oldest idle one is closed. No more than
-        /// half of the descriptors that the process may have.
+        /// Maximum of connections, at most half of the process's descriptors. For a further one,
+        /// the oldest of a stranger or the oldest idle one is closed.
         package var maximumConnections: Int
-        /// Of those, connections on which no request was `known` yet: in all, no more than half,
-        /// and from one address (an IPv6 network of 64 bits; loopback has none). The oldest gives
-        /// way.
+        /// Maximum of connections without a `known` request: in total, at most half, and per
+        /// address. An address is an IPv6 network of 64 bits; loopback has no limit. The oldest is
+        /// closed.
         package var maximumStrangers: Int
         package var maximumStrangersOfAddress: Int
         package var deadlines: Deadlines
-        /// The answer to a request that no handler sees, or that its handler has not answered when
-        /// the server ends.
+        /// The response to a request that no handler gets, or that its handler has not answered
+        /// when the server ends.
         package var refusal: @Sendable (Refusal) -> HTTPResponse
-        /// Called when the headers have arrived: decides what becomes of the request, before its body
-        /// is kept. Runs on the server's threads and must not wait.
+        /// Decides about a request when its headers have arrived, before its body is stored. Runs
+        /// on the server's threads and must not wait.
         package var admission: Admission
-        /// Asked when the headers are there: whether the sender is one for whom room is kept. A
-        /// connection is known from its first such request on; one of a stranger is closed after an
-        /// answer.
+        /// Returns true for a sender with a reserved slot; called when the headers have arrived. A
+        /// connection is known from its first such request on; a stranger's is closed after a
+        /// response.
         package var knows: @Sendable (HTTPRequest) -> Bool
-        /// Whether `shutdown` cancels the handlers' tasks, or lets them come to their end.
+        /// True if `shutdown` cancels the handlers' tasks, false if it lets them end.
         package var cancelsHandlers: Bool
 
         package init(
@@ -68,30 +68,29 @@ package final class HTTPServer: Sendable {
 
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
     package typealias Admission = @Sendable (HTTPRequest) -> Decision
-    /// Where a request's handler runs; nil for the concurrency runtime's own threads.
+    /// Returns the executor of a request's handler; nil for the concurrency runtime's own threads.
     package typealias Placement = @Sendable (HTTPRequest) -> (any TaskExecutor)?
 
-    /// What becomes of a request, decided from its headers.
+    /// A decision about a request, from its headers.
     package enum Decision: Sendable {
-        /// The answer, once the body has been read and dropped.
+        /// The response, once the body has been read and dropped.
         case refused(HTTPResponse)
         /// The server's own handler answers.
         case admitted
-        /// The handler that was found for it answers.
+        /// The route's handler answers.
         case routed(Handler, on: Placement)
     }
 
-    /// How long a connection may take for what it does. A request that is handled has no deadline.
+    /// Deadlines of a connection's steps. A request at its handler has none.
     package struct Deadlines: Sendable {
         /// From the connection, or from a later request's first byte, to the end of its head.
         package var headSeconds: Double
         /// Between requests.
         package var idleSeconds: Double
-        /// For a body or an answer, and a second more for each `minimumBytesPerSecond` that have
-        /// moved.
+        /// For a body or a response, plus a second for each `minimumBytesPerSecond` transferred.
         package var transferSeconds: Double
         package var minimumBytesPerSecond: Int
-        /// From the last answer until the peer has closed its side.
+        /// From the last response until the peer has closed its side.
         package var lingerSeconds: Double
 
         package init(
@@ -111,9 +110,9 @@ package final class HTTPServer: Sendable {
     private let server: ServerLoop
     private let isRunning = Atomic<Bool>(true)
 
-    /// Listens and serves from now on.
+    /// Starts to listen and serve.
     ///
-    /// - Parameter handler: answers the requests that `admission` has found no handler for.
+    /// - Parameter handler: Answers the requests that `admission` has not routed.
     package static func start(
         _ configuration: Configuration, handler: @escaping Handler = { _ in .text(404, "") }
     ) throws(HTTPServerError) -> HTTPServer {
@@ -133,7 +132,7 @@ package final class HTTPServer: Sendable {
         self.server = server
     }
 
-    /// For a server that was dropped without `shutdown`: ends it without any grace.
+    /// Ends a server that was dropped without `shutdown`, at once.
     deinit {
         guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
         server.active.refuseAndCancel()
@@ -141,17 +140,17 @@ package final class HTTPServer: Sendable {
         server.stop()
     }
 
-    /// Requests that are being handled or answered.
+    /// Number of requests that are being handled or answered.
     package var activeRequestCount: Int { server.active.count }
 
-    /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; what
-    /// is not answered then gets 503. New requests get 503 at once, on new connections as well.
+    /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; the
+    /// others get 503. New requests get 503 at once, also on new connections.
     package func shutdown(graceSeconds: Double = 5) async {
         guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
         server.active.refuseAndCancel()
         await server.active.waitUntilIdle(atMostSeconds: graceSeconds)
         server.active.abandon(with: server.configuration.refusal(.shuttingDown))
-        // The answers are on their way; a peer that does not take them is not waited for.
+        // The responses are being sent; a peer that does not read them is not waited for.
         await server.active.waitUntilIdle(atMostSeconds: 1)
         server.stop()
     }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Why a server did not start.
+/// A reason why a server did not start.
 package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Another process, or this one, listens there.
     case addressInUse(String)
@@ -8,7 +8,7 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
     case addressUnavailable(String)
     /// A port below 1024 without the right to it.
     case permissionDenied(String)
-    /// Anything else: the call and why it failed.
+    /// Another failure: the call and its error.
     case failed(String)
 
     package var description: String {
@@ -23,10 +23,10 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// Opens listening sockets.
 enum ListenSocket {
-    /// As many as Linux lets wait to be accepted: one that finds no room asks again after a second.
+    /// Linux's maximum of unaccepted connections; a client beyond it retries after a second.
     private static let backlog: Int32 = 4_096
 
-    /// A nonblocking, close-on-exec socket that listens on `address`, and its port.
+    /// Returns a nonblocking, close-on-exec socket that listens on `address`, and its port.
     static func open(
         _ address: String, port: UInt16
     ) throws(HTTPServerError) -> (descriptor: Int32, port: UInt16) {
@@ -72,7 +72,7 @@ enum ListenSocket {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 _ = getsockname(descriptor, $0, &length)
             }
-            // The port stands at the same place for both families.
+            // The port has the same offset in both families.
             return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
                 UInt16(bigEndian: $0.pointee.sin_port)
             }

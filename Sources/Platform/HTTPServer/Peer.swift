@@ -1,17 +1,17 @@
 internal import Glibc
 
-/// Describes the other end of a connection by its address.
+/// The other end of a connection, by its address.
 struct Peer: Sendable, Equatable {
-    /// The numeric address without its port; empty when it is not known.
+    /// The numeric address without its port; empty if unknown.
     var text: String
-    /// The peer is this machine.
+    /// True if the peer is this machine.
     var isLoopback: Bool
     var network: Network
 
-    /// What counts as one address: an IPv4 address, or an IPv6 network of 64 bits, which is the
-    /// least that a site or a customer is given (RFC 6177).
+    /// The unit of limits per address: an IPv4 address, or an IPv6 network of 64 bits, the minimum
+    /// of a site or a customer (RFC 6177).
     enum Network: Hashable, Sendable {
-        /// All clients of this machine share it, so that nobody's can be told apart.
+        /// All clients on this machine, which cannot be distinguished.
         case loopback
         case v4(UInt32)
         case v6(UInt64)
@@ -26,7 +26,7 @@ struct Peer: Sendable, Equatable {
         self.network = network
     }
 
-    /// Reads what `accept` has given.
+    /// Parses the address from `accept`.
     init(_ storage: inout sockaddr_storage) {
         self = withUnsafePointer(to: &storage) { pointer in
             switch Int32(pointer.pointee.ss_family) {
@@ -60,7 +60,7 @@ struct Peer: Sendable, Equatable {
         text = Self.text(AF_INET6, &source)
         let (high, low) = (number(0..<8), number(8..<16))
         if high == 0, low >> 32 == 0xFFFF {
-            // An IPv4 address in IPv6's form.
+            // A mapped IPv4 address.
             let mapped = UInt32(truncatingIfNeeded: low)
             isLoopback = mapped >> 24 == 127
             network = isLoopback ? .loopback : .v4(mapped)

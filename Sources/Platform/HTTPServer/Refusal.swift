@@ -1,7 +1,7 @@
 extension HTTPServer {
-    /// Why the server answers by itself.
+    /// A reason for the server to answer by itself.
     package enum Refusal: Error, Sendable, CaseIterable {
-        /// Not HTTP, or what two readers could take for different requests.
+        /// Not HTTP, or a request that two readers could interpret differently.
         case malformedRequest
         case malformedTarget
         /// A request line longer than 16 KiB.
@@ -12,13 +12,13 @@ extension HTTPServer {
         /// A transfer coding other than chunked.
         case unknownCoding
         case bodyTooLarge
-        /// A head or a body that takes longer than its deadline.
+        /// A head or a body that exceeds its deadline.
         case timedOut
-        /// The bodies that arrive and are handled are as many bytes as may be held.
+        /// Arriving and handled bodies have reached the maximum of held bytes.
         case tooManyBodies
         case tooManyConnections
         case shuttingDown
-        /// The handler's answer has a status or a header that HTTP does not have.
+        /// The handler's response has a status or a header that HTTP does not allow.
         case unsendableAnswer
 
         package var status: Int {
@@ -46,7 +46,7 @@ extension HTTPServer {
             case .versionNotSupported: "HTTP/1.1 and 1.0 only"
             case .unknownCoding: "a transfer coding other than chunked"
             case .bodyTooLarge: "body too large"
-            case .timedOut: "not all of it came in time"
+            case .timedOut: "the request did not arrive in time"
             case .tooManyBodies: "too many large bodies at once"
             case .tooManyConnections: "too many connections at once"
             case .shuttingDown: "the server is shutting down"

@@ -1,38 +1,38 @@
 internal import Glibc
 package import HTTP1
 
-/// Reads the head of an HTTP/1 request (RFC 9112, 2 to 6).
+/// The head of an HTTP/1 request (RFC 9112, 2 to 6).
 ///
-/// Strict: what two readers could take for different requests is refused, such as lines that end in
-/// LF alone or are continued, blanks before a colon, or two lengths.
+/// Strict: it rejects requests that two readers could interpret differently. Examples are lines
+/// that end in LF alone or are continued, blanks before a colon, or two lengths.
 package struct RequestHead {
     package private(set) var method: String
     /// As sent.
     package private(set) var target: String
     package private(set) var headers: [(name: String, value: String)] = []
-    /// How its body ends.
+    /// The end of its body.
     package private(set) var body = ResponseBody.none
-    /// Of the body, where the head says it.
+    /// Length of the body, if the head states it.
     var length: Int64?
-    /// HTTP/1.0.
+    /// True for HTTP/1.0.
     var isOld: Bool
-    /// Another request may follow on the connection.
+    /// True if another request may follow on the connection.
     var keepsConnection = true
-    /// The sender waits for a `100 Continue` before it sends the body.
+    /// True if the sender waits for a `100 Continue` before it sends the body.
     var expectsContinue = false
 
-    /// All of a head, its request line and the number of its fields.
+    /// Maxima of a head, its request line and the number of its fields.
     static let maximumBytes = 32 << 10
     static let maximumLineBytes = 16 << 10
     static let maximumFields = 100
 
-    /// Looks for a head at the start of `bytes`; nil while its end has not come.
+    /// Returns the length of the head at the start of `bytes`; nil while its end has not arrived.
     ///
-    /// - Parameter start: bytes that were searched before.
+    /// - Parameter start: Number of bytes searched before.
     package static func length(
         in bytes: UnsafeRawBufferPointer, from start: Int
     ) throws(HTTPServer.Refusal) -> Int? {
-        // Whatever speaks something else (TLS, say) is answered before it waits for an answer.
+        // A client of another protocol, such as TLS, gets a response before it waits for one.
         if let first = bytes.first, !isTokenByte(first) { throw .malformedRequest }
         let length = ResponseHead.length(in: bytes, from: start)
         let known = length ?? bytes.count
@@ -45,7 +45,7 @@ package struct RequestHead {
         return length
     }
 
-    /// Reads a head whose `length` is that of `bytes`.
+    /// Parses a head whose `length` is that of `bytes`.
     package init(_ bytes: UnsafeRawBufferPointer) throws(HTTPServer.Refusal) {
         var lines = Lines(bytes)
         (method, target, isOld) = try Self.requestLine(try lines.next())
@@ -58,7 +58,7 @@ package struct RequestHead {
         }
         guard isOld ? fields.hosts <= 1 : fields.hosts == 1 else { throw .malformedRequest }
         if fields.isChunked {
-            // With a length as well, or from before there were chunks, it is made to be misread.
+            // With a length as well, or in HTTP/1.0, it is an attempt at request smuggling.
             guard fields.length == nil, !isOld else { throw .malformedRequest }
             body = .strictlyChunked
         } else if let length = fields.length {
@@ -88,7 +88,7 @@ package struct RequestHead {
         )
     }
 
-    /// Those of a head, without their ends.
+    /// The lines of a head, without their ends.
     private struct Lines {
         private let bytes: UnsafeRawBufferPointer
         private var start = 0
@@ -105,7 +105,7 @@ package struct RequestHead {
         }
     }
 
-    /// What of the fields the server itself needs.
+    /// The fields that the server itself needs.
     private struct Fields {
         var hosts = 0
         var length: Int64?
@@ -144,7 +144,7 @@ package struct RequestHead {
             return (name, value)
         }
 
-        /// Digits only; what does not fit is longer than any body may be.
+        /// Parses digits only; a number that overflows exceeds any allowed length.
         private static func number(_ text: String) throws(HTTPServer.Refusal) -> Int64 {
             guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else { throw .malformedRequest }
             return Int64(text) ?? .max
@@ -153,10 +153,11 @@ package struct RequestHead {
 }
 
 extension HTTPRequest {
-    /// The request of a head, without its body; nil when the path or the query cannot be decoded.
+    /// Creates the request of a head, without its body; nil if the path or the query cannot be
+    /// decoded.
     init?(_ head: RequestHead, from peer: Peer) {
         guard let target = Self.originForm(of: head.target) else { return nil }
-        // As bytes: a combining mark behind a delimiter would hide it.
+        // As bytes: a combining mark after a delimiter would hide it.
         let parts = target.utf8.split(
             separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(Substring(parts[0]))
@@ -175,8 +176,8 @@ extension HTTPRequest {
             headers: head.headers, remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback)
     }
 
-    /// The path and query of a target that names its host as well, as requests to proxies do (RFC 9112, 3.2.2): the
-    /// host does not matter, as the header Host does not. Nil where it names none.
+    /// Returns the path and query of a target, also of one that names its host, as in requests to
+    /// proxies (RFC 9112, 3.2.2). The host is ignored, like the header Host. Nil if it names none.
     private static func originForm(of target: String) -> String? {
         let bytes = target.utf8
         let scheme = bytes.prefix { $0 != UInt8(ascii: ":") }
@@ -207,7 +208,7 @@ private let tab = UInt8(ascii: "\t")
 
 private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-/// Without blanks at its ends.
+/// Returns the bytes without blanks at the ends.
 private func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
     var bytes = bytes
     while let first = bytes.first, first == 0x20 || first == tab { bytes.removeFirst() }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import EventLoop
 internal import Glibc
 
-/// Accepts connections and owns them, on a thread of its own.
+/// Accepts connections and owns them, on its own thread.
 ///
 /// `answer` and `stop` may be called from any thread; everything else is confined to the loop.
 final class ServerLoop: Sendable {
@@ -13,7 +13,7 @@ final class ServerLoop: Sendable {
     let loop: EventLoop
     private let listener: Int32
 
-    // Of the loop's thread only.
+    // Accessed by the loop's thread only.
     nonisolated(unsafe) let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 64 << 10, alignment: 16)
     nonisolated(unsafe) var table: ConnectionTable
@@ -23,7 +23,7 @@ final class ServerLoop: Sendable {
     nonisolated(unsafe) private var sweepTimer: LoopTimer?
     nonisolated(unsafe) private var acceptTimer: LoopTimer?
 
-    /// The listener is closed by `stop`.
+    /// Takes ownership of the listener, which `stop` closes.
     init(
         _ configuration: HTTPServer.Configuration, listener: Int32,
         handler: @escaping HTTPServer.Handler
@@ -45,7 +45,7 @@ final class ServerLoop: Sendable {
 
     deinit { scratch.deallocate() }
 
-    /// At most half of the descriptors that the process may have: it has other uses for them.
+    /// Returns limits within half of the process's descriptors, because it needs the others.
     private static func bounds(_ configuration: HTTPServer.Configuration) -> ConnectionTable.Bounds
     {
         var limit = rlimit()
@@ -58,14 +58,14 @@ final class ServerLoop: Sendable {
             strangersOfAddress: max(configuration.maximumStrangersOfAddress, 1))
     }
 
-    // MARK: From any thread
+    // MARK: Any thread
 
-    /// Gives a connection its answer; dropped when the connection is closed.
+    /// Sends a connection's response; dropped if the connection is closed.
     func answer(_ id: Int, _ response: HTTPResponse) {
         loop.execute { self.connections[id]?.handled(response) }
     }
 
-    /// Closes everything and joins the thread. Once, and not on the loop.
+    /// Closes everything and joins the thread. Must be called once, and not on the loop.
     func stop() {
         loop.execute {
             for connection in Array(self.connections.values) { connection.close() }
@@ -77,7 +77,7 @@ final class ServerLoop: Sendable {
         close(listener)
     }
 
-    // MARK: On the loop
+    // MARK: The loop's thread
 
     var now: UInt64 { MonotonicClock.nowNanoseconds }
     var date: String { httpDate.now() }
@@ -92,7 +92,7 @@ final class ServerLoop: Sendable {
         listen()
     }
 
-    /// Makes and removes the listener's registration, which nothing but memory can be missing for.
+    /// Registers the listener, which can fail only for lack of memory.
     private func listen() {
         do {
             try loop.register(listener, for: .readable) { [unowned self] _, _ in accept() }
@@ -101,13 +101,13 @@ final class ServerLoop: Sendable {
         }
     }
 
-    /// How long nothing is accepted when nothing can be.
+    /// Time without accepting when no descriptor is available.
     private static let pauseSeconds = 0.1
-    /// How often deadlines are looked at.
+    /// Interval of checks for expired deadlines.
     private static let sweepSeconds = 0.25
 
     private func accept() {
-        // Not all at once: those that are there have something to say as well.
+        // Limited, because present connections need their turn.
         for _ in 0..<256 {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -124,13 +124,13 @@ final class ServerLoop: Sendable {
             switch errno {
             case EAGAIN: return
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return makeRoom()
-            // What the network has done to one connection (accept(2)).
+            // A network error of one connection (accept(2)).
             default: continue
             }
         }
     }
 
-    /// There is no descriptor left: the oldest connection gives its own, or it is waited for one.
+    /// Frees a descriptor: closes the oldest connection, or pauses accepting.
     private func makeRoom() {
         if let oldest = table.oldest {
             connections[oldest]?.close()

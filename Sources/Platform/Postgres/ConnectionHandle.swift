@@ -1,13 +1,13 @@
 internal import CPostgres
 internal import Glibc
 
-/// A `PGconn`, handed from the thread that connected to the actor that uses it.
+/// A `PGconn`, passed from the connecting thread to the actor that uses it.
 ///
-/// Unchecked: libpq asks that one thread at a time uses it, and it has one owner at a time.
+/// Unchecked: libpq requires that one thread at a time uses it, and it has one owner at a time.
 struct ConnectionHandle: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// What libpq says of the last failure, in one line, without `secrets`.
+    /// Returns libpq's message of the last failure, in one line, without `secrets`.
     func message(without secrets: [String]) -> String {
         Self.clean(String(cString: PQerrorMessage(pointer)), without: secrets)
     }
@@ -24,7 +24,7 @@ struct ConnectionHandle: @unchecked Sendable {
 
     // MARK: Connecting
 
-    /// Connects on a thread of its own, because libpq's name resolution blocks.
+    /// Connects on a separate thread, because libpq's name resolution blocks.
     static func open(
         _ configuration: PostgresConfiguration
     ) async throws(PostgresError) -> (handle: ConnectionHandle, secrets: [String]) {
@@ -45,8 +45,8 @@ struct ConnectionHandle: @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// The passwords of the URL as libpq reads it. Its own complaint about a malformed URL quotes
-    /// the URL, so that is not passed on.
+    /// Returns the passwords of the URL as libpq parses it. libpq's message about a malformed URL
+    /// quotes the URL, so it is not passed on.
     private static func passwords(in url: String) throws(PostgresError) -> [String] {
         guard let options = PQconninfoParse(url, nil) else {
             throw PostgresError(.cannotConnect, "the database URL is malformed")
@@ -68,8 +68,8 @@ struct ConnectionHandle: @unchecked Sendable {
     private static func openBlocking(
         _ configuration: PostgresConfiguration, _ secrets: [String]
     ) throws(PostgresError) -> ConnectionHandle {
-        // Defaults first: with expand_dbname, what the URL says replaces what stands before it.
-        // The keepalives end a connection whose server has vanished without a word.
+        // Defaults first: with expand_dbname, the URL's settings replace earlier ones. The
+        // keepalives end a connection whose server has disappeared silently.
         let settings = [
             ("connect_timeout", String(configuration.connectTimeoutSeconds)),
             ("fallback_application_name", configuration.applicationName),
@@ -124,9 +124,10 @@ struct ConnectionHandle: @unchecked Sendable {
         }
     }
 
-    /// The first schema of a search path that came with the connection; nil where it is the server's or the role's.
+    /// Returns the first schema of a search path set by the client; nil if the server or the role
+    /// sets it.
     private func schemaOfClient(_ secrets: [String]) throws(PostgresError) -> String? {
-        // Qualified to the operator: the search path is still anybody's.
+        // Qualified including the operator, because the search path is not trusted yet.
         let result = PQexec(
             pointer,
             """

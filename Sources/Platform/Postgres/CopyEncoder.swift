@@ -5,10 +5,10 @@ package struct CopyEncoder: Sendable {
 
     package init() {}
 
-    /// How much is encoded; a producer should stop at about `batchByteCount`.
+    /// Number of encoded bytes; a producer should stop at about `batchByteCount`.
     package var byteCount: Int { bytes.count }
 
-    /// A batch that is large enough to be cheap and small enough to be no burden.
+    /// Batch size that is efficient and needs little memory.
     package static let batchByteCount = 64 * 1024
 
     package mutating func null() {
@@ -26,7 +26,7 @@ package struct CopyEncoder: Sendable {
     package mutating func field(_ text: String) {
         separate()
         let isPlain: Void? = text.utf8.withContiguousStorageIfAvailable { utf8 in
-            // Nearly all text is: copied at once, not byte by byte.
+            // Most text needs no escapes and is copied at once, not byte by byte.
             if utf8.contains(where: Self.needsEscape) {
                 for byte in utf8 { appendEscaped(byte) }
             } else {

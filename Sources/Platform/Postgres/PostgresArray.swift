@@ -25,7 +25,7 @@ enum PostgresArray {
         buffer.append(UInt8(ascii: "}"))
     }
 
-    /// What stands between the quotes of an element.
+    /// Appends the text between the quotes of an element.
     private static func append(_ text: UnsafeBufferPointer<UInt8>, to buffer: inout [UInt8]) {
         let isPlain = text.allSatisfy { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
         if isPlain { return buffer.append(contentsOf: text) }
@@ -37,7 +37,7 @@ enum PostgresArray {
         }
     }
 
-    /// The elements of `{…}`; nil when that is not a one-dimensional array.
+    /// Parses the elements of `{…}`; returns nil unless it is a one-dimensional array.
     static func parse(_ text: UnsafeBufferPointer<UInt8>) -> [String?]? {
         guard text.first == UInt8(ascii: "{"), text.last == UInt8(ascii: "}") else { return nil }
         var elements: [String?] = []

@@ -1,27 +1,27 @@
-/// How to reach a database, and the limits on every connection to it.
+/// The location of a database, and the limits of every connection to it.
 package struct PostgresConfiguration: Sendable {
-    /// A libpq connection URL or keyword string; what it says goes before the defaults here.
-    /// May hold a password: never shown.
+    /// A libpq connection URL or keyword string; its settings override the defaults here. May
+    /// contain a password: never shown.
     package var url: String
     package var applicationName: String
-    /// For each host of the URL.
+    /// Timeout for each host of the URL.
     package var connectTimeoutSeconds: Int
-    /// The server ends a statement after this long (`statement_timeout`); nil leaves the server's
-    /// own setting. A connection that has not answered 5 seconds later is given up.
+    /// The server's timeout of a statement (`statement_timeout`); nil keeps the server's own
+    /// setting. A connection without an answer 5 seconds later is closed.
     package var statementTimeoutSeconds: Double?
     /// Settings of the session, name to value; set before the first statement.
     package var sessionSettings: [String: String]
     package var searchPath: SearchPath
-    /// Prepared statements kept per connection.
+    /// Maximum of prepared statements per connection.
     package var maximumPreparedStatements: Int
 
-    /// Where names without a schema are looked up.
+    /// Schemas for names without a schema.
     package enum SearchPath: Sendable {
         /// As the server, the role and the URL set it.
         case server
-        /// In one schema and in pg_catalog, whatever the server and the role set, so that nothing that another role
-        /// makes in public is found. The schema is `schema`, or the first that the URL or PGOPTIONS name in
-        /// `options=-c search_path=…`. The session's own temporary tables come last.
+        /// One schema and pg_catalog, independent of the server and the role, so that other roles'
+        /// objects in public are never found. The schema is `schema`, or the first one in the URL's
+        /// or PGOPTIONS' `options=-c search_path=…`. The session's own temporary tables come last.
         case pinned(schema: String)
     }
 

@@ -2,10 +2,10 @@ internal import CPostgres
 internal import EventLoop
 internal import Synchronization
 
-// How answers come in: the socket's events become results of the operation in progress.
+// Converts the socket's events to results of the operation in progress.
 
 extension PostgresConnection {
-    /// What was queued in a pipeline, in the order of its answers.
+    /// A command queued in a pipeline, in the order of the answers.
     enum Command {
         case deallocate
         case prepare(String)
@@ -17,7 +17,7 @@ extension PostgresConnection {
     struct Operation {
         let kind: OperationKind
         let commands: [Command]
-        /// How many commands are answered in full.
+        /// Number of completely answered commands.
         var answered = 0
         var results: [PostgresResult] = []
         var error: PostgresError?
@@ -31,7 +31,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Sends what is queued and waits for the answer to all of it.
+    /// Sends the queued commands and waits for all answers.
     func answer(
         _ kind: OperationKind, commands: [Command] = [], timeoutSeconds: Double? = nil
     ) async throws(PostgresError) -> [PostgresResult] {
@@ -41,7 +41,7 @@ extension PostgresConnection {
         let outcome = await withCheckedContinuation { continuation in
             operation = Operation(kind: kind, commands: commands, continuation: continuation)
             flush()
-            // The answer may have been read already: a COPY that fails is answered before its end.
+            // The answer may have been read already: a failed COPY is answered before its end.
             collect()
         }
         return try outcome.get()
@@ -57,7 +57,7 @@ extension PostgresConnection {
         finished.continuation.resume(returning: outcome)
     }
 
-    /// The loop's handler: the socket is readable, writable or broken.
+    /// Handles a readable, writable or broken socket, on the loop.
     func handle(_ ready: Readiness) {
         guard failure == nil else { return }
         if !ready.isDisjoint(with: [.readable, .hangUp, .error]) {
@@ -82,12 +82,12 @@ extension PostgresConnection {
             breakDown(PostgresError(.connectionLost, error.description))
             return
         }
-        // A failed write is not reported here: the server's last words may be there to be read,
-        // and the end of the connection wakes the reader.
+        // A failed write is not reported here: the server's last message may still be readable, and
+        // the end of the connection wakes the reader.
         if state == 0, operation?.kind == .copyFlush { finish(.success([])) }
     }
 
-    /// Takes every result that has arrived in full.
+    /// Processes every result that has arrived completely.
     private func collect() {
         while var current = operation, current.kind != .copyFlush,
             PQisBusy(handle.pointer) == 0
@@ -97,8 +97,8 @@ extension PostgresConnection {
                     finish(current.outcome)
                     return
                 }
-                // The end of one command. More of those than commands means that libpq has
-                // nothing to wait for: the connection is gone.
+                // The end of one command. More ends than commands mean that libpq has nothing to
+                // wait for: the connection is closed.
                 current.answered += 1
                 operation = current
                 if current.answered > current.commands.count {
@@ -119,7 +119,7 @@ extension PostgresConnection {
             case PGRES_COPY_IN where current.kind == .copyStart:
                 finish(.success([]))
             case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
-                // Nobody is there to feed it, and the protocol has no way out but to close.
+                // There is no data source, and the protocol allows only closing the connection.
                 breakDown(PostgresError(.usage, "COPY is for copyIn only"))
             default:
                 let error = serverError(pointer)
@@ -130,8 +130,8 @@ extension PostgresConnection {
         }
     }
 
-    /// Drops a statement from the cache whose preparation failed, or that the server no longer
-    /// knows or can no longer run as it was prepared.
+    /// Removes a statement from the cache if its preparation failed, or if the server no longer
+    /// knows it or can no longer run it as prepared.
     private func forget(_ command: Command?, after error: PostgresError) {
         switch command {
         case .prepare(let sql): cache.remove(sql)
@@ -161,12 +161,12 @@ extension PostgresConnection {
         PostgresError(.connectionLost, handle.message(without: secrets))
     }
 
-    /// libpq refused to queue something: its state is unknown, so the connection is given up.
+    /// Closes the connection, because libpq refused a command and its state is unknown.
     func sendFailed() -> PostgresError {
         breakDown(lost())
     }
 
-    /// Ends the connection for good, and answers whoever waits with the reason.
+    /// Ends the connection permanently, and reports the reason to the waiting task.
     @discardableResult
     func breakDown(_ reason: PostgresError) -> PostgresError {
         if let failure { return failure }

@@ -1,9 +1,9 @@
 extension PostgresConnection {
-    /// COPY … FROM STDIN in text format; returns how many rows were stored.
+    /// Runs COPY … FROM STDIN in text format; returns the number of stored rows.
     ///
     /// `produce` fills the encoder with whole rows, about `CopyEncoder.batchByteCount` at a time,
-    /// and returns false when there are no more. It is called again when the socket has taken the
-    /// batch. An error of it aborts the COPY, and nothing is stored.
+    /// and returns false at the end. It is called again when the socket has taken the batch. If it
+    /// throws, the COPY is aborted and nothing is stored.
     @discardableResult
     package func copyIn(
         _ sql: String, isolation: isolated (any Actor)? = #isolation,
@@ -25,7 +25,7 @@ extension PostgresConnection {
         return try await endCopy(aborting: nil)
     }
 
-    /// COPY … FROM STDIN of rows whose values stand in the order of the statement's columns.
+    /// Runs COPY … FROM STDIN with rows of values in the order of the statement's columns.
     @discardableResult
     package func copyIn<Rows: Sequence>(
         _ sql: String, isolation: isolated (any Actor)? = #isolation, rows: Rows

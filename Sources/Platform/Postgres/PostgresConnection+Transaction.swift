@@ -5,10 +5,10 @@ package enum TransactionIsolation: String, Sendable {
 }
 
 extension PostgresConnection {
-    /// Runs `body` between BEGIN and COMMIT; when it throws, ROLLBACK.
+    /// Runs `body` between BEGIN and COMMIT; if it throws, ROLLBACK.
     ///
-    /// BEGIN goes with the first statement and costs no round trip. An error of kind
-    /// `.connectionLost` leaves unknown whether the COMMIT took effect.
+    /// BEGIN is sent with the first statement and costs no round trip. After an error of kind
+    /// `.connectionLost`, it is unknown whether the COMMIT took effect.
     package func transaction<T>(
         _ level: TransactionIsolation = .readCommitted, isReadOnly: Bool = false,
         isolation: isolated (any Actor)? = #isolation,

@@ -13,19 +13,19 @@ package struct PostgresNotification: Sendable, Equatable {
     }
 }
 
-/// One nonblocking connection, living on an event loop.
+/// One nonblocking connection on an event loop.
 ///
-/// Calls from several tasks take turns statement by statement; whoever needs a transaction or a
-/// session of its own takes a connection from the pool. It must be closed with `close`, before its
-/// loop is shut down. A failure of the connection itself is final: every later call throws.
+/// Calls of several tasks alternate by statement; a task that needs a transaction or a separate
+/// session takes a connection from the pool. It must be closed with `close` before its loop is shut
+/// down. A failure of the connection is final: every later call throws.
 package actor PostgresConnection {
     nonisolated let loop: EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
         loop.asUnownedSerialExecutor()
     }
 
-    /// What NOTIFY sends for the channels listened to; ends with the connection. Holds the newest
-    /// 1024 when nobody reads.
+    /// Messages of NOTIFY for the subscribed channels; ends with the connection. Without a reader,
+    /// it keeps the newest 1024.
     package nonisolated let notifications: AsyncStream<PostgresNotification>
     let notify: AsyncStream<PostgresNotification>.Continuation
 
@@ -33,23 +33,23 @@ package actor PostgresConnection {
     let descriptor: Int32
     let secrets: [String]
     private let usualPatienceSeconds: Double?
-    /// How long the answer to a statement is waited for; nil for ever.
+    /// Timeout of the answer to a statement; nil for none.
     private(set) var patienceSeconds: Double?
 
-    /// Why no more can be done here; nil while all is well.
+    /// The connection's final failure; nil while it works.
     var failure: PostgresError?
     var cache: StatementCache
     var operation: Operation?
     var deadline: LoopTimer?
-    /// A BEGIN that goes with the next statement.
+    /// A BEGIN to send with the next statement.
     private var pendingBegin: String?
     private var isInTransaction = false
 
-    /// The turn-taking of tasks: one statement, pipeline, script or COPY at a time.
+    /// The queue of tasks: one statement, pipeline, script or COPY at a time.
     private var isBusy = false
     private var turns: [CheckedContinuation<Void, Never>] = []
 
-    /// Readable from any thread: the connection works and has no open transaction.
+    /// Readable from any thread: true if the connection works and has no open transaction.
     nonisolated let isReusable = Atomic<Bool>(true)
 
     // MARK: Opening and closing
@@ -107,8 +107,8 @@ package actor PostgresConnection {
         return result
     }
 
-    /// Runs statements in one round trip, and outside a transaction as one of their own: at the
-    /// first error the rest is skipped, everything is undone, and that error is thrown.
+    /// Runs statements in one round trip, and outside a transaction as a single one. The first
+    /// error skips the rest, rolls everything back, and is thrown.
     package func pipeline(
         _ statements: [PostgresStatement]
     ) async throws(PostgresError) -> [PostgresResult] {
@@ -131,7 +131,7 @@ package actor PostgresConnection {
             isSent = isSent && send(sql, parameters, &commands)
         }
         guard isSent, PQpipelineSync(handle.pointer) == 1 else { throw sendFailed() }
-        // The server bounds each statement, and answers all of them together.
+        // The server's timeout applies to each statement, but it answers all together.
         var results = try await answer(
             .pipeline, commands: commands,
             timeoutSeconds: patienceSeconds.map { $0 * Double(statements.count) })
@@ -142,9 +142,9 @@ package actor PostgresConnection {
         return results
     }
 
-    /// Runs a script of statements without parameters (a migration); one transaction unless the
-    /// script has its own. `timeoutSeconds` replaces the wait of the configuration on this side;
-    /// the server's `statement_timeout` is the script's to set.
+    /// Runs a script of statements without parameters, such as a migration; one transaction unless
+    /// the script has its own. `timeoutSeconds` replaces the configured timeout on this side; the
+    /// script itself sets the server's `statement_timeout`.
     @discardableResult
     package func simple(
         _ script: String, timeoutSeconds: Double? = nil
@@ -162,12 +162,12 @@ package actor PostgresConnection {
         return try await answer(.script, timeoutSeconds: timeoutSeconds)
     }
 
-    /// Subscribes to a channel of NOTIFY; messages come by `notifications`.
+    /// Subscribes to a channel of NOTIFY; messages arrive in `notifications`.
     package func listen(to channel: String) async throws(PostgresError) {
         try await simple("LISTEN \(try PostgresEscaping.identifier(channel))")
     }
 
-    /// Queues one statement, with what its preparation needs. False when libpq refuses.
+    /// Queues one statement with its preparation; returns false if libpq refuses.
     private func send(
         _ sql: String, _ parameters: EncodedParameters, _ commands: inout [Command]
     ) -> Bool {
@@ -204,8 +204,8 @@ package actor PostgresConnection {
         pendingBegin = statement
     }
 
-    /// COMMIT. Throws as well when the server answers it with a rollback, as it does after an error
-    /// that the caller has swallowed.
+    /// Sends COMMIT. Also throws if the server answers with a rollback, as after an error that the
+    /// caller ignored.
     func commit() async throws(PostgresError) {
         defer { patienceSeconds = usualPatienceSeconds }
         isInTransaction = false
@@ -234,14 +234,14 @@ package actor PostgresConnection {
         }
     }
 
-    /// Gives statements up to the end of this transaction as long as `seconds` each, in place of the
-    /// configuration's timeout.
+    /// Sets the timeout of each statement up to the end of this transaction, instead of the
+    /// configured one.
     package func setStatementTimeout(seconds: Double) async throws(PostgresError) {
         let statement = try statementTimeout(seconds: seconds)
         try await query(statement.sql, statement.parameters)
     }
 
-    /// As `setStatementTimeout`, from the statement that is answered on, which is to be sent.
+    /// Returns the statement of `setStatementTimeout`, for the caller to send.
     package func statementTimeout(seconds: Double) throws(PostgresError) -> PostgresStatement {
         guard isInTransaction else {
             throw PostgresError(.usage, "a timeout for a transaction outside of one")
@@ -288,7 +288,7 @@ package actor PostgresConnection {
         _ = try await answer(.copyFlush)
     }
 
-    /// Ends the COPY and the turn; with a message, makes the server discard what it got.
+    /// Ends the COPY and the turn; with a message, the server discards the rows.
     func endCopy(aborting message: String?) async throws(PostgresError) -> Int {
         defer { endTurn() }
         try checkUsable()
@@ -318,7 +318,8 @@ package actor PostgresConnection {
         if let failure { throw failure }
     }
 
-    /// Local: no round trip, and nothing is in flight when a turn starts.
+    /// Leaves pipeline mode: local, without a round trip; nothing is in flight at the start of a
+    /// turn.
     private func leavePipelineMode() -> Bool {
         PQpipelineStatus(handle.pointer) == PQ_PIPELINE_OFF
             || PQexitPipelineMode(handle.pointer) == 1

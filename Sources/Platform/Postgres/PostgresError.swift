@@ -1,31 +1,31 @@
-/// What went wrong between Dray and PostgreSQL. No field holds the password of the connection URL.
+/// A failure of PostgreSQL or its connection. No field contains the password of the connection URL.
 package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable {
-        /// The server answered with an error; `sqlState` says which.
+        /// The server answered with an error; `sqlState` has its code.
         case server
-        /// No connection could be made, or the URL is not one.
+        /// No connection could be opened, or the URL is invalid.
         case cannotConnect
-        /// The connection ended under a statement: whether that took effect is unknown.
+        /// The connection ended during a statement: it is unknown whether that took effect.
         case connectionLost
-        /// No answer, or no free connection, in the time allowed.
+        /// No answer, or no free connection, before the timeout.
         case timeout
         /// The task was cancelled while it waited for a connection.
         case cancelled
-        /// The pool or the connection has been closed by this process.
+        /// This process has closed the pool or the connection.
         case closed
-        /// A value is null or not of the type asked for, or there is no such column.
+        /// A value is null or not of the requested type, or there is no such column.
         case decoding
-        /// What the caller passed cannot be sent.
+        /// The caller's input cannot be sent.
         case usage
     }
 
     package let kind: Kind
-    /// Five characters for an answer of the server, else empty (PostgreSQL manual, appendix A).
+    /// Five characters for a server's error, else empty (PostgreSQL manual, appendix A).
     package let sqlState: String
     package let message: String
     /// May quote row values: not for logs.
     package let detail: String?
-    /// The constraint that was violated, if one was.
+    /// The violated constraint, if any.
     package let constraint: String?
 
     package init(
@@ -39,21 +39,22 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
         self.constraint = constraint
     }
 
-    /// The transaction lost against another one (serialization failure or deadlock): run it again.
+    /// True if the transaction conflicted with another one (serialization failure or deadlock): run
+    /// it again.
     package var isRetryableTransaction: Bool {
         sqlState == "40001" || sqlState == "40P01"
     }
 
-    /// The role lacks a privilege: insufficient_privilege.
+    /// True if the role lacks a privilege: insufficient_privilege.
     package var isPrivilege: Bool { sqlState == "42501" }
 
-    /// There is no object of that name, a role for one: undefined_object.
+    /// True if there is no object of that name, such as a role: undefined_object.
     package var isUndefinedObject: Bool { sqlState == "42704" }
 
-    /// A lock was not granted within `lock_timeout`: lock_not_available.
+    /// True if a lock was not granted within `lock_timeout`: lock_not_available.
     package var isLockTimeout: Bool { sqlState == "55P03" }
 
-    /// The server is gone, going or was never there: a later try may find it.
+    /// True if the server is down, shutting down or unreachable: a later attempt may succeed.
     package var isConnectionFailure: Bool {
         switch kind {
         case .cannotConnect, .connectionLost: true

@@ -1,12 +1,12 @@
-/// Quoting for the few places where a parameter cannot stand: names, and literals in DDL.
+/// Quoting where parameters are not allowed: names, and literals in DDL.
 package enum PostgresEscaping {
-    /// `name` as a quoted identifier.
+    /// Returns `name` as a quoted identifier.
     package static func identifier(_ name: String) throws(PostgresError) -> String {
         try refuseNUL(name)
         return "\"\(doubled("\"", in: name))\""
     }
 
-    /// `text` as a string literal, whatever `standard_conforming_strings` is.
+    /// Returns `text` as a string literal, valid for any `standard_conforming_strings`.
     package static func literal(_ text: String) throws(PostgresError) -> String {
         try refuseNUL(text)
         let quoted = doubled("'", in: text)

@@ -1,10 +1,10 @@
 package import EventLoop
 internal import Synchronization
 
-/// A bounded number of connections, opened when needed and shared first come, first served.
+/// A limited number of connections, opened on demand and granted first come, first served.
 ///
-/// A broken connection is closed when it comes back or would be handed out, and another one is
-/// opened in its place. Shut the pool down before its loop.
+/// A broken connection is closed when it is returned or would be granted, and another one is
+/// opened. Shut the pool down before its loop.
 package final class PostgresPool: Sendable {
     private let configuration: PostgresConfiguration
     private let loop: EventLoop
@@ -12,10 +12,10 @@ package final class PostgresPool: Sendable {
     private let acquireTimeoutSeconds: Double
     private let state = Mutex(State())
 
-    /// What a waiting task gets.
+    /// The result for a waiting task.
     private enum Grant {
         case connection(PostgresConnection)
-        /// The right to open one: it is counted already.
+        /// The right to open a connection, which is counted already.
         case permit
         case failure(PostgresError)
     }
@@ -32,13 +32,14 @@ package final class PostgresPool: Sendable {
         var count = 0
         var waiters: [Waiter] = []
         var nextID = 0
-        /// When the timer that expires waiters goes off next; infinite when there is none.
+        /// Time of the next expiry of waiters; infinite without a timer.
         var nextExpiry = Double.infinity
         var isShutDown = false
         var drained: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Opens nothing yet. A task waits at most `acquireTimeoutSeconds` for its turn.
+    /// Creates a pool without opening a connection. A task waits at most `acquireTimeoutSeconds`
+    /// for one.
     package init(
         _ configuration: PostgresConfiguration, maximumConnections: Int, on loop: EventLoop,
         acquireTimeoutSeconds: Double = 10
@@ -52,8 +53,8 @@ package final class PostgresPool: Sendable {
 
     // MARK: Use
 
-    /// Lends a connection for the time of `body`. Waiting for it ends with an error when the time
-    /// allowed passes or the task is cancelled; `body` itself is not interrupted.
+    /// Grants a connection for the duration of `body`. The wait for it ends with an error at the
+    /// timeout or when the task is cancelled; `body` itself is not interrupted.
     package func withConnection<T>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: (PostgresConnection) async throws -> T
@@ -69,7 +70,7 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// `PostgresConnection.transaction` on a connection of the pool.
+    /// Runs `PostgresConnection.transaction` on a connection of the pool.
     package func transaction<T>(
         _ level: TransactionIsolation = .readCommitted, isReadOnly: Bool = false,
         isolation: isolated (any Actor)? = #isolation,
@@ -80,7 +81,7 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// `PostgresConnection.query` on a connection of the pool.
+    /// Runs `PostgresConnection.query` on a connection of the pool.
     @discardableResult
     package func query(
         _ sql: String, _ parameters: [PostgresValue] = []
@@ -96,7 +97,7 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// `PostgresConnection.pipeline` on a connection of the pool.
+    /// Runs `PostgresConnection.pipeline` on a connection of the pool.
     package func pipeline(
         _ statements: [PostgresStatement]
     ) async throws(PostgresError) -> [PostgresResult] {
@@ -111,11 +112,11 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// Connections open or being opened.
+    /// Number of connections that are open or being opened.
     package var connectionCount: Int { state.withLock(\.count) }
 
-    /// Refuses new users, answers those that wait with `.closed`, closes idle connections, and
-    /// returns when the lent ones have come back and are closed.
+    /// Rejects new users, answers waiting ones with `.closed`, and closes idle connections. Returns
+    /// when all granted ones have been returned and closed.
     package func shutdown() async {
         let (idle, waiters) = state.withLock { state in
             state.isShutDown = true
@@ -210,10 +211,10 @@ package final class PostgresPool: Sendable {
     private func enqueue(_ id: Int, _ continuation: CheckedContinuation<Grant, Never>) {
         let deadline = MonotonicClock.nowSeconds + acquireTimeoutSeconds
         let (grant, mustSchedule) = state.withLock { state -> (Grant?, Bool) in
-            // A cancellation before this has found no waiter to remove.
+            // A cancellation before this found no waiter to remove.
             if Task.isCancelled { return (.failure(Self.cancelled), false) }
             if state.isShutDown { return (.failure(Self.closed), false) }
-            // What came free since `acquire` looked went to nobody.
+            // Connections released since `acquire` looked were granted to no task.
             if let connection = state.idle.popLast() { return (.connection(connection), false) }
             if state.count < maximumConnections {
                 state.count += 1
@@ -236,8 +237,7 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// Answers the waiters whose time has passed. All wait equally long, so they stand in the
-    /// order of their deadlines.
+    /// Answers expired waiters. All wait equally long, so they are in the order of their deadlines.
     private func expire() {
         let now = MonotonicClock.nowSeconds
         let (expired, next) = state.withLock { state in
@@ -267,7 +267,7 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// One connection less: the next waiter may open another one.
+    /// Returns a permit: the next waiter may open a connection.
     private func surrenderPermit() {
         typealias Drained = [CheckedContinuation<Void, Never>]
         let (waiter, drained) = state.withLock { state -> (Waiter?, Drained) in

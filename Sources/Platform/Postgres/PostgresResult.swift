@@ -1,13 +1,13 @@
 internal import CPostgres
 
-/// The answer to one statement, held in libpq's memory until the last reference goes.
+/// The answer to one statement, in libpq's memory until the last reference is dropped.
 package struct PostgresResult: Sendable {
     let storage: Storage
 
     /// Owns a `PGresult`.
     final class Storage: Sendable {
-        /// Written by libpq before it was handed over, only read since: libpq's manual (34.20)
-        /// allows that from any number of threads.
+        /// Written by libpq before it was passed on, only read since: libpq's manual (34.20) allows
+        /// that from any number of threads.
         nonisolated(unsafe) let pointer: OpaquePointer
 
         init(owning pointer: OpaquePointer) { self.pointer = pointer }
@@ -21,7 +21,7 @@ package struct PostgresResult: Sendable {
     package var rowCount: Int { Int(PQntuples(storage.pointer)) }
     package var columnCount: Int { Int(PQnfields(storage.pointer)) }
 
-    /// Rows inserted, updated, deleted, selected or copied.
+    /// Number of rows inserted, updated, deleted, selected or copied.
     package var affectedRowCount: Int {
         Int(String(cString: PQcmdTuples(storage.pointer))) ?? 0
     }
@@ -29,7 +29,7 @@ package struct PostgresResult: Sendable {
     /// The command tag: `INSERT 0 5`, `COMMIT`, `ROLLBACK`.
     package var commandTag: String { String(cString: PQcmdStatus(storage.pointer)) }
 
-    /// Where the column of this name is: to be looked up once for all rows.
+    /// Returns the index of the column of this name: look it up once for all rows.
     package func column(_ name: String) throws(PostgresError) -> PostgresColumn {
         let count = columnCount
         for index in 0..<count where name == String(cString: PQfname(storage.pointer, Int32(index)))
@@ -41,7 +41,7 @@ package struct PostgresResult: Sendable {
 
     package var rows: PostgresRows { PostgresRows(result: self) }
 
-    /// The first row, or nil when there is none.
+    /// The first row, or nil if there is none.
     package var firstRow: PostgresRow? { rows.first }
 }
 
@@ -66,8 +66,8 @@ package enum PostgresColumn: Sendable, ExpressibleByIntegerLiteral, ExpressibleB
     package init(stringLiteral value: String) { self = .name(value) }
 }
 
-/// One row. A column that does not exist, is null where a value is asked for, or does not parse
-/// throws an error of kind `.decoding`.
+/// One row. A missing column, an unexpected null and text that does not parse throw an error of
+/// kind `.decoding`.
 package struct PostgresRow: Sendable {
     let storage: PostgresResult.Storage
     let row: Int32
@@ -194,7 +194,7 @@ package struct PostgresRow: Sendable {
         for byte in digits {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
             let (product, isTooLarge) = value.multipliedReportingOverflow(by: 10)
-            // Summed below zero, where there is room for Int64.min.
+            // Summed below zero, so that Int64.min fits.
             let (sum, isBelow) = product.subtractingReportingOverflow(
                 Int64(byte - UInt8(ascii: "0")))
             guard !isTooLarge, !isBelow else { return nil }

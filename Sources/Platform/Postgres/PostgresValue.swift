@@ -1,16 +1,16 @@
-/// A parameter of a statement. The server infers the type of each from where it stands.
+/// A parameter of a statement. The server infers the type of each from its position.
 package enum PostgresValue: Sendable, Equatable {
     case null
     case int(Int64)
     case double(Double)
     case bool(Bool)
-    /// Text without NUL bytes, which PostgreSQL cannot store; also any type given in its text form.
+    /// Text without NUL bytes, which PostgreSQL cannot store; also any type in its text form.
     case text(String)
     case bytes([UInt8])
     case int64Array([Int64])
     case textArray([String?])
 
-    /// A UUID in its text form.
+    /// Returns a UUID in its text form.
     package static func uuid(_ text: String) -> PostgresValue { .text(text) }
     package static func int(_ value: Int) -> PostgresValue { .int(Int64(value)) }
     package static func optionalText(_ value: String?) -> PostgresValue {
@@ -80,10 +80,10 @@ func appendHexadecimal(_ bytes: [UInt8], to buffer: inout [UInt8]) {
     }
 }
 
-/// The parameters of one statement as libpq wants them: pointers into one buffer.
+/// The parameters of one statement for libpq: pointers into one buffer.
 struct EncodedParameters {
     private var buffer: [UInt8] = []
-    /// Where each value starts; -1 for null.
+    /// Offset of each value; -1 for null.
     private var offsets: [Int] = []
     private var lengths: [Int32] = []
     private var formats: [Int32] = []

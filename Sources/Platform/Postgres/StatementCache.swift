@@ -1,5 +1,5 @@
-/// The names of the statements prepared on one connection, by their text; the least recently used
-/// one makes room for a new one.
+/// Names of the statements prepared on one connection, by their text; a new one replaces the least
+/// recently used.
 struct StatementCache {
     private struct Entry {
         let name: String
@@ -15,7 +15,7 @@ struct StatementCache {
         self.capacity = max(capacity, 1)
     }
 
-    /// The name of the statement prepared for `sql`, if there is one.
+    /// Returns the name of the statement prepared for `sql`, if there is one.
     mutating func name(for sql: String) -> String? {
         uses += 1
         guard let index = entries.index(forKey: sql) else { return nil }
@@ -23,7 +23,7 @@ struct StatementCache {
         return entries.values[index].name
     }
 
-    /// A name for a new statement, and the name of the one that must be deallocated for it.
+    /// Returns a name for a new statement, and the name of the one that must be deallocated for it.
     mutating func insert(_ sql: String) -> (name: String, evicted: String?) {
         var evicted: String?
         if entries.count >= capacity,

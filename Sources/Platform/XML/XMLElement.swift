@@ -1,16 +1,17 @@
 internal import Glibc
 
-/// An element as it begins: its name and attributes. Valid within the call that it is given to.
+/// The start of an element: its name and attributes. Valid within the call that receives it.
 package struct XMLElement: ~Copyable {
-    /// Without its namespace.
+    /// Name without its namespace.
     package let name: XMLText
-    /// Its namespace's URI; empty where there is none.
+    /// Its namespace's URI; empty if there is none.
     package let namespace: XMLText
-    /// It has a prefix that nothing declares, and so no namespace. Only where the handler takes those.
+    /// True if its prefix is undeclared, so that it has no namespace. Only for handlers that accept
+    /// those.
     package let hasUndeclaredPrefix: Bool
-    /// Where it begins, or its tag ends; from 1.
+    /// Line of its beginning, or of its tag's end; from 1.
     package let line: Int
-    /// Five pointers each: name, prefix, namespace, where the value begins and where it ends.
+    /// Five pointers each: name, prefix, namespace, start and end of the value.
     private let attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
     let count: Int
 
@@ -27,7 +28,7 @@ package struct XMLElement: ~Copyable {
         self.count = attributes == nil ? 0 : count
     }
 
-    /// Whether an attribute has this prefix, which nothing declares, and this name.
+    /// Returns true if an attribute has this undeclared prefix and this name.
     package func hasUndeclaredAttribute(_ prefix: StaticString, _ name: StaticString) -> Bool {
         guard let attributes else { return false }
         return (0..<count).contains { index in
@@ -51,7 +52,7 @@ package struct XMLElement: ~Copyable {
     }
 }
 
-/// Characters of a document in UTF-8. Valid within the call that they are given to.
+/// Characters of a document in UTF-8. Valid within the call that receives them.
 package struct XMLText {
     package let bytes: UnsafeRawBufferPointer
 

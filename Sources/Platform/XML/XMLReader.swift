@@ -1,15 +1,17 @@
 internal import CLibXML2
 internal import Glibc
 
-/// What is told of a document, in its order, on the thread that reads it.
+/// Receives a document's content in order, on the thread that reads it.
 package protocol XMLHandler: AnyObject {
-    /// An element begins. False ends the reading.
+    /// Receives an element's start. Returns false to end the reading.
     func start(_ element: borrowing XMLElement) -> Bool
-    /// Text of the element that began last; it may come in several pieces. False ends the reading.
+    /// Receives text of the innermost open element; it may come in several pieces. Returns false to
+    /// end the reading.
     func text(_ text: XMLText) -> Bool
-    /// The element that began last, of those that have not ended, ends. False ends the reading.
+    /// Receives the end of the innermost open element. Returns false to end the reading.
     func end() -> Bool
-    /// A prefix that nothing declares, with what makes libxml2's words about it. False ends the reading.
+    /// Receives an undeclared prefix; `what` creates libxml2's message about it. Returns false to
+    /// end the reading.
     func undeclaredPrefix(_ what: () -> String, line: Int) -> Bool
 }
 
@@ -17,10 +19,10 @@ extension XMLHandler {
     package func undeclaredPrefix(_ what: () -> String, line: Int) -> Bool { false }
 }
 
-/// Why a document was not read to its end.
+/// A reason why a document was not read to its end.
 package struct XMLError: Error, Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
-        /// Not well-formed, or in an encoding that is not read.
+        /// Not well-formed, or in an unsupported encoding.
         case malformed
         /// It has a document type declaration, or is nested too deeply.
         case refused
@@ -31,28 +33,29 @@ package struct XMLError: Error, Hashable, Sendable {
     package var reason: Reason
     /// One clause; empty for `stopped`.
     package var detail: String
-    /// From 1.
+    /// Line number, from 1.
     package var line: Int
 }
 
-/// Reads XML 1.0 with namespaces, by libxml2, as it comes and without keeping it.
+/// Reads XML 1.0 with namespaces, by libxml2, as it arrives and without storing it.
 ///
-/// A document type declaration is refused, so no entity but XML's own five is ever there to be
-/// expanded, and nothing outside the document is read.
+/// It rejects a document type declaration, so only XML's own five entities are ever expanded, and
+/// nothing outside the document is read.
 package enum XMLReader {
-    /// Deepest nesting of elements.
+    /// Maximum nesting of elements.
     package static let depth = 64
-    /// Most attributes of an element, and most namespaces that are declared at a place: libxml2 compares
-    /// each with all others.
+    /// Maximum attributes of an element, and maximum namespaces in scope: libxml2 compares each
+    /// with all others.
     package static let attributes = 256
-    /// About the longest start tag in bytes, for the same reason.
+    /// Approximate maximum of a start tag in bytes, for the same reason.
     package static let tagBytes = 64 << 10
-    /// Longest comment or instruction in bytes, which libxml2 keeps until it is whole.
+    /// Maximum length of a comment or instruction in bytes, which libxml2 stores until it is
+    /// complete.
     package static let silentBytes = 1 << 20
 
     /// Reads a whole document.
     ///
-    /// - Parameter start: where it begins in `bytes`.
+    /// - Parameter start: Its beginning in `bytes`.
     package static func read(
         _ bytes: [UInt8], from start: Int = 0, into handler: any XMLHandler
     ) throws(XMLError) {
@@ -66,24 +69,24 @@ package enum XMLReader {
         try feed.finish()
     }
 
-    /// Bytes that libxml2 is given at once.
+    /// Bytes per call of libxml2.
     private static let piece = 64 << 10
 }
 
-/// A document that comes in pieces. Used by one thread at a time; after an error it is done.
+/// A document that arrives in pieces. Used by one thread at a time; not usable after an error.
 package final class XMLFeed {
     private let reading: Reading
     private let parser: xmlParserCtxtPtr
     private let mostSilentBytes: Int
-    /// Bytes since something was last told of them.
+    /// Bytes since the last call of the handler.
     private var silentBytes = 0
     private var toldBefore = 0
-    /// UTF-16 and UTF-32 hold NUL bytes.
+    /// UTF-16 and UTF-32 contain NUL bytes.
     private var isWide: Bool?
-    /// Line feeds in what was given, from 1.
+    /// Line of the input's end, from 1.
     private var fedLine = 1
 
-    /// `mostSilentBytes`: the longest comment or instruction.
+    /// - Parameter mostSilentBytes: Maximum length of a comment or instruction.
     package init(
         _ handler: any XMLHandler, mostSilentBytes: Int = XMLReader.silentBytes
     ) throws(XMLError) {
@@ -97,18 +100,18 @@ package final class XMLFeed {
         }
         self.parser = parser
         reading.parser = parser
-        // Without NOENT an ampersand in an attribute stays a reference. HUGE lifts the bound on the
-        // length of what has been read, which whoever has the bytes bounds.
+        // Without NOENT, an ampersand in an attribute stays a reference. HUGE removes the limit on
+        // the length of the input, which the caller limits.
         let options = XML_PARSE_NOENT.rawValue | XML_PARSE_NONET.rawValue | XML_PARSE_HUGE.rawValue
         xmlCtxtUseOptions(parser, Int32(options))
     }
 
     deinit { xmlFreeParserCtxt(parser) }
 
-    /// Where the reading is, from 1.
+    /// Present line, from 1.
     package var line: Int { reading.line }
 
-    /// The next bytes of the document.
+    /// Reads the next bytes of the document.
     package func feed(_ bytes: ArraySlice<UInt8>) throws(XMLError) {
         guard !bytes.isEmpty else { return }
         let isWide =
@@ -117,9 +120,9 @@ package final class XMLFeed {
                 bytes.starts(with: $0)
             }
         self.isWide = isWide
-        // libxml2 takes a NUL for the end of what it was given.
+        // libxml2 takes a NUL for the end of its input.
         if !isWide, let place = Self.firstZero(bytes) {
-            // What is wrong before it comes first.
+            // Earlier errors come first.
             try parse(bytes[..<place], isLast: false)
             let line = fedLine + Self.lineFeeds(bytes[..<place])
             throw XMLError(reason: .malformed, detail: "it has a NUL byte", line: line)
@@ -139,7 +142,7 @@ package final class XMLFeed {
         }
     }
 
-    // All bytes pass through these two: they are written so that several are looked at at a time.
+    // All bytes pass through these two, so they process several bytes at a time.
 
     private static func firstZero(_ bytes: ArraySlice<UInt8>) -> Int? {
         bytes.withUnsafeBytes { buffer in
@@ -158,7 +161,7 @@ package final class XMLFeed {
         }
     }
 
-    /// The end of the document.
+    /// Ends the document.
     package func finish() throws(XMLError) {
         reading.isAtEnd = true
         try parse([], isLast: true)
@@ -173,7 +176,7 @@ package final class XMLFeed {
             }
         }
         guard code != 0 || reading.hasStopped else { return }
-        // The last error's code stays, where the handler took it.
+        // The last error's code remains even if the handler accepted it.
         if reading.isWellFormed, code == XML_NS_ERR_UNDEFINED_NAMESPACE.rawValue { return }
         throw reading.failure
             ?? XMLError(reason: .malformed, detail: "error \(code)", line: reading.line)
@@ -208,7 +211,7 @@ package final class XMLFeed {
     }
 }
 
-/// One document under way. Used by the thread that reads alone.
+/// The state of one document, used only by the thread that reads it.
 private final class Reading {
     private let handler: any XMLHandler
     var parser: xmlParserCtxtPtr?
@@ -216,14 +219,14 @@ private final class Reading {
     private(set) var failure: XMLError?
     private(set) var hasStopped = false
     var isWellFormed: Bool { failure == nil && !hasStopped }
-    /// Elements, ends and pieces of text so far.
+    /// Number of elements, ends and pieces of text so far.
     private(set) var told = 0
-    /// Nothing comes any more.
+    /// True if no more input follows.
     var isAtEnd = false
 
     init(_ handler: any XMLHandler) { self.handler = handler }
 
-    /// Whoever parses holds it, so nothing is counted for the call.
+    /// Calls `body` without reference counting, because the parser's caller holds the object.
     static func with(_ context: UnsafeMutableRawPointer?, _ body: (Reading) -> Void) {
         guard let context else { return }
         Unmanaged<Reading>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
@@ -237,7 +240,7 @@ private final class Reading {
         xmlStopParser(parser)
     }
 
-    /// Nothing is left of what was given.
+    /// True if all input was read.
     private var isAtLastByte: Bool {
         guard let input = parser?.pointee.input?.pointee else { return true }
         return input.cur >= input.end
@@ -247,7 +250,7 @@ private final class Reading {
         stop(XMLError(reason: .refused, detail: what, line: line))
     }
 
-    /// What libxml2 finds wrong; warnings, and what it passes over, are nothing here.
+    /// Records an error of libxml2, unless the handler accepts it; ignores warnings.
     func note(_ error: xmlError?) {
         guard let error, error.level == XML_ERR_FATAL || error.level == XML_ERR_ERROR,
             !hasStopped
@@ -258,7 +261,7 @@ private final class Reading {
             return
         }
         let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
-        // libxml2 calls it extra content, or by what it waited for.
+        // libxml2 reports extra content, or the content that it expected.
         let isInRoot =
             told == 0 && error.code != XML_ERR_DOCUMENT_EMPTY.rawValue
             && [XML_PARSER_START_TAG, XML_PARSER_ATTRIBUTE_VALUE].contains {
@@ -291,7 +294,7 @@ private final class Reading {
         guard depth <= XMLReader.depth else {
             return refuse("elements are nested more than \(XMLReader.depth) deep")
         }
-        // Two for each namespace.
+        // Two entries for each namespace.
         let namespaces = Int(parser?.pointee.nsNr ?? 0) / 2
         guard max(element.count, namespaces) <= XMLReader.attributes else {
             return refuse("an element has more than \(XMLReader.attributes) attributes")

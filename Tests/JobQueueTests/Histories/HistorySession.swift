@@ -1,6 +1,7 @@
 import Foundation
 import JobQueue
 import Model
+import TestSupport
 
 /// The names that one history uses, and how its steps become requests to the queue.
 struct HistorySession: Sendable {

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// One request to the queue, or one thing that befalls it.
 enum Step: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Which jobs a claim takes, and in what order.

@@ -1,6 +1,7 @@
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Every change of state that a table lists is seen of the running queue: here, or by `HistoryTests`.
@@ -142,12 +143,11 @@ import Testing
         }
     }
 
-    /// Changes that `ofMultipartFiles`, `SwitchTests` and `RefreshTests` see; random histories rarely have them.
+    /// Changes that `ofMultipartFiles` and `SwitchTests` see; random histories rarely have them.
     static let ofMultipartFilesAndPublications: Set<TransitionLog.Edge> = [
         .init(table: "asset", old: "verifying", new: "cancelled"),
         .init(table: "asset", old: "verifying", new: "inProgress"),
         .init(table: "asset", old: "switching", new: "failed"),
-        .init(table: "asset", old: "refreshing", new: "new"),
     ]
 
     /// Changes that `ofSubmissionsThatNothingIsFetchedOf` sees, and no random history.

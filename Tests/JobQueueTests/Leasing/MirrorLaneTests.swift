@@ -1,5 +1,6 @@
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @testable import JobQueue

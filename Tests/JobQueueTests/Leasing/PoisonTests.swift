@@ -2,6 +2,7 @@ import JobQueue
 import Model
 import Postgres
 import Statistics
+import TestSupport
 import Testing
 
 /// Jobs that workers die with.

@@ -1,6 +1,7 @@
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @Suite struct QueueTests {

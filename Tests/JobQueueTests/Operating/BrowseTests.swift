@@ -1,5 +1,6 @@
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Lists of a catalog's assets: what is in them, in which order, and that pages leave nothing out.

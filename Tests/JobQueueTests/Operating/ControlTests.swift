@@ -1,6 +1,7 @@
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Queues that are paused and drained, and sites with schedules.

@@ -1,5 +1,6 @@
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Which catalog and which asset a selection means.

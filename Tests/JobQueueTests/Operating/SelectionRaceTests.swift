@@ -2,6 +2,7 @@ import JobQueue
 import Model
 import Postgres
 import Statistics
+import TestSupport
 import Testing
 
 /// Selections that meet reports and claims half-way.

@@ -1,6 +1,7 @@
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Work that is cancelled, tried again and put before other work.

@@ -2,6 +2,7 @@ import JobQueue
 import Model
 import Postgres
 import Statistics
+import TestSupport
 import Testing
 
 /// One `SHA256SUMS` a directory, whatever number of catalogs and workers write to it.
@@ -229,6 +230,8 @@ import Testing
             var file: [String] = []
             /// Lists that were read and are not in place yet.
             var writing: [(grant: LeaseGrant, job: Job, keys: [String])] = []
+            /// How often a worker was lost with a job.
+            var lost: [JobID: Int] = [:]
             var catalogs: [String: (id: CatalogID, names: [String])] = [:]
             for step in 1...120 {
                 switch Int.random(in: 0..<11, using: &random) {
@@ -253,9 +256,10 @@ import Testing
                         heard.formUnion(try await Self.cancelled(fixture, end.grant))
                     }
                     writing.removeAll { heard.contains($0.job.id) }
-                case 2 where writing.contains { $0.job.attempt < 5 }:
-                    // Dead, or asleep beyond its lease: it replaces nothing any more. Only the fifth loss would
-                    // fail the job.
+                case 2 where writing.contains { lost[$0.job.id, default: 0] < 4 }:
+                    // Dead, or asleep beyond its lease: it replaces nothing any more. The fifth loss would fail
+                    // the job.
+                    for end in writing { lost[end.job.id, default: 0] += 1 }
                     try await fixture.expireLeases()
                     writing = []
                 case 3...5 where !writing.isEmpty:

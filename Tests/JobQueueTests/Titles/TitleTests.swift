@@ -1,5 +1,6 @@
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 @Suite struct TitleTests {

@@ -4,17 +4,18 @@ extension FaultOrigin {
         package let method: String
         /// With its query.
         package let target: String
-        /// Names in lower case; of a repeated name the last.
+        /// Lowercase names; of a repeated name the last.
         package let headers: [String: String]
-        /// How many requests for this target there were, this one included: 1 for the first.
+        /// Number of requests for this target so far, with this one: 1 for the first.
         package let number: Int
-        /// When its head was complete, on the monotonic clock, in seconds.
+        /// Arrival of the complete head on the monotonic clock, in seconds.
         package let receivedAt: Double
 
         /// The target without its query.
         package var path: String { String(target.prefix { $0 != "?" }) }
 
-        /// The single range of a Range header within `count` bytes; nil without one that fits.
+        /// Returns the single range of a Range header within `count` bytes; nil without one that
+        /// fits.
         package func range(within count: Int) -> Range<Int>? {
             guard let header = headers["range"], header.hasPrefix("bytes=") else { return nil }
             let ends = header.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
@@ -24,8 +25,8 @@ extension FaultOrigin {
             return first..<min(last + 1, count)
         }
 
-        /// Answers as a correct origin does: 200, 206 for a range, 416 for one beyond the end, 200 for a
-        /// range whose If-Range does not match, and 304 for what is known.
+        /// Responds as a correct origin does: 200, 206 for a range, 416 for one beyond the end, 200
+        /// for a range with another If-Range, and 304 for a matching validator.
         package func serve(
             _ body: [UInt8], etag: String? = nil, lastModified: String? = nil,
             type: String = "application/octet-stream"
@@ -53,32 +54,32 @@ extension FaultOrigin {
         }
     }
 
-    /// One thing the origin does after the status line and headers.
+    /// One action of the origin after the status line and headers.
     package enum Step: Sendable {
         case send([UInt8])
         /// Waits for the test.
         case wait(Gate)
-        /// Sends the bytes again and again until the other side goes away.
+        /// Repeats the bytes until the client disconnects.
         case sendForever([UInt8])
-        /// The same with a pause after each time: too little, and never nothing.
+        /// Repeats the bytes with pauses: too slow, but never silent.
         case drip([UInt8], everySeconds: Double)
         /// Ends the connection with a TCP reset.
         case reset
-        /// Ends the connection in order, whatever was promised.
+        /// Closes the connection in order, whatever was promised.
         case close
-        /// Kills the process at the other end, a child of this one, before anything is sent of what follows.
+        /// Kills the client's process, a child of this one, before anything further is sent.
         case killPeer
     }
 
-    /// What the origin answers: every fault is a response that says one thing and does another.
+    /// The origin's response: a fault is a response whose body contradicts its head.
     package struct Response: Sendable {
         package var status: Int
-        /// Sent as they are, after a Content-Length that is added when none is here.
+        /// Sent unchanged, after a Content-Length that is added if missing.
         package var headers: [(name: String, value: String)]
         package var steps: [Step]
-        /// Waited for before the status line is sent.
+        /// A gate to wait at before the status line is sent.
         package var gate: Gate?
-        /// Sent in place of the status line and headers, for what is not HTTP.
+        /// Sent instead of the status line and headers, for responses that are not HTTP.
         package var rawHead: [UInt8]?
 
         package init(
@@ -93,14 +94,14 @@ extension FaultOrigin {
             self.init(status, headers: headers, body: Array(text.utf8))
         }
 
-        /// The bytes that all `send` steps hold.
+        /// Bytes of all `send` steps.
         package var body: [UInt8] {
             steps.flatMap { (step) -> [UInt8] in
                 if case .send(let bytes) = step { bytes } else { [] }
             }
         }
 
-        /// Sets a header, in place of one of that name.
+        /// Sets a header, replacing one of that name.
         package func with(_ name: String, _ value: String) -> Response {
             var copy = without(name)
             copy.headers.append((name, value))
@@ -138,7 +139,7 @@ extension FaultOrigin {
             return copy
         }
 
-        /// Flips all bits of one byte of the body and leaves the rest and the headers alone.
+        /// Flips all bits of one byte of the body; everything else is unchanged.
         package func corrupted(at position: Int) -> Response {
             var body = body
             if body.indices.contains(position) { body[position] ^= 0xff }
@@ -147,7 +148,7 @@ extension FaultOrigin {
             return copy
         }
 
-        /// A body without end and without Content-Length.
+        /// Returns a response with an endless body and without Content-Length.
         package static func endless(
             _ bytes: [UInt8] = [UInt8](repeating: 0, count: 65_536),
             headers: [(String, String)] = []
@@ -157,7 +158,7 @@ extension FaultOrigin {
             return response
         }
 
-        /// Sends `text` as it is, does `step` and ends the connection.
+        /// Sends `text` unchanged, executes `step` and closes the connection.
         package static func raw(_ text: String, then step: Step = .close) -> Response {
             var response = Response()
             response.rawHead = Array(text.utf8)
@@ -169,14 +170,14 @@ extension FaultOrigin {
             Response(status, headers: [("Location", location)])
         }
 
-        /// A web page with status 200, as captive portals and soft 404s send.
+        /// Returns a web page with status 200, as from captive portals and soft 404s.
         package static func htmlPage() -> Response {
             Response(
                 headers: [("Content-Type", "text/html; charset=utf-8")],
                 text: "<!DOCTYPE html><html><body><h1>Not what you wanted</h1></body></html>")
         }
 
-        /// `body` with Content-Encoding gzip (stored blocks, RFC 1951 3.2.4).
+        /// Returns `body` with Content-Encoding gzip (stored blocks, RFC 1951 3.2.4).
         package static func gzipped(
             _ body: [UInt8], type: String = "application/octet-stream"
         ) -> Response {
@@ -185,8 +186,8 @@ extension FaultOrigin {
                 body: Gzip.stored(body))
         }
 
-        /// `body` as gzip for the transfer alone (RFC 9112, 7.2): in chunks with the coding before or
-        /// after them, or up to the connection's end.
+        /// Returns `body` with gzip as transfer coding (RFC 9112, 7.2): in chunks with the coding
+        /// before or after them, or up to the connection's end.
         package static func transferGzipped(_ body: [UInt8], _ codings: String) -> Response {
             var bytes = Gzip.stored(body)
             if codings.contains("chunked") {
@@ -202,7 +203,7 @@ extension FaultOrigin {
             headers.first { $0.name.lowercased() == "content-length" }?.value
         }
 
-        /// True when the connection can carry another request after this response.
+        /// True if the connection can carry another request after this response.
         var keepsConnection: Bool {
             let promised = contentLength.flatMap { Int($0) } ?? body.count
             let isOrderly = steps.allSatisfy { step in
@@ -217,7 +218,7 @@ extension FaultOrigin {
             return isOrderly && !closes && promised == body.count
         }
 
-        /// The status line and the headers.
+        /// Returns the status line and the headers.
         func head() -> [UInt8] {
             if let rawHead { return rawHead }
             var lines = ["HTTP/1.1 \(status) \(Self.reason(status))"]

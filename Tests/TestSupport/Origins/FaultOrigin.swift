@@ -3,10 +3,10 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// An HTTP/1.1 origin over raw loopback sockets that misbehaves as a test scripts it.
+/// An HTTP/1.1 origin over raw loopback sockets whose faults a test scripts.
 ///
-/// A thread a connection; a route is a closure from the request to what is sent, byte for byte. An
-/// unrouted path answers 404. Ended with the last reference: connections are cut.
+/// It uses one thread per connection; a route maps a request to the exact bytes to send. An
+/// unrouted path responds 404. It ends with the last reference: connections are cut.
 package final class FaultOrigin: Sendable {
     package typealias Handler = @Sendable (Request) -> Response
 
@@ -25,15 +25,15 @@ package final class FaultOrigin: Sendable {
 
     // MARK: - Script
 
-    /// Sets what `path` (without a query) answers, from now on.
+    /// Sets the response for `path` (without a query) from now on.
     package func route(_ path: String, _ handler: @escaping Handler) {
         core.state.withLock { $0.routes[path] = handler }
     }
 
-    /// A path that always answers the same.
+    /// Sets a constant response for a path.
     package func route(_ path: String, _ response: Response) { route(path) { _ in response } }
 
-    /// A path whose first answers are listed; the last one stays.
+    /// Sets a path's first responses; the last one stays.
     package func route(_ path: String, inTurn responses: [Response]) {
         route(path) { request in
             responses.isEmpty
@@ -41,12 +41,12 @@ package final class FaultOrigin: Sendable {
         }
     }
 
-    /// A correct object with range support.
+    /// Serves a correct object with range support.
     package func serve(_ path: String, _ body: [UInt8], etag: String? = nil) {
         route(path) { $0.serve(body, etag: etag) }
     }
 
-    /// `http://127.0.0.1:PORT` and the path.
+    /// Returns `http://127.0.0.1:PORT` with the path.
     package func url(_ path: String = "") -> String { "http://127.0.0.1:\(port)\(path)" }
 
     // MARK: - Records
@@ -59,7 +59,7 @@ package final class FaultOrigin: Sendable {
 
     package func count(_ path: String) -> Int { requests(for: path).count }
 
-    /// The most requests that came within `seconds`, wherever these begin.
+    /// Returns the maximum number of requests within any `seconds`.
     package func mostRequests(inSeconds seconds: Double) -> Int {
         let times = requests.map(\.receivedAt).sorted()
         var first = 0
@@ -71,15 +71,15 @@ package final class FaultOrigin: Sendable {
         return most
     }
 
-    /// Open connections now, and the most there ever were at once. One that the other side has
-    /// closed does not count, whether or not its thread knows.
+    /// Current number of open connections, and its peak. Connections that the client has closed do
+    /// not count, even if their thread has not noticed yet.
     package var connections: (now: Int, peak: Int) {
         core.state.withLock {
             ($0.connections.count(where: Socket.isEstablished), $0.peakConnections)
         }
     }
 
-    /// Requests being answered now, and the most there ever were at once.
+    /// Current number of requests being answered, and its peak.
     package var activeRequests: (now: Int, peak: Int) {
         core.state.withLock { ($0.active, $0.peakActive) }
     }
@@ -87,11 +87,11 @@ package final class FaultOrigin: Sendable {
     /// Connections accepted since the start.
     package var acceptedConnections: Int { core.state.withLock { $0.accepted } }
 
-    /// Cuts every open connection with a reset, as a crash of the origin does.
+    /// Resets every open connection, as a crash of the origin does.
     package func cutConnections() { core.cutConnections() }
 }
 
-/// What the origin's threads share; outlives the `FaultOrigin` by their last step.
+/// State shared by the origin's threads; it outlives the `FaultOrigin` until their last step.
 private final class Core: Sendable {
     struct State {
         var routes: [String: FaultOrigin.Handler] = [:]
@@ -133,7 +133,8 @@ private final class Core: Sendable {
     func stop() {
         let gates = state.withLock { state in
             state.isStopped = true
-            // Only shut down: the connection's own thread closes it, so no number is reused early.
+            // Only shut down: the connection's thread closes it, so that its descriptor is not
+            // reused early.
             for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }
             return state.gates
         }
@@ -168,7 +169,8 @@ private final class Core: Sendable {
         }
     }
 
-    /// The bytes before the empty line; nil at the end of the connection. Bodies are not expected.
+    /// Returns the bytes before the empty line; nil at the end of the connection. Bodies are not
+    /// expected.
     private func readHead(
         _ descriptor: Int32, _ input: inout [UInt8], _ age: inout Double
     ) -> String? {
@@ -214,7 +216,7 @@ private final class Core: Sendable {
         }
     }
 
-    /// Does what the response says; true when the connection goes on.
+    /// Executes the response; returns true if the connection continues.
     private func send(
         _ response: FaultOrigin.Response, head isHead: Bool, to descriptor: Int32
     ) -> Bool {
@@ -235,7 +237,7 @@ private final class Core: Sendable {
                 return false
             case .drip(let bytes, let seconds):
                 while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {
-                    // The origin's own pace, which the test asked for.
+                    // A pace that the test specifies.
                     Thread.sleep(forTimeInterval: seconds)
                 }
                 return false
@@ -249,7 +251,7 @@ private final class Core: Sendable {
         return response.keepsConnection
     }
 
-    /// Waits at a gate that `stop` knows of.
+    /// Waits at a gate that `stop` opens.
     private func pass(_ gate: Gate) {
         let isStopped = state.withLock { state in
             state.gates.append(gate)

@@ -2,33 +2,35 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A proxy on a loopback port as companies have one: SOCKS 5 and HTTP's CONNECT, told apart by what
-/// the client begins with. Ended with the last reference: connections are cut.
+/// A forward proxy on a loopback port: SOCKS 5 and HTTP's CONNECT, distinguished by the client's
+/// first bytes. It ends with the last reference: connections are cut.
 package final class ForwardProxy: Sendable {
-    /// What becomes of who asks for a way.
+    /// The proxy's response to a request.
     package enum Answer: Sendable {
-        /// A way to this loopback port, wherever was asked for.
+        /// Connects to this loopback port, whatever the requested target is.
         case forward(to: UInt16)
-        /// These bytes, and the connection's end.
+        /// Sends these bytes and closes the connection.
         case send([UInt8])
-        /// These bytes again and again.
+        /// Repeats these bytes.
         case sendForever([UInt8])
     }
 
-    /// What was asked for.
+    /// A request of a client.
     package struct Request: Sendable, Equatable {
-        /// `HOST:PORT`, as the client put it.
+        /// `HOST:PORT` as the client sent it.
         package var target: String
         /// `USER:PASSWORD`; nil for none.
         package var credentials: String?
-        /// Names of the header of CONNECT, in lower case.
+        /// Lowercase header names of CONNECT.
         package var headers: [String] = []
     }
 
     package let port: UInt16
     private let core: Core
 
-    /// - Parameter credentials: `USER:PASSWORD` that a client must have; nil for none.
+    /// Starts a proxy.
+    ///
+    /// - Parameter credentials: required `USER:PASSWORD`; nil for none.
     package init(_ answer: Answer, credentials: String? = nil) throws {
         let (listener, port) = try Socket.listen()
         self.port = port
@@ -39,7 +41,7 @@ package final class ForwardProxy: Sendable {
 
     deinit { core.stop() }
 
-    /// All that was asked for, in its order; also what was refused.
+    /// All requests in order, including refused ones.
     package var requests: [Request] { core.state.withLock { $0.requests } }
 
     fileprivate final class Core: Sendable {
@@ -110,7 +112,7 @@ package final class ForwardProxy: Sendable {
             }
         }
 
-        /// Forwards both ways until both have ended.
+        /// Forwards in both directions until both have ended.
         private func relay(_ client: ProxyInput, _ server: Int32) {
             let answers = DispatchSemaphore(value: 0)
             let descriptor = client.descriptor
@@ -198,13 +200,13 @@ package enum SOCKS {
     static let noMethod: UInt8 = 0xFF
     static let granted = answer(0)
 
-    /// An answer with this code: 1 is a failure, 2 forbidden, 4 unreachable, 5 refused.
+    /// Returns a response with this code: 1 is a failure, 2 forbidden, 4 unreachable, 5 refused.
     package static func answer(_ code: UInt8) -> [UInt8] {
         [version, code, 0, 1, 0, 0, 0, 0, 0, 0]
     }
 }
 
-/// What a client sends, confined to its connection's thread.
+/// Input from a client, confined to its connection's thread.
 private final class ProxyInput {
     let descriptor: Int32
     private var bytes: [UInt8] = []
@@ -224,13 +226,13 @@ private final class ProxyInput {
         return Array(bytes.prefix(count))
     }
 
-    /// After a byte that says how long it is.
+    /// Reads a text after a byte with its length.
     func readText() -> String? {
         guard let length = read(1), let text = read(Int(length[0])) else { return nil }
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Up to an empty line.
+    /// Reads up to an empty line.
     func readHead() -> String? {
         let end = Array("\r\n\r\n".utf8)
         while true {
@@ -242,7 +244,7 @@ private final class ProxyInput {
         }
     }
 
-    /// What has come and was not read.
+    /// Returns received bytes that were not read.
     func rest() -> [UInt8] {
         defer { bytes = [] }
         return bytes

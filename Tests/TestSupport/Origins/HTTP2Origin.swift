@@ -2,29 +2,32 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// An HTTP/2 origin over a raw loopback socket, without TLS, that answers each stream with the frames
-/// that a test scripts. Its listening socket closes with the last reference.
+/// An HTTP/2 origin over a raw loopback socket, without TLS, that responds to each stream with
+/// scripted frames. Its listening socket closes with the last reference.
 package final class HTTP2Origin: Sendable {
-    /// What answers one stream, frame for frame.
+    /// A frame of the response to a stream.
     package enum Frame: Sendable {
         /// Status 200 with a length.
         case header(length: Int)
         case data(Int, isLast: Bool)
         case reset(errorCode: UInt32)
-        /// The connection ends with this stream.
+        /// Ends the connection after this stream.
         case goAway(errorCode: UInt32)
         /// Cuts the connection.
         case cut
-        /// A frame (RFC 9113, 6) as it is, of the stream or of the connection.
+        /// A raw frame (RFC 9113, 6) of the stream or of the connection.
         case frame(type: UInt8, flags: UInt8, ofConnection: Bool = false, [UInt8])
-        /// The same again and again.
+        /// Repeats a raw frame.
         case endless(type: UInt8, flags: UInt8, ofConnection: Bool = false, [UInt8])
     }
 
     package let port: UInt16
     private let listener: Int32
 
-    /// - Parameter answers: of the streams in the order in which they are opened; the last one stays.
+    /// Starts an origin.
+    ///
+    /// - Parameter answers: responses to the streams in the order of their opening; the last one
+    ///   stays.
     package init(answers: [[Frame]]) throws {
         let (listener, port) = try Socket.listen()
         self.listener = listener
@@ -48,13 +51,13 @@ package final class HTTP2Origin: Sendable {
     package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 }
 
-/// How many streams there were.
+/// Counts opened streams.
 private final class Opened: Sendable {
     private let count = Atomic<Int>(0)
     func next() -> Int { count.add(1, ordering: .relaxed).oldValue }
 }
 
-/// One connection: RFC 9113, as far as a client needs it that only asks.
+/// One connection: the parts of RFC 9113 that a client's requests need.
 private struct Connection {
     private static let prefaceBytes = 24
     private static let headers: UInt8 = 1
@@ -87,7 +90,7 @@ private struct Connection {
         return true
     }
 
-    /// False at the connection's end.
+    /// Sends a frame; returns false at the connection's end.
     private func send(_ frame: HTTP2Origin.Frame, _ stream: UInt32) -> Bool {
         switch frame {
         case .header(let length):

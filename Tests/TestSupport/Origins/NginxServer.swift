@@ -1,25 +1,25 @@
 internal import Foundation
 internal import Glibc
 
-/// A real nginx over a directory, on a loopback port of its own; stopped with the last reference.
+/// A real nginx over a directory, on its own loopback port; stopped with the last reference.
 package final class NginxServer: Sendable {
     /// One line of the access log.
     package struct Request: Sendable {
         package let method: String
-        /// As it was asked for, with its query.
+        /// The requested target with its query.
         package let target: String
         package let status: Int
-        /// Of the body.
+        /// Bytes of the body.
         package let bytesSent: Int64
         /// The Range header; nil without one.
         package let range: String?
         /// `HTTP/1.1` or `HTTP/2.0`.
         package let version: String
-        /// The number of the connection that it came on.
+        /// Number of its connection.
         package let connection: Int
     }
 
-    /// TLS, with HTTP/2 where the client speaks it, or without.
+    /// TLS, with or without HTTP/2.
     package struct Encryption: Sendable {
         package let certificate: TestCertificate
         package let offersHTTP2: Bool
@@ -38,10 +38,10 @@ package final class NginxServer: Sendable {
     /// Starts nginx and waits until it accepts connections.
     ///
     /// - Parameters:
-    ///   - root: the directory that is served.
+    ///   - root: the served directory.
     ///   - configuration: lines added to the `server` block.
-    ///   - requestsPerSecond: answers this many requests a second and lets the others wait, so that a
-    ///     run lasts a known time at least.
+    ///   - requestsPerSecond: limit per second, beyond which requests wait, so that a run has a
+    ///     known minimum duration.
     ///   - encryption: nil for plain HTTP.
     package init(
         root: String, configuration: String = "", requestsPerSecond: Int? = nil,
@@ -49,7 +49,7 @@ package final class NginxServer: Sendable {
     ) async throws {
         directory = try TemporaryDirectory("nginx")
         isEncrypted = encryption != nil
-        // The port is free when it is chosen and may be taken before nginx binds it.
+        // The chosen port may be taken before nginx binds it.
         var started: (UInt16, ChildProcess)?
         for _ in 0..<5 where started == nil {
             let port = try Socket.freePort()
@@ -81,20 +81,20 @@ package final class NginxServer: Sendable {
         try? blockUntil(deadlineSeconds: 5, "the end of nginx") { process.ending != nil }
     }
 
-    /// `http://127.0.0.1:PORT`, or `https://localhost:PORT` as the certificate has it, without a slash at the
-    /// end.
+    /// `http://127.0.0.1:PORT`, or `https://localhost:PORT` for the certificate, without a trailing
+    /// slash.
     package var url: String {
         isEncrypted ? "https://localhost:\(port)" : "http://127.0.0.1:\(port)"
     }
 
-    /// Stops it now, as when the origin goes away.
+    /// Stops it, as when the origin fails.
     package func stop() async throws {
         process.signal(SIGTERM)
         try await process.wait()
     }
 
-    /// What was asked so far. nginx logs a request after its answer was sent, so a test that counts
-    /// waits with `waitUntil`.
+    /// Returns the requests so far. nginx logs a request after its response was sent, so a test
+    /// that counts waits with `waitUntil`.
     package func requests() -> [Request] {
         let log = (try? directory.read("access.log")) ?? []
         return String(decoding: log, as: UTF8.self).split(separator: "\n").compactMap { line in
@@ -113,7 +113,7 @@ package final class NginxServer: Sendable {
         directory: String, root: String, port: UInt16, server: String, requestsPerSecond: Int?,
         encryption: Encryption?
     ) -> String {
-        // Root's workers would become nobody, who may not be let into the test's directory.
+        // Root's workers would run as nobody, who may not access the test's directory.
         let user = geteuid() == 0 ? "user root;" : ""
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(directory)/\($0);" }.joined(separator: "\n")

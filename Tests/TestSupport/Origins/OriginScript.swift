@@ -2,15 +2,15 @@ package import Digest
 import Statistics
 internal import Synchronization
 
-/// What an origin does with one object in a random history.
+/// The behaviour of an origin for one object in a random history.
 ///
-/// It may cut, change and confuse, but it labels what it sends truthfully: a range as the range that
-/// it is, a version with its own validator. Where a digest is listed, it may lie as well.
+/// It may cut, change and confuse, but labels its bytes truthfully: a range as that range, a
+/// version with its own validator. With a listed digest it may also lie.
 package final class OriginScript: Sendable {
     package typealias Request = FaultOrigin.Request
     package typealias Response = FaultOrigin.Response
 
-    /// What kind of object it is, and how often it meets with what. Chances are of 56.
+    /// The kind of object and the frequencies of faults. Chances are out of 56.
     package struct Shape: Sendable {
         package var bytes = 2_000...9_000
         package var changes = 8
@@ -19,7 +19,7 @@ package final class OriginScript: Sendable {
         package var shifts = 11
         package var ignoredRanges = 6
         package var missingLabels = 5
-        /// It may be behind a redirect that leads to one of two places, whose bytes differ.
+        /// If true, it may be behind a redirect to one of two locations whose bytes differ.
         package var hasPlaces = true
         /// `Accept-Ranges: bytes`.
         package var promisesRanges = false
@@ -27,16 +27,16 @@ package final class OriginScript: Sendable {
         package init() {}
     }
 
-    /// What it says of versions.
+    /// The validators of versions.
     private enum Validation: CaseIterable, Sendable {
         case strong
-        /// A strong tag, and no regard to a range that has a condition.
+        /// A strong tag, but ranges with a condition are ignored.
         case strongUnconditional
-        /// The same tag for all versions: a weak one.
+        /// The same weak tag for all versions.
         case weak
-        /// Older than the answer, another one with each version.
+        /// A date older than the response that changes with each version.
         case date
-        /// Of the second of the answer: the same for all versions.
+        /// The second of the response: the same for all versions.
         case youngDate
         case none
     }
@@ -49,7 +49,7 @@ package final class OriginScript: Sendable {
     private struct State {
         var random: SeededRandom
         var validation: Validation
-        /// By place; one unless the object is behind a redirect that changes its mind.
+        /// By location; one, unless the object is behind a changing redirect.
         var current: [Version]
         var everything: [[UInt8]]
         var statesDigests: Bool
@@ -61,7 +61,7 @@ package final class OriginScript: Sendable {
             Int.random(in: 0..<all, using: &random) < count
         }
 
-        /// Blocks that differ from those of every other body, and from each other.
+        /// Returns blocks that differ from those of every other body, and from each other.
         mutating func makeBody(of count: Int) -> [UInt8] {
             let block = (0..<Self.blockWords).map { _ in random.next() }
             return [UInt8](unsafeUninitializedCapacity: count) { buffer, made in
@@ -83,14 +83,16 @@ package final class OriginScript: Sendable {
     }
 
     package let path: String
-    /// Every path that answers.
+    /// All paths of the object.
     package let places: [String]
-    /// The digests that the list names; empty for none.
+    /// Digests in the list; empty for none.
     package let listed: [ExpectedDigest]
     private let shape: Shape
     private let state: Mutex<State>
 
-    /// - Parameter listed: of which algorithms the list may name a digest.
+    /// Creates a script.
+    ///
+    /// - Parameter listed: algorithms of digests that the list may have.
     package init(
         seed: UInt64, path: String, shape: Shape = Shape(),
         listing algorithms: [DigestAlgorithm] = DigestAlgorithm.allCases
@@ -105,7 +107,7 @@ package final class OriginScript: Sendable {
         state.current = [Version(body: first, number: 0)]
         self.path = path
         if shape.hasPlaces, state.chance(1, in: 6) {
-            // Two places with the same tags, lengths and dates, and other bytes.
+            // Two locations with equal tags, lengths and dates, but different bytes.
             state.current.append(Version(body: state.makeBody(of: first.count), number: 0))
             places = [path, path + "/0", path + "/1"]
         } else {
@@ -117,7 +119,7 @@ package final class OriginScript: Sendable {
         if state.chance(1, in: 3) {
             let algorithm = algorithms.randomElement(using: &state.random) ?? .sha256
             listed = [digest(algorithm, first)].compactMap(\.self)
-            // Four bytes are no proof against a liar.
+            // Four bytes do not detect lies reliably.
             state.lies = algorithm != .crc32c && state.chance(1, in: 2)
         }
         self.listed = listed
@@ -128,7 +130,8 @@ package final class OriginScript: Sendable {
 
     package func log(_ event: String) { state.withLock { $0.events.append(event) } }
 
-    /// Some version of the object, whole; that of the list where it names a digest.
+    /// Returns true for a complete version of the object; with a listed digest, only for that
+    /// version.
     package func isRight(_ bytes: [UInt8]) -> Bool {
         state.withLock { state in
             state.everything.contains(bytes)
@@ -189,7 +192,7 @@ package final class OriginScript: Sendable {
         state.events.append("place \(place) has version \(state.versions - 1) now")
     }
 
-    /// The answer before it is broken: 200 or some 206, with what is said of the version.
+    /// Returns the response before faults: 200 or a 206, with the version's validators.
     private func describe(
         _ request: Request, _ place: Int, _ state: inout State
     ) -> (Response, String) {
@@ -225,10 +228,10 @@ package final class OriginScript: Sendable {
         )
     }
 
-    /// Another range than the one asked for.
+    /// Returns another range than the requested one.
     private func shifted(_ range: Range<Int>, _ count: Int, _ state: inout State) -> Range<Int> {
         let start = Int.random(in: 0..<count, using: &state.random)
-        // As long as the one asked for, where that is possible: only its label tells.
+        // Of the same length, if possible, so that only its label differs.
         return start..<min(max(start + range.count, start + 1), count)
     }
 

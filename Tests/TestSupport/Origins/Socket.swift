@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Loopback TCP and unix sockets with blocking calls, for servers that tests script.
+/// Loopback TCP and unix sockets with blocking calls, for scripted servers.
 enum Socket {
-    /// Listens on 127.0.0.1; port 0 lets the system choose. Answers the descriptor and the port.
+    /// Listens on 127.0.0.1; port 0 lets the system choose. Returns the descriptor and the port.
     static func listen(port: UInt16 = 0) throws -> (descriptor: Int32, port: UInt16) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXFailure(errno, "socket") }
@@ -22,7 +22,7 @@ enum Socket {
         return (descriptor, UInt16(bigEndian: address.sin_port))
     }
 
-    /// A port that nothing listens on at the moment.
+    /// Returns a port without a listener at this moment.
     static func freePort() throws -> UInt16 {
         let (descriptor, port) = try listen()
         close(descriptor)
@@ -52,7 +52,7 @@ enum Socket {
         }
     }
 
-    /// The next connection; nil once the listener is shut down.
+    /// Accepts the next connection; nil once the listener is shut down.
     static func accept(_ listener: Int32) -> Int32? {
         while true {
             let descriptor = Glibc.accept(listener, nil, nil)
@@ -65,7 +65,7 @@ enum Socket {
         }
     }
 
-    /// Sends everything; false when the other side is gone.
+    /// Sends all bytes; false if the peer has closed.
     static func send(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
         var done = 0
         while done < bytes.count {
@@ -81,7 +81,7 @@ enum Socket {
         return true
     }
 
-    /// Up to `limit` bytes; empty at the end or on an error.
+    /// Receives up to `limit` bytes; empty at the end or on an error.
     static func receive(from descriptor: Int32, limit: Int = 65_536) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             var received = recv(descriptor, buffer.baseAddress, limit, 0)
@@ -92,8 +92,8 @@ enum Socket {
         }
     }
 
-    /// Up to `limit` bytes, and how many seconds ago the system received the last of them: whoever
-    /// reads them may have been kept waiting for a processor.
+    /// Receives up to `limit` bytes, with the seconds since the system received the last of them:
+    /// the reading thread may have waited for a processor.
     static func receiveStamped(
         from descriptor: Int32, limit: Int = 65_536
     ) -> (bytes: [UInt8], age: Double) {
@@ -135,7 +135,7 @@ enum Socket {
         return max(0, seconds)
     }
 
-    /// Whether neither side has closed a connection.
+    /// Returns true if neither side has closed a connection.
     static func isEstablished(_ descriptor: Int32) -> Bool {
         var info = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)
@@ -143,7 +143,7 @@ enum Socket {
         return result == 0 && Int(info.tcpi_state) == TCP_ESTABLISHED
     }
 
-    /// Makes the next close send a reset instead of an orderly end.
+    /// Makes the next close send a reset.
     static func resetOnClose(_ descriptor: Int32) {
         setOption(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     }

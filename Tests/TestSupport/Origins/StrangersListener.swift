@@ -1,14 +1,18 @@
 internal import Glibc
 
-/// A process of another user, Debian's `nobody`, that listens on loopback and keeps what it receives. Needs root.
+/// A process of another user, Debian's `nobody`, that listens on loopback and records what it
+/// receives. Needs root.
 package final class StrangersListener: Sendable {
     package static let user: UInt32 = 65_534
     package let port: Int
     private let process: ChildProcess
 
+    /// Starts the process.
+    ///
     /// - Parameters:
-    ///   - prefix: words before the command, as `nsenter` takes them.
-    ///   - accepts: takes connections and answers requests with 200; otherwise they wait in the socket's queue.
+    ///   - prefix: words before the command, such as `nsenter`.
+    ///   - accepts: true accepts connections and responds with 200; otherwise they wait in the
+    ///     socket's queue.
     package init(
         _ prefix: [String] = [], address: String = "127.0.0.1", port: Int = 0, accepts: Bool = true
     ) async throws {

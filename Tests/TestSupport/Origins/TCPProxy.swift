@@ -2,12 +2,12 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A loopback TCP port that forwards to a server and can fail as a network does.
+/// A loopback TCP port that forwards to a server and simulates network failures.
 package final class TCPProxy: Sendable {
     package enum Target: Sendable {
         /// A loopback port.
         case port(UInt16)
-        /// A unix socket, as PostgreSQL's.
+        /// A unix socket, such as PostgreSQL's.
         case path(String)
     }
 
@@ -31,16 +31,16 @@ package final class TCPProxy: Sendable {
     /// Open forwarded connections.
     package var connections: Int { core.state.withLock { $0.pairs.count } }
 
-    /// Breaks every open connection with a reset; new ones are accepted.
+    /// Resets every open connection; new ones are accepted.
     package func cut() { core.cut() }
 
-    /// Forwards nothing while the connections stay open, as a partition does.
+    /// Stops forwarding while the connections stay open, as in a partition.
     package func pause() { core.setPaused(true) }
 
     package func resume() { core.setPaused(false) }
 
-    /// Forwards nothing ever again on the connections that are open now, as when a host on the way has
-    /// lost its state and says so to nobody; new ones are well.
+    /// Stops forwarding on the open connections permanently, as when a middlebox loses its state
+    /// silently; new ones work.
     package func freeze() { core.freeze() }
 
     /// Refuses new connections until `accept`; open ones stay.
@@ -61,7 +61,7 @@ private final class ProxyCore: Sendable {
 
     struct State {
         var listener: Int32?
-        /// Connections with the number of directions that still run.
+        /// Connections with the number of directions that are still open.
         var pairs: [Pair: Int] = [:]
         /// Closed while the proxy forwards; a new one at each pause.
         var gate: Gate?
@@ -70,7 +70,7 @@ private final class ProxyCore: Sendable {
 
     let target: TCPProxy.Target
     let state = Mutex(State())
-    /// Where frozen connections wait for the proxy's end.
+    /// Gate at which frozen connections wait until the proxy ends.
     private let ice = Gate()
 
     init(target: TCPProxy.Target) { self.target = target }

@@ -1,13 +1,15 @@
-/// A self-signed certificate of `localhost`, made by openssl: it is its own authority.
+/// A self-signed certificate of `localhost`, created by openssl: it is its own authority.
 package struct TestCertificate: Sendable {
     /// PEM files.
     package let certificate: String
     package let key: String
 
+    /// Creates a certificate.
+    ///
     /// - Parameters:
-    ///   - name: of the files in `directory`.
-    ///   - days: how long it is valid from now on; negative for one that has run out.
-    ///   - password: what the key is encrypted with; nil for plain.
+    ///   - name: name of the files in `directory`.
+    ///   - days: validity from now on; negative for an expired one.
+    ///   - password: password of the key; nil for a plain one.
     package init(
         in directory: TemporaryDirectory, _ name: String, days: Int = 2, password: String? = nil
     ) async throws {

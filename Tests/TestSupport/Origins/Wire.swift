@@ -1,15 +1,15 @@
 internal import Foundation
 internal import Glibc
 
-/// One HTTP/1.1 exchange with a coordinator over a raw socket, byte for byte as the test says.
+/// HTTP/1.1 exchanges with a coordinator over a raw socket, with exact bytes.
 package enum Wire {
     package struct Answer: Sendable {
         package var status: Int
-        /// By name in lower case.
+        /// By lowercase name.
         package var headers: [String: String] = [:]
         package var body: String
 
-        /// The failure code that every answer but a 2xx carries.
+        /// The failure code of every response other than 2xx.
         package var code: String? {
             let json = try? JSONSerialization.jsonObject(with: Data(body.utf8))
             let error = (json as? [String: Any])?["error"] as? [String: Any]
@@ -22,7 +22,7 @@ package enum Wire {
         package let code = errno
     }
 
-    /// Sends a request and reads its answer; headers given replace the usual ones.
+    /// Sends a request and reads its response; given headers replace the usual ones.
     package static func exchange(
         port: Int, _ method: String, _ target: String, headers: [String: String] = [:],
         body: [UInt8]? = nil
@@ -36,7 +36,7 @@ package enum Wire {
         var head = "\(method) \(target) HTTP/1.1\r\n"
         for (name, value) in all where !value.isEmpty { head += "\(name): \(value)\r\n" }
         let bytes = Array("\(head)\r\n".utf8) + (body ?? [])
-        // A thread of its own: a blocked one must not hold up the coordinator's tasks.
+        // On a separate thread: a blocked one must not delay the coordinator's tasks.
         return try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
                 continuation.resume(with: Result { try perform(port: port, bytes) })
@@ -60,7 +60,7 @@ package enum Wire {
         return try parse(String(decoding: received, as: UTF8.self))
     }
 
-    /// A connection on which `bytes` were sent, which the caller closes.
+    /// Opens a connection and sends `bytes` on it; the caller closes it.
     package static func open(port: Int, sending bytes: [UInt8]) throws -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw Failure(call: "socket") }
@@ -83,7 +83,7 @@ package enum Wire {
             let count = bytes[sent...].withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            // The coordinator may answer before it has read a body that is too long.
+            // The coordinator may respond before it has read a body that is too long.
             guard count > 0 else { break }
             sent += count
         }

@@ -2,9 +2,9 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A program that a test started; killed when the last reference goes away or the test process dies.
+/// A program started by a test; killed with the last reference or with the test process.
 ///
-/// Its output goes to files, so that neither side ever waits for the other to read.
+/// Its output goes to files, so that neither process waits for the other to read.
 package final class ChildProcess: Sendable {
     package enum Ending: Equatable, Sendable {
         case exited(Int32)
@@ -28,10 +28,10 @@ package final class ChildProcess: Sendable {
     /// Starts `arguments[0]`, found on `PATH` unless it is a path.
     ///
     /// - Parameters:
-    ///   - environment: added to the test's own.
-    ///   - workingDirectory: the test's own when nil.
+    ///   - environment: added to the test's environment.
+    ///   - workingDirectory: nil for the test's.
     ///   - user: name of the user to run as; needs root.
-    ///   - deathSignal: sent by the kernel when the test process vanishes.
+    ///   - deathSignal: sent by the kernel when the test process ends.
     package init(
         _ arguments: [String], environment: [String: String] = [:],
         workingDirectory: String? = nil, user: String? = nil, deathSignal: String = "KILL"
@@ -57,10 +57,10 @@ package final class ChildProcess: Sendable {
     /// Nil while it runs.
     package var ending: Ending? { ended.ending.withLock { $0 } }
 
-    /// What it has written to standard output so far.
+    /// Its standard output so far.
     package var output: String { text(of: "stdout") }
 
-    /// What it has written to standard error so far.
+    /// Its standard error so far.
     package var errors: String { text(of: "stderr") }
 
     /// Sends a signal unless it has ended.
@@ -79,13 +79,13 @@ package final class ChildProcess: Sendable {
         return ending ?? .exited(-1)
     }
 
-    /// Kills it and waits until it is gone; for a caller that cannot await.
+    /// Kills it and waits for its end, for callers that cannot await.
     func killAndWait() {
         signal(SIGKILL)
         try? blockUntil(deadlineSeconds: 10, "the end of \(pid)") { ending != nil }
     }
 
-    /// Runs a command to its end and answers its standard output; throws when it fails.
+    /// Runs a command and returns its standard output; throws if it fails.
     @discardableResult
     package static func run(
         _ arguments: [String], environment: [String: String] = [:], user: String? = nil,
@@ -103,8 +103,8 @@ package final class ChildProcess: Sendable {
         String(decoding: (try? directory.read(name)) ?? [], as: UTF8.self)
     }
 
-    /// Starts the process on a thread of its own, which then waits for it: the kernel sends the
-    /// death signal when the thread that started the process ends, so that thread has to stay.
+    /// Starts the process on a separate thread, which then waits for it. The kernel sends the death
+    /// signal when the starting thread ends, so that thread has to stay.
     private static func startAndReap(_ spawn: Spawn, _ ended: Ended) throws -> pid_t {
         let started = Started()
         let semaphore = DispatchSemaphore(value: 0)
@@ -141,7 +141,7 @@ private struct Spawn: Sendable {
         posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o644)
         posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o644)
 
-        // The test process may block signals that the program is to receive.
+        // The test process may block signals that the program must receive.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

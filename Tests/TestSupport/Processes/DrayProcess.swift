@@ -4,13 +4,13 @@ internal import Model
 
 /// The built `dray` binary as a process.
 package enum DrayProcess {
-    /// `DRAY_BINARY` when it is set, otherwise the one that was built with the tests.
+    /// Returns `DRAY_BINARY` if it is set, otherwise the binary built with the tests.
     package static func binary() throws -> String {
         if let path = ProcessInfo.processInfo.environment["DRAY_BINARY"] { return path }
         return try built("dray")
     }
 
-    /// A program that was built with the tests.
+    /// Returns a program built with the tests.
     package static func built(_ name: String) throws -> String {
         guard let executable = realpath("/proc/self/exe", nil) else {
             throw POSIXFailure(errno, "find the test executable")
@@ -27,9 +27,9 @@ package enum DrayProcess {
     /// Starts `dray` with `arguments`; the caller waits for it or signals it.
     ///
     /// - Parameters:
-    ///   - environment: added to the test's own, in which no `DRAY_` variable counts, and to the
-    ///     tests' token; an empty `DRAY_TOKEN` is none.
-    ///   - program: another one than `dray`.
+    ///   - environment: added to the test's environment without its `DRAY_` variables, and to the
+    ///     tests' token; an empty `DRAY_TOKEN` removes it.
+    ///   - program: a program other than `dray`.
     package static func start(
         _ arguments: [String], environment: [String: String] = [:],
         workingDirectory: String? = nil, program: String? = nil

@@ -1,9 +1,10 @@
 internal import Glibc
 internal import Synchronization
 
-/// What is undone when the test process ends: servers stopped, directories removed.
+/// Actions at the end of the test process: servers are stopped, directories removed.
 ///
-/// For what lives as long as the process (a server that all suites share), whose deinit never runs.
+/// For objects that live as long as the process (a server that all suites share), whose deinit
+/// never runs.
 enum ExitCleanup {
     private static let actions = Mutex<[@Sendable () -> Void]>([])
 

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The process at the other end of a loopback connection.
 enum PeerProcess {
-    /// Kills it, when it is a child of this process.
+    /// Kills it if it is a child of this process.
     static func kill(at descriptor: Int32) {
         guard let port = peerPort(of: descriptor), let inode = inode(ofLocalPort: port) else {
             return
@@ -22,7 +22,8 @@ enum PeerProcess {
         return result == 0 ? UInt16(bigEndian: address.sin_port) : nil
     }
 
-    /// Of the socket whose own port it is: the tenth column of `/proc/net/tcp` (proc(5)).
+    /// Returns the inode of the socket with this local port: the tenth column of `/proc/net/tcp`
+    /// (proc(5)).
     private static func inode(ofLocalPort port: UInt16) -> String? {
         let hex = String(port, radix: 16, uppercase: true)
         let end = ":" + String(repeating: "0", count: 4 - hex.count) + hex
@@ -36,7 +37,8 @@ enum PeerProcess {
         return nil
     }
 
-    /// Read to its end: each read gives a page at most, and Foundation takes the first short one for the last.
+    /// Reads the file to its end: each read returns at most a page, and Foundation stops at the
+    /// first short one.
     private static func table() -> String {
         let file = open("/proc/net/tcp", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "" }
@@ -54,7 +56,7 @@ enum PeerProcess {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.filter { pid in
             let status = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
-            // Behind the command's name, which may hold anything: the state, then the parent.
+            // After the command's name, which may contain anything: the state, then the parent.
             let rest = status.split(separator: ")").last?.split(separator: " ") ?? []
             return rest.count > 1 && pid_t(rest[1]) == getpid()
         }

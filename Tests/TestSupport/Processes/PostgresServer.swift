@@ -2,10 +2,10 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A PostgreSQL cluster of the test's own, reached by a unix socket only.
+/// A PostgreSQL cluster for tests, reachable only by a unix socket.
 ///
-/// Started from the installed server, as user `postgres` when the tests run as root. `shared()` is
-/// one for the whole test process; chaos tests make their own with `isDurable` and kill it.
+/// Started from the installed server, as user `postgres` if the tests run as root. `shared()` is
+/// one for the whole test process; chaos tests create their own with `isDurable` and kill it.
 package final class PostgresServer: Sendable {
     private let directory: TemporaryDirectory
     private let isDurable: Bool
@@ -21,12 +21,12 @@ package final class PostgresServer: Sendable {
         return server
     }
 
-    /// The cluster that all suites of the process share; started on first use.
+    /// Returns the cluster that all suites of the process share; started on first use.
     package static func shared() async throws -> PostgresServer { try await sharedStart.value }
 
-    /// Makes and starts a cluster.
+    /// Creates and starts a cluster.
     ///
-    /// - Parameter isDurable: with fsync, as a real server; needed when it is to be killed.
+    /// - Parameter isDurable: true enables fsync, as on a real server; needed to kill it.
     package init(isDurable: Bool = false) async throws {
         self.isDurable = isDurable
         directory = try TemporaryDirectory("pg")
@@ -46,7 +46,7 @@ package final class PostgresServer: Sendable {
 
     deinit { killNow() }
 
-    // MARK: - Reaching it
+    // MARK: - Connecting
 
     /// The directory of its socket, for a connection string's `host`.
     package var socketDirectory: String { directory.path("socket") }
@@ -54,19 +54,19 @@ package final class PostgresServer: Sendable {
     /// Path of the socket itself, for a proxy.
     package var socketPath: String { "\(socketDirectory)/.s.PGSQL.5432" }
 
-    /// Connects to the database `postgres` as its superuser.
+    /// URL of the database `postgres` with its superuser.
     package var url: String { url(database: "postgres") }
 
-    /// Makes a fresh schema and answers a URL whose search path is that schema alone.
+    /// Creates a schema and returns a URL with only that schema in its search path.
     ///
-    /// - Parameter name: lower-case letters, digits and underscores; a number is added.
+    /// - Parameter name: lowercase letters, digits and underscores; a number is added.
     package func schemaURL(_ name: String = "test") async throws -> String {
         let schema = "\(name)_\(schemaCount.wrappingAdd(1, ordering: .relaxed).oldValue)"
         try await execute("CREATE SCHEMA \(schema)")
         return "\(url)&options=-c%20search_path%3D\(schema)"
     }
 
-    /// Makes a fresh database and answers its URL; for what a schema cannot keep apart, such as
+    /// Creates a database and returns its URL; for features that schemas do not isolate, such as
     /// NOTIFY channels and advisory locks.
     package func databaseURL(_ name: String = "test") async throws -> String {
         let database = "\(name)_\(schemaCount.wrappingAdd(1, ordering: .relaxed).oldValue)"
@@ -74,8 +74,8 @@ package final class PostgresServer: Sendable {
         return url(database: database)
     }
 
-    /// Runs SQL by psql and answers its unaligned output, a row a line, columns parted by `|`. Names are looked up in
-    /// Dray's schema first.
+    /// Runs SQL by psql and returns its unaligned output, one line per row, columns separated by
+    /// `|`. Names are looked up in Dray's schema first.
     @discardableResult
     package func execute(_ sql: String, database: String = "postgres") async throws -> String {
         try await ChildProcess.run([
@@ -91,7 +91,7 @@ package final class PostgresServer: Sendable {
 
     // MARK: - Starting and stopping
 
-    /// Starts it over its data, after a kill as well, and waits until it answers.
+    /// Starts it on its data, also after a kill, and waits until it responds.
     package func start() async throws {
         let settings = [
             "listen_addresses=", "unix_socket_directories=\(socketDirectory)", "port=5432",
@@ -101,31 +101,31 @@ package final class PostgresServer: Sendable {
         let command =
             [try Self.program("postgres"), "-D", directory.path("data")]
             + settings.flatMap { ["-c", $0] }
-        // A killed server's children hold its memory for a moment; it refuses to start until then.
+        // A killed server's children hold its memory briefly; it refuses to start until then.
         try await waitUntil(deadlineSeconds: 60, "the start of PostgreSQL") {
             if let running = process.withLock({ $0 }), running.ending == nil {
                 return try await isReady()
             }
-            // Killed without mercy with the test process, so that none outlives it.
+            // Killed with the test process, so that it does not outlive it.
             let child = try ChildProcess(command, user: Self.user, deathSignal: "QUIT")
             process.withLock { $0 = child }
             return false
         }
     }
 
-    /// Stops it in order (fast shutdown) and waits until it is gone.
+    /// Stops it in order (fast shutdown) and waits for its end.
     package func stop() async throws { try await end(by: SIGINT) }
 
-    /// kill -9 of the server and waits until it is gone; needs `isDurable` to keep its promises.
+    /// Kills the server with SIGKILL and waits for its end; needs `isDurable` to stay consistent.
     package func kill() async throws { try await end(by: SIGKILL) }
 
-    /// Immediate shutdown, a crash as far as the data is concerned, then starts again.
+    /// Shuts it down immediately, which for the data is a crash, and starts it again.
     package func crashAndRestart() async throws {
         try await end(by: SIGQUIT)
         try await start()
     }
 
-    /// What the server has logged since it was started last.
+    /// The server's log since its last start.
     package var log: String { process.withLock { $0 }?.errors ?? "" }
 
     private func end(by signal: Int32) async throws {
@@ -151,10 +151,10 @@ package final class PostgresServer: Sendable {
 
     // MARK: - The installation
 
-    /// The user that the server runs as; nil for the tests' own.
+    /// The user that the server runs as; nil for the tests' user.
     private static var user: String? { geteuid() == 0 ? "postgres" : nil }
 
-    /// A program of the newest installed version, Debian's place first.
+    /// Returns a program of the newest installed version, first from Debian's location.
     private static func program(_ name: String) throws -> String {
         let root = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []

@@ -1,25 +1,25 @@
 internal import Foundation
 
-/// Runs one test of this process's own once more, in a process of its own under strace, which can make
-/// its system calls fail.
+/// Runs one test of this process again in a separate process under strace, which can make its
+/// system calls fail.
 ///
-/// The test to be run belongs to a suite that is enabled by a variable of the environment alone.
+/// The test must belong to a suite that is enabled only by an environment variable.
 package enum TracedTest {
-    /// The test, or strace, did not end well.
+    /// The test, or strace, failed.
     package struct Failed: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Whether strace is there and may trace.
+    /// Returns true if strace is installed and may trace.
     package static func isPossible() async -> Bool {
         (try? await ChildProcess.run(["strace", "-qq", "-o", "/dev/null", "true"])) != nil
     }
 
-    /// Runs it to its good end, and answers the trace.
+    /// Runs the test, which must pass, and returns the trace.
     ///
     /// - Parameters:
     ///   - test: the suite and the test's function, `Suite/test`.
-    ///   - options: strace's, of all threads.
+    ///   - options: options of strace, for all threads.
     package static func run(
         _ test: String, under options: [String], environment: [String: String]
     ) async throws -> String {

@@ -1,17 +1,18 @@
 import Foundation
 import Model
+import TestSupport
 import Testing
 
 @testable import Titles
 
-/// Manifests that others wrote, where they are at hand: Eyevinn/dash-mpd's fixtures, which hold those
-/// of the standard's Annex G. `DRAY_TEST_CORPORA` names a directory with them in `dash/`.
+/// Manifests of other projects, if available: the fixtures of Eyevinn/dash-mpd, which include those
+/// of the standard's Annex G. `DRAY_TEST_CORPORA` is a directory with them in `dash/`.
 @Suite struct DASHCorpusTests {
     private static let directory =
         ProcessInfo.processInfo.environment["DRAY_TEST_CORPORA"].map { $0 + "/dash" }
 
-    /// How many segments of each role there are, or the code of a failure; all others are live. Two
-    /// name no segment: their representations have neither a URL nor an addressing.
+    /// Number of segments by role, or the code of a failure; all other manifests are live. Two list
+    /// no segment: their representations have neither a URL nor an addressing.
     private static let expected = [
         "go-dash-fixtures_adaptationset_switching.mpd":
             "3 init, 3 media",
@@ -109,14 +110,14 @@ import Testing
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)")))
             let outcome = try Self.outcome(bytes, .refused)
             #expect(outcome == Self.expected[name] ?? "manifest.live", "\(name)")
-            // Half an hour after 2026 began; those that go on begin in 2010 and later, most of them.
+            // Half an hour after 2026 began; live ones begin in 2010 and later, most of them.
             let snapshot = LiveManifests.snapshot(atSeconds: 1_767_227_400)
             _ = try Self.outcome(bytes, snapshot)
             if outcome == "manifest.live" { try Self.compareAtTheEdge(bytes, snapshot, name) }
         }
     }
 
-    /// What a live one is at the edge lists what was listed of it, but for tracks that have no media yet.
+    /// The snapshot of a live manifest lists the same segments, except tracks without media.
     private static func compareAtTheEdge(
         _ bytes: [UInt8], _ snapshot: LiveManifests, _ name: String
     ) throws {

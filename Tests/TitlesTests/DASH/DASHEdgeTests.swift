@@ -1,10 +1,11 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Titles
 @testable import WebURL
 
-/// What an MPD becomes at the edge.
+/// Rewriting of MPDs for the edge.
 @Suite struct DASHEdgeTests {
     private func edge(
         _ text: String, wanted: [Bool] = [], named: String = "https://o.test/t/m.mpd"
@@ -22,7 +23,7 @@ import Testing
         return "<Representation><SegmentList>\(urls)</SegmentList></Representation>"
     }
 
-    /// Other attributes of a segment's URL are no URLs, and elements of others are not looked into.
+    /// Other attributes of SegmentURL are not URLs, and other elements are ignored.
     @Test(arguments: [
         "<SegmentURL media=\"a\" v:note=\"http://user@x/y\"/>",
         "<SegmentURL media=\"a\" xmlns:v=\"http://v.test/ns\" note=\"a &#169; b\"/>",
@@ -34,14 +35,14 @@ import Testing
         #expect(try edge(text) == nil)
     }
 
-    /// What a player reads there is not what a scan of the bytes finds.
+    /// A player's text content differs from the scanned bytes.
     @Test func sectionsInBaseURLsAreRefused() {
         let text = Self.mpd("<BaseURL><![CDATA[http://c.test/v/]]></BaseURL>")
         let failure = #expect(throws: Failure.self) { try edge(text) }
         #expect(failure?.code == "manifest.unsupported")
     }
 
-    /// What is not wanted goes with what would be written anew in it.
+    /// Unselected tracks are removed with all their rewrites.
     @Test func whatGoesIsNotWrittenAnew() throws {
         let text = Self.mpd(
             "<Period><AdaptationSet>\(Self.list("x", 3))\(Self.list("a", 1))</AdaptationSet></Period>"

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 import Titles
 import WebURL
@@ -54,7 +55,7 @@ import WebURL
         }
     }
 
-    /// Each representation goes through all that its set lists: what is counted is bounded together.
+    /// Each representation visits all entries of its set: the sum is bounded.
     @Test func manyRepresentationsOfALongTimelineAreCountedInTime() throws {
         let entries = String(repeating: "<S d='1'/>", count: 500_000)
         let text =
@@ -96,7 +97,8 @@ import WebURL
     }
 
     @Test func brokenManifestsEndInAFailure() throws {
-        // Every manifest above, cut at every byte and with bytes changed: an outcome, never a crash.
+        // Every manifest above, truncated at every byte and with changed bytes: an outcome, never a
+        // crash.
         let replacements: [UInt8] = [0, 0x0A, 0x22, 0x24, 0x26, 0x2D, 0x2F, 0x39, 0x3C, 0xFF]
         let url = try WebURL("http://h/a.mpd?q=1")
         for manifest in Self.good {

@@ -1,5 +1,6 @@
 import Foundation
 import Model
+import TestSupport
 import Testing
 import Titles
 import WebURL
@@ -76,7 +77,7 @@ import WebURL
         #expect(try resolver.segments().map(\.key) == ["h/t/a", "h/t/b", "h/t/m.mpd"])
     }
 
-    /// Those that are not wanted are not named at the edge, whatever the document is written in.
+    /// Unselected tracks are not listed at the edge, whatever the MPD's encoding.
     @Test(arguments: [[0xFE, 0xFF], [0xFF, 0xFE], []] as [[UInt8]])
     func aChoiceFromWideTextIsWrittenInUTF8(mark: [UInt8]) throws {
         let text =
@@ -104,11 +105,11 @@ import WebURL
         #expect(chosen.map(\.key) == ["h/t/ü", "h/t/m.mpd"])
         let content = try #require(chosen.last?.content)
         #expect(content.hasPrefix("<MPD") && content.contains("ü") && !content.contains("en</"))
-        // As it is served, where all of it is wanted.
+        // Unchanged if all tracks are selected.
         #expect(try stored(nil).last?.content == nil)
     }
 
-    /// What a player reads at the edge is what was read here.
+    /// A player at the edge reads the same segments.
     @Test(
         arguments: [
             ("ISO-8859-1", "a", nil), ("utf-8", "\u{FC}", nil),
@@ -153,7 +154,7 @@ import WebURL
         }
     }
 
-    /// Byte ranges of one object resolve nothing that counts.
+    /// Byte ranges of one object count its URL once.
     @Test func byteRangesOfALongURLAreTaken() throws {
         let folder = String(repeating: String(repeating: "b", count: 200) + "/", count: 9)
         let entries = (0..<40_000).map { "<SegmentURL mediaRange='\($0)-\($0)'/>" }.joined()
@@ -223,7 +224,8 @@ import WebURL
             ])
     }
 
-    /// What a web server over the site looks up for a URL: `try_files "$uri?$args" $uri`.
+    /// Returns the file that a web server over the site looks up for a URL: `try_files "$uri?$args"
+    /// $uri`.
     private static func lookedUp(_ url: WebURL) -> String {
         url.authority + (url.path.removingPercentEncoding ?? "")
             + (url.query.map { "?\($0)" } ?? "")
@@ -249,12 +251,12 @@ import WebURL
         let content = try #require(segments.last?.content)
         let edge = try DASHManifest.parse([UInt8](content.utf8), url: WebURL(Self.manifest))
         var found: Set<String> = []
-        // The other host's folder lies beside this one's.
+        // The other host's folder is next to this one's.
         try edge.forEachSegment { segment in
             found.insert(Self.lookedUp(segment.reference.url).replacing("h/cdn/", with: "cdn/"))
         }
         #expect(found == Set(segments.dropLast().map(\.key)))
-        // What no template can name is refused.
+        // A name that no template can express is rejected.
         let bad = MPDCase.set(
             MPDCase.template("media='$Number$?r=$RepresentationID$' duration='5'")
                 + MPDCase.representation("", id: "a/b"))
@@ -293,7 +295,7 @@ import WebURL
         #expect(form("?", "Application/X-mpegURL") == .hls)
         #expect(form("<html><a>MPD</a>", "text/html") == .file)
         #expect(form("", nil) == .file)
-        // A list may take one for the other, by its name.
+        // A list may confuse the two because of the name.
         #expect(try Title.resolve("http://h/a.m3u8", ["http://h/a.m3u8": mpd]).count == 2)
         var resolver = try TitleResolver(url: Self.manifest, kind: .dash)
         for request in resolver.next() {

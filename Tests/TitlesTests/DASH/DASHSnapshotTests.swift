@@ -1,10 +1,11 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Titles
 @testable import WebURL
 
-/// A live MPD that is taken for what it lists becomes a static one of just that.
+/// A captured live MPD becomes a static one with the same segments.
 @Suite struct DASHSnapshotTests {
     private static let url = "http://h/d/m.mpd"
 
@@ -12,7 +13,7 @@ import Testing
         "<MPD type=\"dynamic\" availabilityStartTime=\"1970-01-01T00:00:00Z\" \(attributes)>\(inner)</MPD>"
     }
 
-    /// What lies at the edge of a title that is resolved 100 seconds after it began.
+    /// Returns the stored MPD of a title that is resolved 100 seconds after it began.
     private static func edge(
         _ text: String, encoded: ([UInt8]) -> [UInt8] = { $0 }
     ) throws -> (text: String, listing: ManifestListing) {
@@ -54,7 +55,8 @@ import Testing
                     + "<SegmentTemplate initialization='i&amp;'/></Representation></AdaptationSet></Period>"
                     + "<UTCTiming schemeIdUri='urn:mpeg:dash:utc:http-iso:2014' value='http://t/'/>",
                 "timeShiftBufferDepth='PT25S'  minimumUpdatePeriod = 'PT2S' id='m'"))
-        // 90 seconds of the period are over: its segments 0 to 8, those of the last 25 seconds 6 to 8.
+        // 90 seconds of the period are over: its segments 0 to 8, those of the last 25 seconds 6 to
+        // 8.
         let timeline = "<SegmentTimeline><S t=\"6007\" d=\"1000\" r=\"2\"/></SegmentTimeline>"
         let start = "timescale=\"100\" presentationTimeOffset=\"6007\" media=\"$RepresentationID$/"
         #expect(
@@ -68,8 +70,7 @@ import Testing
                 + "</Representation></AdaptationSet></Period></MPD>")
     }
 
-    /// Sound and pictures are cut at one moment, though no segment of the one begins where one of the other
-    /// does.
+    /// Audio and video are cut at one moment, although their segments begin at different times.
     @Test func tracksKeepTheirTime() throws {
         func track(_ id: String, _ timescale: Int, _ entries: String) -> String {
             "<AdaptationSet><Representation id='\(id)'><SegmentTemplate timescale='\(timescale)' "
@@ -89,7 +90,7 @@ import Testing
         #expect(listing.segments.count == 23)
     }
 
-    /// A timeline says of the segments of a list, one after the other, when they are.
+    /// A timeline has the times of a list's segments, in order.
     @Test func listsWithATimelineKeepTheirTime() throws {
         func urls(_ count: Int) -> String {
             (1...count).map { "<SegmentURL media='\($0)'/>" }.joined()
@@ -104,7 +105,8 @@ import Testing
         let (edge, listing) = try Self.edge(text)
         #expect(try Self.listed(edge) == Self.listed(text, live: .snapshot(atSeconds: 100)))
         #expect(listing.segments.count == 3)
-        // Two tracks share the list, whose first segment begins the title; the third one begins a second later.
+        // Two tracks share the list, whose first segment begins the title; the third one begins a
+        // second later.
         #expect(edge.ranges(of: "presentationTimeOffset='605'").count == 1)
         #expect(edge.contains("<SegmentList presentationTimeOffset=\"60000\" timescale='1000'>"))
         #expect(edge.contains("<S t='605' d='20'/><S d='40' r='-1'/>"))
@@ -117,7 +119,7 @@ import Testing
         #expect(alone.text.contains("mediaPresentationDuration=\"PT1S\""))
     }
 
-    /// A day of live times eight bit rates would not fit otherwise.
+    /// A day of a live title with eight bit rates would not fit otherwise.
     @Test func whatASetSharesStandsThereOnce() throws {
         func timeline(_ entry: String) -> String {
             "<SegmentTemplate media='$RepresentationID$/$Time$'><SegmentTimeline>\(entry)"
@@ -195,7 +197,7 @@ import Testing
         #expect(failure?.code == code)
     }
 
-    /// Its clock is the one that the segments appear by.
+    /// Segments become available by the origin's clock.
     @Test func theOriginSaysWhatTimeItIs() throws {
         var options = TitleOptions()
         options.takesSnapshots = true
@@ -212,7 +214,7 @@ import Testing
         #expect(try resolver.segments().count == 4)
     }
 
-    /// One that has not begun says when it does, whoever asks.
+    /// A title that has not begun reports its start.
     @Test func oneWithoutSegmentsSaysSo() throws {
         var options = TitleOptions()
         options.takesSnapshots = true

@@ -3,7 +3,7 @@ import Testing
 import Titles
 import WebURL
 
-/// An MPD and what it lists: a line a segment, or a failure's code and a part of its message.
+/// An MPD and its expected segments, one per line, or a failure's code and a part of its message.
 struct MPDCase: CustomTestStringConvertible, Sendable {
     static let folder = "http://h/d/"
 
@@ -15,7 +15,7 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { name }
 
-    /// A presentation of 10 seconds.
+    /// Creates a presentation of 10 seconds.
     init(
         _ name: String, _ body: String, _ expected: String..., attributes: String? = nil,
         live: LiveManifests = .refused
@@ -27,20 +27,20 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
         self.live = live
     }
 
-    /// The same, with what it lists as an array.
+    /// Creates the same with the expected segments as an array.
     init(_ name: String, _ body: String, _ expected: [String], _ attributes: String?) {
         self.init(name, body, attributes: attributes)
         self.expected = expected
     }
 
-    /// A whole document.
+    /// Creates a case of a whole MPD.
     init(_ name: String, document: String, _ expected: String...) {
         self.name = name
         text = document
         self.expected = expected
     }
 
-    /// One representation, `v` of 1000 bits a second, in one set of one period.
+    /// Returns one representation, `v` with 1000 bits per second, in one set of one period.
     static func one(_ inner: String) -> String {
         set(representation(inner))
     }
@@ -53,7 +53,7 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
         sets((inner, attributes))
     }
 
-    /// One period.
+    /// Returns one period.
     static func sets(_ sets: (inner: String, attributes: String)...) -> String {
         let lines = sets.map { "<AdaptationSet \($0.attributes)>\($0.inner)</AdaptationSet>" }
         return "<Period>\(lines.joined())</Period>"
@@ -73,7 +73,7 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
             [UInt8](text.utf8), url: try PlaylistCase.url(url), live: live, policy: policy)
     }
 
-    /// What the manifest lists, written as `expected` is: role, URL, byte range, seconds.
+    /// Returns the manifest's segments in the form of `expected`: role, URL, byte range, seconds.
     static func lines(_ manifest: DASHManifest) throws(Failure) -> [String] {
         var lines: [String] = []
         try manifest.forEachSegment { segment in lines.append(line(segment)) }

@@ -66,7 +66,7 @@ extension MPDCase {
             "media a 5s", "media b 5s", "media c 5s"),
     ]
 
-    /// What levels inherit, where URLs begin, when periods do (5.3.2, 5.3.9.1, 5.6).
+    /// Inheritance of levels, bases of URLs, starts of periods (5.3.2, 5.3.9.1, 5.6).
     static let levels = [
         MPDCase(
             "a template of three levels",
@@ -149,7 +149,7 @@ extension MPDCase {
 
     private static let file = representation("<BaseURL>a</BaseURL>")
 
-    /// What tracks are for, and how documents are written.
+    /// Kinds of tracks, and forms of documents.
     static let forms = [
         MPDCase(
             "roles",
@@ -196,7 +196,7 @@ extension MPDCase {
             "media %C3%BC"),
     ]
 
-    /// Snapshots of what is live, 100 seconds after it began.
+    /// Snapshots of live titles, 100 seconds after their start.
     static let snapshots = [
         MPDCase(
             "numbers up to now",

@@ -1,14 +1,16 @@
+import TestSupport
+
 extension MPDCase {
     private static let many = String(repeating: "<BaseURL>a/</BaseURL>", count: 50)
 
-    /// Each with its failure's code, and what the message must have.
+    /// Rejected MPDs with the failure's code and a part of its message.
     static let refused = [
         MPDCase(
             "live", one("<BaseURL>a</BaseURL>"), "manifest.live", "dynamic",
             attributes: "type='dynamic'"),
         MPDCase(
             "xlink", "<Period xmlns:x='http://www.w3.org/1999/xlink' x:href='http://h/p.xml'/>",
-            "manifest.unsupported", "m.mpd line 2: a part that is elsewhere"),
+            "manifest.unsupported", "m.mpd line 2: a remote part"),
         MPDCase(
             "xlink of a list",
             one("<SegmentList xmlns:x='http://www.w3.org/1999/xlink' x:href='http://h/p.xml'/>"),
@@ -84,7 +86,7 @@ extension MPDCase {
         MPDCase(
             "a BaseURL in a BaseURL",
             String(repeating: "<BaseURL>", count: 50) + String(repeating: "</BaseURL>", count: 50),
-            "manifest.malformed", "a BaseURL holds an element"),
+            "manifest.malformed", "a BaseURL has an element"),
         MPDCase(
             "deep nesting",
             String(repeating: "<a>", count: 100) + String(repeating: "</a>", count: 100),
@@ -156,7 +158,7 @@ extension MPDCase {
         MPDCase(
             "addressing after what it is for",
             set(representation("") + template("media='$Number$'")), "manifest.malformed",
-            "stands after"),
+            "segment addressing comes after"),
         MPDCase(
             "a list of nothing", one("<SegmentList duration='1'/>"), "manifest.empty",
             "lists no segment"),

@@ -1,5 +1,5 @@
 extension MPDCase {
-    /// Numbers, times and what counts them (ISO/IEC 23009-1, 5.3.9.4 to 5.3.9.6).
+    /// Templates with numbers, times and their counts (ISO/IEC 23009-1, 5.3.9.4 to 5.3.9.6).
     static let templates = [
         MPDCase(
             "numbers up to the period's end",

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 import Titles
 
@@ -11,7 +12,7 @@ import Titles
         number(UInt64(body.count + 8), 4) + Array(type.utf8) + body
     }
 
-    /// An index of `parts`: bytes, with the top bit for an index, and units of time.
+    /// Returns an index of `parts`: bytes, with the top bit for an index, and units of time.
     static func index(
         version: UInt64 = 0, timescale: UInt64 = 1_000, first: UInt64 = 0,
         _ parts: [(UInt64, UInt64)]
@@ -43,9 +44,9 @@ import Titles
     @Test func whatIsNoIndexIsRefused() {
         let index = Self.index([(500, 4_000)])
         let cases: [([UInt8], String)] = [
-            ([], "is not there"), (Self.box("moov", []), "is not there"),
-            (Array(index.dropLast()), "is cut short"), ([0, 0, 0, 4, 1, 1, 1, 1], "own head"),
-            (Self.index(timescale: 0, [(1, 1)]), "timescale"), (Self.index([(0, 1)]), "no bytes"),
+            ([], "is missing"), (Self.box("moov", []), "is missing"),
+            (Array(index.dropLast()), "is truncated"), ([0, 0, 0, 4, 1, 1, 1, 1], "own header"),
+            (Self.index(timescale: 0, [(1, 1)]), "timescale"), (Self.index([(0, 1)]), "empty part"),
             (Self.index(version: 1, first: .max, [(1, 1)]), "too large"),
             (Self.index(version: 1, first: UInt64(Int64.max), [(1, 1)]), "too large"),
         ]

@@ -1,15 +1,16 @@
 import Foundation
 import Model
+import TestSupport
 import Testing
 import Titles
 
-/// Playlists that others wrote, where they are at hand: Eyevinn/hls-m3u8's fixtures. `DRAY_TEST_CORPORA`
-/// names a directory with them in `hls/`.
+/// Playlists of other projects, if available: the fixtures of Eyevinn/hls-m3u8. `DRAY_TEST_CORPORA`
+/// is a directory with them in `hls/`.
 @Suite struct HLSCorpusTests {
     private static let directory =
         ProcessInfo.processInfo.environment["DRAY_TEST_CORPORA"].map { $0 + "/hls" }
 
-    /// How many objects of each role there are, or the code of a failure. Two have comments before `#EXTM3U`.
+    /// Number of objects by role, or the code of a failure. Two have comments before `#EXTM3U`.
     private static let expected = [
         "bad-media-playlist-with-gap.m3u8": "manifest.empty",
         "master-groups-and-iframe.m3u8": "5 playlist",

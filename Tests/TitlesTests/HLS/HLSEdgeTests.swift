@@ -1,10 +1,11 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Titles
 @testable import WebURL
 
-/// What an HLS playlist becomes at the edge.
+/// Rewriting of HLS playlists for the edge.
 @Suite struct HLSEdgeTests {
     private func edge(
         _ text: String, at url: String = "https://o.test/v/main.m3u8", named: String? = nil,
@@ -28,7 +29,7 @@ import Testing
         "#EXTM3U\n" + lines.joined(separator: "\n") + "\n#EXT-X-ENDLIST\n"
     }
 
-    /// A URI of a segment and what becomes of it; nil for as it was served.
+    /// URIs of segments and their rewritten form; nil if they stay as served.
     @Test(
         arguments: [
             ("seg.ts", nil), ("./a/../seg.ts", nil), ("../w/seg.ts", nil), ("a%20b.ts", nil),
@@ -199,7 +200,7 @@ import Testing
         }
     }
 
-    /// Nobody should ask for a gap: what cannot be asked for is left as it is.
+    /// Gaps are not requested, so their invalid URIs stay unchanged.
     @Test func gapsNeedNotBeURLs() throws {
         let gap = media("#EXTINF:2,", "#EXT-X-GAP", "http://user@x/y", "#EXTINF:2,", "a.ts")
         #expect(try edge(gap) == nil)
@@ -212,7 +213,7 @@ import Testing
         #expect(failure?.code == "manifest.uriRefused")
     }
 
-    /// With and without a line that is written anew.
+    /// With and without a rewritten line.
     @Test func theEdgeTakesSoMuch() throws {
         let lines = String(
             repeating: "#EXTINF:2,\n\(String(repeating: "a", count: 180))\n", count: 35_000)

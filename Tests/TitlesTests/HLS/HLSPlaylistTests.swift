@@ -1,21 +1,22 @@
 import Model
+import TestSupport
 import Testing
 import Titles
 import WebURL
 
-/// A playlist and what it must be read as: a line for each thing it names, or a failure.
+/// A playlist and its expected result: one line per reference, or a failure.
 struct PlaylistCase: CustomTestStringConvertible, Sendable {
     let name: String
     let text: String
     let expected: [String]
     var url = "https://cdn.example/vod/title/index.m3u8"
     var imports: [String: String]?
-    /// What is taken is taken by every reading.
+    /// An accepted playlist is accepted under all policies.
     var policies: [ManifestPolicy] = [.lenient, .strict]
 
     var testDescription: String { name }
 
-    /// What the parser makes of it, written as `expected` is.
+    /// Returns the parser's result in the form of `expected`.
     func outcome(_ policy: ManifestPolicy = .lenient) throws -> [String] {
         do throws(Failure) {
             let playlist = try HLSPlaylist.parse(
@@ -58,7 +59,7 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
         #expect(try other.outcome() == playlist.expected)
     }
 
-    /// They are held by what they do not have in common.
+    /// URLs are stored as differences.
     @Test func urlsComeOutAsTheyWentIn() throws {
         var names = (1...200).map { String(repeating: "a", count: $0) }
         names += (1...200).map { String(repeating: "a", count: 201 - $0) + "/b.ts?a=b" }
@@ -171,7 +172,7 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
                 + "#EXT-X-DEFINE:NAME=\"b\",VALUE=\"\(value)\"\n#EXTINF:1,\n\(uri)\n#EXT-X-ENDLIST"
             return try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p"))
         }
-        // A value is not substituted again, and what comes out is bounded like any URL.
+        // Values are not substituted again, and the result is bounded like any URL.
         let once = try parse("{$a}").segments.first?.reference.url.text
         #expect(once == "http://h/%7B$a%7D")
         #expect { try parse(String(repeating: "{$b}", count: 1_000)) } throws: {
@@ -194,7 +195,8 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test func brokenPlaylistsEndInAFailure() throws {
-        // Every playlist above, cut at every byte and with bytes changed: an outcome, never a crash.
+        // Every playlist above, truncated at every byte and with changed bytes: an outcome, never a
+        // crash.
         let replacements: [UInt8] = [0, 0x0A, 0x22, 0x23, 0x2C, 0x3A, 0x3D, 0x7B, 0x25, 0xFF]
         let url = try WebURL("http://h/a.m3u8?q=1")
         for playlist in PlaylistCase.media + PlaylistCase.multivariant {

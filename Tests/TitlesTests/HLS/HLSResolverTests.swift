@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 import Testing
 import Titles
 import WebURL
@@ -7,7 +8,8 @@ import WebURL
     /// Playlists by URL; a value that starts with `→` is a redirect.
     typealias Origin = [String: String]
 
-    /// Runs a resolver against `origin` and answers its segments as `role url` or `role url as key`.
+    /// Runs a resolver against `origin` and returns its segments as `role url` or `role url as
+    /// key`.
     static func resolve(
         _ manifest: String, _ origin: Origin
     ) throws(Failure) -> [ResolvedSegment] {
@@ -17,7 +19,7 @@ import WebURL
             let requests = resolver.next()
             #expect(!requests.isEmpty, "nothing to fetch and not complete")
             if requests.isEmpty { break }
-            // In the reverse order, as answers come in any.
+            // In reverse order, as responses come in any order.
             for request in requests.reversed() {
                 #expect(asked.insert(request.url).inserted, "\(request.url) is fetched twice")
                 var finalURL = request.url
@@ -112,7 +114,7 @@ import WebURL
     }
 
     @Test func redirectsMoveTheBytesButNotTheKeys() throws {
-        // A player at the edge asks for what the manifest says, at the manifest's own place.
+        // A player at the edge resolves references against the manifest's stored location.
         let segments = try Self.resolve(
             "http://h/t/m.m3u8",
             [

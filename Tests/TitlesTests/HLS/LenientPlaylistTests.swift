@@ -1,17 +1,18 @@
 import Model
+import TestSupport
 import Testing
 import Titles
 import WebURL
 
-/// A playlist that breaks a rule, and that players play.
+/// A playlist that breaks a rule, but that players play.
 struct LenientPlaylist: CustomTestStringConvertible, Sendable {
     let name: String
     let text: String
-    /// What it names, as `PlaylistCase` writes it, with the seconds of segments.
+    /// Its references in the form of `PlaylistCase`, with the seconds of segments.
     let expected: [String]
-    /// A rule, its line, and how often it is broken.
+    /// A rule, its line, and the number of violations.
     let warnings: [String]
-    /// What a strict reading says.
+    /// The failure of a strict parse.
     let refusal: String
 
     var testDescription: String { name }
@@ -33,7 +34,7 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
     }
 
     private static let mixed =
-        "tags of a media playlist and of a multivariant playlist stand in one"
+        "it mixes tags of a media playlist and of a multivariant playlist"
 
     static let all = [
         LenientPlaylist(
@@ -185,7 +186,7 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
         #expect(failure?.message.contains(broken.refusal) == true, "\(failure as Any)")
     }
 
-    /// What leaves open which bytes are meant is refused whatever is asked for.
+    /// Ambiguous bytes are rejected under every policy.
     @Test(
         arguments: [
             ("[playlist]\nFile1=a.mp3", "a playlist starts with #EXTM3U"),
@@ -208,7 +209,7 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
         #expect(failure?.message.contains(refusal) == true, "\(failure as Any)")
     }
 
-    /// A playlist may break a rule half a million times, and a title have a thousand playlists.
+    /// A playlist may break a rule half a million times, and a title may have a thousand playlists.
     @Test func warningsAreBounded() throws {
         let text =
             "#EXTM3U\n" + String(repeating: "#EXTINF:,\na\n", count: 10_000) + "#EXT-X-ENDLIST"
@@ -229,7 +230,7 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
             })
     }
 
-    /// A variant that no URI follows is no track to choose.
+    /// A variant without a URI cannot be selected.
     @Test func aChoiceIsMadeOfWhatIsThere() throws {
         let text =
             "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=3000\n#EXT-X-STREAM-INF:BANDWIDTH=9000\nb.m3u8\n"
@@ -243,7 +244,7 @@ struct LenientPlaylist: CustomTestStringConvertible, Sendable {
         #expect(resolver.next().map(\.url) == ["http://h/b.m3u8"])
     }
 
-    /// Those of all playlists of a title are its own, and its options decide.
+    /// A title collects the warnings of its playlists, and its options decide.
     @Test func aTitleHasTheWarningsOfItsPlaylists() throws {
         let origin = [
             "http://h/p.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\nstray\n",

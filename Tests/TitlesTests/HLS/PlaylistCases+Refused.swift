@@ -9,16 +9,16 @@ extension PlaylistCase {
             policies: [.strict])
     }
 
-    /// What is not a playlist that can be fetched, and what is said of it.
+    /// Bodies that are not fetchable playlists, with their failures.
     static let refused = [
         refused("nothing", "", "manifest.empty: http://h/p.m3u8: the body is empty"),
         refused("blanks", " \r\n\n", "manifest.empty: http://h/p.m3u8: the body is empty"),
         refused(
             "an HTML page", "\n<!DOCTYPE HTML><html><body>Not found</body></html>",
-            "manifest.html: http://h/p.m3u8: an HTML page came where a playlist was wanted"),
+            "manifest.html: http://h/p.m3u8: received an HTML page instead of a playlist"),
         refused(
             "a DASH manifest", "<?xml version=\"1.0\"?>\n<MPD type=\"static\"></MPD>",
-            "manifest.unsupported: http://h/p.m3u8: this is a DASH manifest (MPD), the list says HLS"
+            "manifest.unsupported: http://h/p.m3u8: this is a DASH manifest (MPD), but the list specifies HLS"
         ),
         refused(
             "something else", "[playlist]\nFile1=a.mp3",
@@ -49,7 +49,7 @@ extension PlaylistCase {
                 + "whole playlist"),
         refused(
             "a NUL behind a duration", "#EXTM3U\n#EXTINF:6,t\0t\na.ts\n#EXT-X-ENDLIST",
-            "manifest.malformed: http://h/p.m3u8 line 2: it holds a NUL character"),
+            "manifest.malformed: http://h/p.m3u8 line 2: it contains a NUL character"),
         refused(
             "a file URI", "#EXTM3U\n#EXTINF:6,\nfile:///etc/passwd\n#EXT-X-ENDLIST",
             "manifest.uriRefused: http://h/p.m3u8 line 3: the URI must start with http:// or https://, "
@@ -82,13 +82,13 @@ extension PlaylistCase {
         refused(
             "a mix of both kinds",
             "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n#EXTINF:6,\nb.ts\n#EXT-X-ENDLIST",
-            "manifest.malformed: http://h/p.m3u8 line 4: tags of a media playlist and of a "
-                + "multivariant playlist stand in one"),
+            "manifest.malformed: http://h/p.m3u8 line 4: it mixes tags of a media playlist and of a "
+                + "multivariant playlist"),
         refused(
             "a bare URI in a multivariant playlist",
             "#EXTM3U\nb.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n",
-            "manifest.malformed: http://h/p.m3u8 line 2: a URI without EXT-X-STREAM-INF stands in a "
-                + "multivariant playlist"),
+            "manifest.malformed: http://h/p.m3u8 line 2: a multivariant playlist has a URI "
+                + "without EXT-X-STREAM-INF"),
         refused(
             "a map without a URI", "#EXTM3U\n#EXT-X-MAP:BYTERANGE=\"1@0\"\n#EXT-X-ENDLIST",
             "manifest.malformed: http://h/p.m3u8 line 2: a tag has no URI"),
@@ -97,7 +97,7 @@ extension PlaylistCase {
             "manifest.malformed: http://h/p.m3u8 line 2: a quoted value has no closing quote"),
         refused(
             "an attribute twice", "#EXTM3U\n#EXT-X-MAP:URI=\"a\",URI=\"b\"\n#EXT-X-ENDLIST",
-            "manifest.malformed: http://h/p.m3u8 line 2: the attribute URI stands twice"),
+            "manifest.malformed: http://h/p.m3u8 line 2: the attribute URI occurs twice"),
         refused(
             "a byte range without numbers",
             "#EXTM3U\n#EXTINF:6,\n#EXT-X-BYTERANGE:all\na.ts\n#EXT-X-ENDLIST",

@@ -49,7 +49,7 @@ struct AdaptiveConcurrencyTests {
         #expect(decisions.prefix(3).allSatisfy { $0.kind == .raised })
         #expect(decisions[1].reason == "16.0 MB/s with 16 at a time, 8.0 MB/s with 8")
         #expect(held.max() == 64)
-        #expect(adaptive.last.reason.contains("no more than 64"))
+        #expect(adaptive.last.reason.contains("limited to 64"))
     }
 
     /// An origin that answers each request after 50 ms, `full` at a time: when so many are reached.
@@ -78,7 +78,7 @@ struct AdaptiveConcurrencyTests {
         adaptive = AdaptiveConcurrency(ceiling: 64)
         ramp(&adaptive, full: 1_000, rounds: 4)
         #expect(adaptive.concurrency == 64)
-        #expect(adaptive.last.reason.contains("no more than 64"))
+        #expect(adaptive.last.reason.contains("limited to 64"))
     }
 
     @Test func theRoundsEndWhereNothingMoreComes() {
@@ -129,7 +129,7 @@ struct AdaptiveConcurrencyTests {
         #expect(lowered.first?.concurrency == 8)
         #expect(
             lowered.first?.reason.hasPrefix("503: ") == true
-                && lowered.first?.reason.hasSuffix("with 16 at a time; not so many for 30 s")
+                && lowered.first?.reason.hasSuffix("with 16 at a time; fewer for 30 s")
                     == true
         )
         // Within seconds it is back near what the origin bears.
@@ -176,7 +176,7 @@ struct AdaptiveConcurrencyTests {
         }
         let decision = adaptive.handle(.trouble(.unavailable, startedAt: 0.9), now: 1)
         #expect(decision?.kind == .lowered && adaptive.concurrency == 28)
-        let few = "503: 3 of the last 100 transfers with 32 at a time; not so many for 30 s"
+        let few = "503: 3 of the last 100 transfers with 32 at a time; fewer for 30 s"
         #expect(decision?.reason == few)
     }
 
@@ -186,7 +186,7 @@ struct AdaptiveConcurrencyTests {
         #expect(adaptive.concurrency == 32)
         let decision = adaptive.handle(.ceiling(3), now: 2)
         #expect(decision?.kind == .lowered && adaptive.concurrency == 3)
-        #expect(decision?.reason == "no more than 3 are allowed")
+        #expect(decision?.reason == "limited to 3")
         let (_, held) = run(&adaptive, link(1_000), from: 2, seconds: 20)
         #expect(held.allSatisfy { $0 == 3 })
         _ = adaptive.handle(.ceiling(32), now: 22)

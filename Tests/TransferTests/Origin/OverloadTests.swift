@@ -71,7 +71,7 @@ struct OverloadTests {
         #expect(counts.refused > 0 && counts.refused < work.wanted / 20, "\(counts)")
         #expect(counts.refused - counts.refusedInFirstHalf < work.wanted / 50, "\(counts)")
         // Whether it had just been too many, or one more was just being tried.
-        let reasons = ["503", "too many", "at a time", "to see what comes beyond"]
+        let reasons = ["503", "too many", "at a time", "probing beyond"]
         #expect(reasons.contains { decision.reason.contains($0) }, "\(decision)")
     }
 }

@@ -1,5 +1,6 @@
 import Model
 import Services
+import TestSupport
 import Testing
 
 @testable import Worker

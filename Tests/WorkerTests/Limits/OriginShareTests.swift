@@ -79,7 +79,7 @@ import Testing
             #expect(report?.origin == originName(of: origin.url()))
             #expect(report?.concurrency == 2 && report?.waiting == 3)
             #expect(report?.decision == "lowered")
-            #expect(report?.reason == "no more than 2 are allowed")
+            #expect(report?.reason == "limited to 2")
             gate.open()
         }
     }

@@ -108,8 +108,8 @@ import Testing
         (["--segments", "10"], "--segments is '10'"),
         (["--clients", "17"], "--clients is '17'"),
         (["--batch", "1001"], "--batch is '1001'"),
-        (["--waiting", "10000", "--idle-transaction"], "do not go together"),
-        (["--waiting", "10000", "--segments-per-title", "9"], "does not go with --waiting"),
+        (["--waiting", "10000", "--idle-transaction"], "cannot be combined"),
+        (["--waiting", "10000", "--segments-per-title", "9"], "cannot be used with --waiting"),
         (["--segments", "1000", "--rounds", "1000"], "are too few"),
         (["--directory", "/proc"], "cannot create a directory in /proc"),
     ])

@@ -53,6 +53,6 @@ import Testing
             "--seconds", "1",
         ])
         #expect(try await process.wait() == .exited(2))
-        #expect(process.errors.contains("--times and --seconds do not go together"))
+        #expect(process.errors.contains("--times and --seconds cannot be combined"))
     }
 }

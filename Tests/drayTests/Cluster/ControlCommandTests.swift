@@ -107,7 +107,7 @@ extension EndToEnd {
 
             let moved = try await Self.run(
                 cluster, "catalog", "reschedule", "movies", "--not-before", "none")
-            #expect(moved == "Rescheduled: 3 assets under way.\n")
+            #expect(moved == "Rescheduled: 3 assets running.\n")
             #expect(try await prefetch.wait() == .exited(0))
             #expect(prefetch.errors.contains("it does not start before 20"), "\(prefetch.errors)")
             try await origin.expectCopied(to: edge.path)

@@ -214,7 +214,7 @@ import Testing
         ] {
             let answer = try await dray(words + ["--state", "failed"], environment: nowhere)
             #expect(answer.ending == .exited(2), "\(answer.errors)")
-            #expect(answer.errors.contains("--state is 'failed', where no private cluster was"))
+            #expect(answer.errors.contains("--state is 'failed', where no private cluster exists"))
             #expect(answer.errors.contains(hint), "\(answer.errors)")
             // The same command line serves on a laptop and here.
             let path = try await dray(words + ["--state", "/srv/state"], environment: nowhere)

@@ -163,7 +163,7 @@ extension EndToEnd {
             }
             #expect(try await cluster.status().catalogs[0].waits == nil)
             let shown = try await Self.run(cluster, "catalog", "status", "movies")
-            #expect(shown.contains("under way: 1 asset\n"), "\(shown)")
+            #expect(shown.contains("active: 1 asset\n"), "\(shown)")
             cluster.workers[0].signal(SIGKILL)
             _ = try await cluster.workers[0].wait()
             try await Self.wait(for: "does not answer; its lease ends in 0:", prefetch)

@@ -266,7 +266,7 @@ import Testing
             ([], "TARGET is missing"),
             ([url, "--rate", "-1"], "--rate: given '-1'"),
             ([url, "--rate", "nan"], "--rate: given 'nan'"),
-            ([url, "--rate", "1", "--users", "1"], "--rate and --users exclude each other"),
+            ([url, "--rate", "1", "--users", "1"], "--rate and --users cannot be combined"),
             ([url, "--poisson"], "--poisson needs --rate"),
             ([url, "--viewers"], "viewers play them"),
             ([url, "--watch", "3s"], "--watch needs viewers"),

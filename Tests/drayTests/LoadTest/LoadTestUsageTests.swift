@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--rate", "5", "--users", "5"], "--rate and --users exclude each other"),
+        (["--rate", "5", "--users", "5"], "--rate and --users cannot be combined"),
         (["--rate", "-5"], "--rate: given '-5'"),
         (["--rate", "0"], "--rate: given '0'"),
         (["--rate", "5", "--duration", "5"], "--duration: given '5'"),

@@ -130,7 +130,7 @@ import Testing
         (["queue", "--load", "2", "--target-level", "0.9"], "--within is missing"),
         (
             ["queue", "--load", "2", "--target-level", "0.9", "--servers", "3"],
-            "exclude each other"
+            "cannot be combined"
         ),
         (["queue", "--load", "-1", "--servers", "3"], "--load is '-1'"),
         (["queue", "--load", "nan", "--servers", "3"], "--load is 'nan'"),

@@ -128,8 +128,8 @@ import Testing
         let notes = try #require(both["notes"] as? [String])
         #expect(
             notes.contains {
-                $0.contains("--calibrate second.csv unused")
-                    && $0.hasSuffix("says it too: worker.segmentsPerSecond.")
+                $0.contains("Not used from --calibrate second.csv")
+                    && $0.hasSuffix("has them: worker.segmentsPerSecond.")
             }, "\(notes)")
     }
 

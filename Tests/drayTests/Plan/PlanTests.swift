@@ -67,7 +67,7 @@ import Testing
         (["--set", "edge.hitRatio"], "--set is 'edge.hitRatio'", "hitRatio"),
         (["--provider", "azure"], "\"azure\"", "alibaba, aws, gcp, hetzner, on-premises"),
         (["--users", "10", "--peak-users", "20"], "audience.peakConcurrentUsers", "at most 10"),
-        (["--json", "--markdown"], "exclude each other", "Use one of them."),
+        (["--json", "--markdown"], "cannot be combined", "Use one of them."),
         (["--emit", "helm"], "--emit is 'helm'", "kubernetes"),
         (
             ["--emit", "keda", "--origin-requests", "1"], "origin.requestsPerSecond",

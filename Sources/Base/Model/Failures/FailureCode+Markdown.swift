@@ -11,7 +11,7 @@ extension FailureCode {
         (9, "Unknown"),
     ]
 
-    /// The table as Markdown: a section a group, a row a code.
+    /// Returns the table as Markdown: a section per group, a row per code.
     package static func markdown() -> String {
         groups.map { group in
             let rows = (table + [unknownRow]).filter { $0.number / 100 == group.hundreds }

@@ -1,324 +1,326 @@
 extension FailureCode {
     static let unknownRow = FailureRow(
-        number: 999, code: "internal.unknown", retry: .attempts(5),
+        number: 999, code: .internalUnknown, retry: .attempts(5),
         hint: "A code from another version of Dray; upgrade so that all processes agree.")
 
     static let rowByName: [String: FailureRow] = Dictionary(
         uniqueKeysWithValues: table.map { ($0.code.rawValue, $0) })
 
-    /// The code for an HTTP status from an origin: its own row where there is one, else its class.
+    /// Returns the code for an origin's HTTP status: its own row if there is one, else its class.
     package static func origin(httpStatus status: Int) -> FailureCode {
         let exact = FailureCode("origin.http.\(status)")
         if rowByName[exact.rawValue] != nil { return exact }
-        return status >= 500 ? "origin.http.5xx" : "origin.http.4xx"
+        return status >= 500 ? .originHTTP5xx : .originHTTP4xx
     }
 
-    /// The origin, or the way to it, is at fault, and not what was asked of it: what counts towards
-    /// its breaker.
+    /// True if the origin or the network failed rather than the request; such failures count
+    /// towards the circuit breaker.
     package var speaksAgainstOrigin: Bool {
-        switch rawValue {
-        case "origin.dns", "origin.connect", "origin.timeout", "origin.reset", "origin.http.408",
-            "origin.http.425", "origin.http.429":
+        switch self {
+        case .originDNS, .originConnect, .originTimeout, .originReset, .originHTTP408,
+            .originHTTP425, .originHTTP429:
             true
         // The rows of the statuses 500 and above.
         default: (270...297).contains(row.number) || row.number == 299
         }
     }
 
-    /// What CDNs and object stores answer to a URL whose signature has expired, to others as well.
+    /// True if CDNs and object stores use the status for a URL with an expired signature, among
+    /// other reasons.
     package var mayBeExpiredSignature: Bool {
-        ["origin.http.400", "origin.http.401", "origin.http.403", "origin.http.410"]
-            .contains(rawValue)
+        [.originHTTP400, .originHTTP401, .originHTTP403, .originHTTP410]
+            .contains(self)
     }
 
-    /// The origin promises ranges and serves none, or others: its file is to be fetched in one.
+    /// True if the origin announces ranges but serves none, or others: its file must be fetched as
+    /// a whole.
     package var speaksAgainstRanges: Bool {
-        ["origin.rangeIgnored", "origin.rangeMismatch"].contains(rawValue)
+        [.originRangeIgnored, .originRangeMismatch].contains(self)
     }
 
-    /// Every failure code there is, in the order of their numbers.
+    /// All failure codes, in the order of their numbers.
     package static let table: [FailureRow] = [
-        // 1xx: what the caller gave.
+        // 1xx: input of the caller.
         row(
-            100, "input.usage", .never,
+            100, .inputUsage, .never,
             "Run the command with --help to see its arguments and options."),
-        row(101, "input.unreadable", .never, "Check that the file exists and can be read."),
+        row(101, .inputUnreadable, .never, "Check that the file exists and can be read."),
         row(
-            102, "input.malformed", .never,
+            102, .inputMalformed, .never,
             "Correct the input at the line or field that the message names."),
-        row(103, "input.empty", .never, "Add at least one asset."),
+        row(103, .inputEmpty, .never, "Add at least one asset."),
         row(
-            104, "input.duplicate", .never,
+            104, .inputDuplicate, .never,
             "Use a different name for each asset and a different key for each file."),
-        row(105, "input.url", .never, "Use an http or https URL without control characters."),
-        row(106, "input.field", .never, "Set the field to a value in the allowed range."),
-        row(107, "input.tooLarge", .never, "Reduce the input to the limit in the message."),
+        row(105, .inputURL, .never, "Use an http or https URL without control characters."),
+        row(106, .inputField, .never, "Set the field to a value in the allowed range."),
+        row(107, .inputTooLarge, .never, "Reduce the input to the limit in the message."),
         row(
-            108, "input.destination", .never,
+            108, .inputDestination, .never,
             "Use a destination that is writable and not in use."),
         row(
-            110, "input.notFound", .never,
+            110, .inputNotFound, .never,
             "Check the name or number: `dray status` lists them, with --state DIR those of a private cluster."
         ),
-        row(111, "input.method", .never, "Use one of the methods that the answer allows."),
-        row(112, "input.draining", .never, "Wait for `dray queue resume`, or use another site."),
+        row(111, .inputMethod, .never, "Use one of the methods that the answer allows."),
+        row(112, .inputDraining, .never, "Wait for `dray queue resume`, or use another site."),
         row(
-            113, "input.target", .never,
+            113, .inputTarget, .never,
             "Correct the target; no load was sent. `dray inspect` lists the contents of "
                 + "a title."),
         row(
-            114, "input.ambiguous", .never, "Add the site, or use the number."),
+            114, .inputAmbiguous, .never, "Add the site, or use the number."),
         row(
-            115, "input.loadTestRunning", .never,
+            115, .inputLoadTestRunning, .never,
             "Wait for the other load test to end; GET /v1/load-tests lists them."),
-        row(118, "input.timeout", .never, "Send the whole request within seconds."),
+        row(118, .inputTimeout, .never, "Send the whole request within seconds."),
         row(
-            119, "input.token", .never,
+            119, .inputToken, .never,
             "Create a token with `openssl rand -hex 32`, in a file that only its owner "
                 + "can read."),
         row(
-            120, "input.role", .never,
+            120, .inputRole, .never,
             "Correct the role's name, or create the role first: CREATE ROLE … LOGIN."),
         row(
-            121, "input.manifest", .never,
+            121, .inputManifest, .never,
             "Fetch a title by its URL, `dray prefetch URL --to DEST`; `dray inspect` shows what it lists."
         ),
-        // 2xx: the origin and the way to it.
-        row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
-        row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),
-        row(202, "origin.tls", .never, "Check the origin's certificate and its chain."),
-        row(203, "origin.timeout", .attempts(5), "The origin was too slow; check its load."),
+        // 2xx: the origin and the network.
+        row(200, .originDNS, .attempts(5), "Check the host name and the resolver."),
+        row(201, .originConnect, .attempts(5), "Check that the origin is up and can be reached."),
+        row(202, .originTLS, .never, "Check the origin's certificate and its chain."),
+        row(203, .originTimeout, .attempts(5), "The origin was too slow; check its load."),
         row(
-            204, "origin.reset", .attempts(5), "The connection was reset; check the origin's logs."),
-        row(205, "origin.truncated", .attempts(5), "The body ended before its declared length."),
-        row(206, "origin.protocol", .attempts(3), "The answer was not valid HTTP."),
-        row(207, "origin.redirectLimit", .never, "More than 5 redirects; use the final URL."),
-        row(208, "origin.redirectRefused", .never, "A redirect must lead to http or https."),
-        row(209, "origin.tooLarge", .never, "The body is larger than the limit for its role."),
+            204, .originReset, .attempts(5), "The connection was reset; check the origin's logs."),
+        row(205, .originTruncated, .attempts(5), "The body ended before its declared length."),
+        row(206, .originProtocol, .attempts(3), "The answer was not valid HTTP."),
+        row(207, .originRedirectLimit, .never, "More than 5 redirects; use the final URL."),
+        row(208, .originRedirectRefused, .never, "A redirect must lead to http or https."),
+        row(209, .originTooLarge, .never, "The body is larger than the limit for its role."),
         row(
-            210, "origin.addressDenied", .never,
+            210, .originAddressDenied, .never,
             "Allow the address block in the message with --allow-addresses, in a cluster "
                 + "on each `dray worker`."
         ),
         row(
-            211, "origin.encoding", .never,
+            211, .originEncoding, .never,
             "The origin compressed a body that was requested uncompressed."
         ),
         row(
-            212, "origin.limited", .attempts(8),
+            212, .originLimited, .attempts(8),
             "A redirect led to an origin whose limits are used up; raise them or wait."),
         row(
-            213, "origin.rangeIgnored", .attempts(4),
+            213, .originRangeIgnored, .attempts(4),
             "The origin announces ranges but does not serve them; the file is fetched as "
                 + "a whole."),
         row(
-            214, "origin.rangeMismatch", .attempts(4),
+            214, .originRangeMismatch, .attempts(4),
             "The origin serves a different range than requested; the file is fetched as "
                 + "a whole."),
         row(
-            215, "origin.redirected", .never,
+            215, .originRedirected, .never,
             "A load test does not follow redirects; use the URL that the redirect leads to."),
         row(
-            216, "origin.addressForbidden", .never,
+            216, .originAddressForbidden, .never,
             "Use a routable address of the origin; this one is always refused."),
         row(
-            217, "origin.signatureExpired", .attempts(6),
+            217, .originSignatureExpired, .attempts(6),
             "A title's manifest is read again for fresh URLs. If the URL of a manifest "
                 + "or a file has expired, submit the list again with fresh URLs; stored files "
                 + "stay."),
         row(
-            218, "origin.addressBlocked", .never,
+            218, .originAddressBlocked, .never,
             "Remove the block that the message names from --deny-addresses or DRAY_DENY_ADDRESSES, "
                 + "in a cluster on each `dray worker`."),
         row(
-            219, "origin.addressNotOfTarget", .never,
+            219, .originAddressNotOfTarget, .never,
             "Check the host's DNS: since the test's preflight it has changed from a private address "
                 + "to a public one or back, or to one outside the blocks of \"allow\". Run it again."
         ),
-        row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
+        row(240, .originHTTP400, .never, "The origin refuses the request; check the URL."),
         row(
-            241, "origin.http.401", .never,
+            241, .originHTTP401, .never,
             "The origin requires credentials; see --origin-settings."),
         row(
-            242, "origin.http.403", .never,
+            242, .originHTTP403, .never,
             "The origin refuses the request; a signed URL may have expired."),
-        row(244, "origin.http.404", .never, "The origin has no such object; check the URL."),
+        row(244, .originHTTP404, .never, "The origin has no such object; check the URL."),
         row(
-            248, "origin.http.408", .attempts(5), "The origin timed out; check its load."),
-        row(250, "origin.http.410", .never, "The object was removed at the origin."),
-        row(256, "origin.http.416", .attempts(3), "The origin's object is shorter than expected."),
-        row(265, "origin.http.425", .attempts(5), "The origin asked to retry later."),
+            248, .originHTTP408, .attempts(5), "The origin timed out; check its load."),
+        row(250, .originHTTP410, .never, "The object was removed at the origin."),
+        row(256, .originHTTP416, .attempts(3), "The origin's object is shorter than expected."),
+        row(265, .originHTTP425, .attempts(5), "The origin asked to retry later."),
         row(
-            269, "origin.http.429", .attempts(8),
+            269, .originHTTP429, .attempts(8),
             "The origin limits requests; lower the rate with `dray origins set`."),
-        row(270, "origin.http.500", .attempts(5), "The origin failed; check its logs."),
-        row(272, "origin.http.502", .attempts(5), "A gateway before the origin failed."),
-        row(273, "origin.http.503", .attempts(8), "The origin is overloaded or in maintenance."),
-        row(274, "origin.http.504", .attempts(5), "A gateway before the origin timed out."),
-        row(282, "origin.http.522", .attempts(5), "The CDN could not connect to its origin."),
-        row(284, "origin.http.524", .attempts(5), "The CDN's origin timed out."),
-        row(298, "origin.http.4xx", .never, "The origin refuses the request."),
-        row(299, "origin.http.5xx", .attempts(5), "The origin failed; check its logs."),
-        // 3xx: what came is not what was wanted.
+        row(270, .originHTTP500, .attempts(5), "The origin failed; check its logs."),
+        row(272, .originHTTP502, .attempts(5), "A gateway before the origin failed."),
+        row(273, .originHTTP503, .attempts(8), "The origin is overloaded or in maintenance."),
+        row(274, .originHTTP504, .attempts(5), "A gateway before the origin timed out."),
+        row(282, .originHTTP522, .attempts(5), "The CDN could not connect to its origin."),
+        row(284, .originHTTP524, .attempts(5), "The CDN's origin timed out."),
+        row(298, .originHTTP4xx, .never, "The origin refuses the request."),
+        row(299, .originHTTP5xx, .attempts(5), "The origin failed; check its logs."),
+        // 3xx: content that differs from the expected one.
         row(
-            300, "content.unexpectedType", .never,
+            300, .contentUnexpectedType, .never,
             "The origin returned an HTML page instead of media."),
-        row(301, "content.changed", .attempts(4), "The object changed while it was fetched."),
+        row(301, .contentChanged, .attempts(4), "The object changed while it was fetched."),
         row(
-            302, "content.lengthMismatch", .attempts(2),
+            302, .contentLengthMismatch, .attempts(2),
             "The length differs from the list's; check both."
         ),
         row(
-            303, "content.unplayable", .never,
+            303, .contentUnplayable, .never,
             "ffprobe cannot play the file, although its bytes match the origin's; check "
                 + "it at the origin."),
         row(
-            310, "integrity.digestMismatch", .attempts(2),
+            310, .integrityDigestMismatch, .attempts(2),
             "The digest differs from the list's; check both."),
         row(
-            311, "integrity.assemblyMismatch", .attempts(3),
+            311, .integrityAssemblyMismatch, .attempts(3),
             "Ranges of a file did not fit together."),
         // 4xx: manifests.
-        row(400, "manifest.html", .never, "The URL returns a web page, not a manifest."),
-        row(401, "manifest.empty", .never, "The manifest lists no segment."),
-        row(402, "manifest.malformed", .never, "Correct the manifest at the line in the message."),
+        row(400, .manifestHTML, .never, "The URL returns a web page, not a manifest."),
+        row(401, .manifestEmpty, .never, "The manifest lists no segment."),
+        row(402, .manifestMalformed, .never, "Correct the manifest at the line in the message."),
         row(
-            403, "manifest.live", .never,
+            403, .manifestLive, .never,
             "The title is live; wait for its end, or use --live snapshot."),
-        row(404, "manifest.tooLarge", .never, "The manifest exceeds the size limit."),
+        row(404, .manifestTooLarge, .never, "The manifest exceeds the size limit."),
         row(
-            405, "manifest.tooMany", .never, "The manifest exceeds the limits of one title."
+            405, .manifestTooMany, .never, "The manifest exceeds the limits of one title."
         ),
         row(
-            406, "manifest.uriRefused", .never, "The manifest names something that is not http(s)."),
+            406, .manifestURIRefused, .never, "The manifest names something that is not http(s)."),
         row(
-            407, "manifest.changed", .attempts(3),
+            407, .manifestChanged, .attempts(3),
             "The title changed at the origin; run the command again to read the new "
                 + "manifest."),
-        row(408, "manifest.unsupported", .never, "This kind of manifest is not supported."),
+        row(408, .manifestUnsupported, .never, "This kind of manifest is not supported."),
         row(
-            409, "manifest.noTrack", .never,
+            409, .manifestNoTrack, .never,
             "Choose from the tracks in the message, or omit the option."),
         row(
-            410, "manifest.notManifest", .never,
+            410, .manifestNotManifest, .never,
             "Use `dray fetch URL` for one file; in a list, set the asset's kind to file."),
         // 5xx: storage at the site.
         row(
-            500, "storage.full", .siteFault,
+            500, .storageFull, .siteFault,
             "Free space at the site; jobs then resume by themselves."),
-        row(501, "storage.readOnly", .siteFault, "Make the site's file system writable again."),
+        row(501, .storageReadOnly, .siteFault, "Make the site's file system writable again."),
         row(
-            502, "storage.io", .siteFault, "The site's disk reports errors; check the system's log."
+            502, .storageIO, .siteFault, "The site's disk reports errors; check the system's log."
         ),
-        row(503, "storage.permission", .never, "Grant the worker's user write access to the site."),
+        row(503, .storagePermission, .never, "Grant the worker's user write access to the site."),
         row(
-            504, "storage.pathConflict", .never,
+            504, .storagePathConflict, .never,
             "Two URLs have the same file name, or one's file is another's directory; "
                 + "keep one. Put URLs that differ only in tokens into one list, or use the "
                 + "name of the catalog in the message."
         ),
         row(
-            505, "storage.pathRefused", .never,
+            505, .storagePathRefused, .never,
             "The path is not allowed at the site; check the URL, or the symlink in the "
                 + "message."),
         row(
-            506, "storage.unreachable", .never, "The worker does not support this kind of storage."),
+            506, .storageUnreachable, .never, "The worker does not support this kind of storage."),
         row(
-            507, "storage.quota", .siteFault,
+            507, .storageQuota, .siteFault,
             "Raise the quota with dray site set --quota, or remove files."),
         row(
-            508, "storage.syncFailed", .siteFault,
+            508, .storageSyncFailed, .siteFault,
             "The disk lost written data; it is fetched again. Check the system's log."),
         row(
-            509, "storage.noRoom", .waitsForRoom,
+            509, .storageNoRoom, .waitsForRoom,
             "Free space at the site, or raise its quota; the file waits, and others continue."),
         row(
-            510, "storage.outgrown", .waitsForRoom,
+            510, .storageOutgrown, .waitsForRoom,
             "A file of unknown length did not fit at the site; free space."),
         row(
-            511, "storage.tooLarge", .never,
+            511, .storageTooLarge, .never,
             "The file is larger than the site's file system, or a limit of the process, allows."),
         row(
-            512, "storage.outsideRoots", .never,
+            512, .storageOutsideRoots, .never,
             "Store beneath a root of the workers, or start a worker with --root of that directory."),
         row(
-            513, "storage.foreignDirectory", .siteFault,
+            513, .storageForeignDirectory, .siteFault,
             "Change the owner of the site's .dray to the worker's user and its mode to "
                 + "0700."),
         row(
-            514, "storage.otherVolume", .siteFault,
+            514, .storageOtherVolume, .siteFault,
             "Mount the site's file system. To use the present file system from now on, "
                 + "run dray site set SITE --accept-volume, or dray prefetch with "
                 + "--accept-volume."),
         row(
-            515, "storage.sitePermission", .siteFault,
+            515, .storageSitePermission, .siteFault,
             "Change the owner of the directory in the message to the worker's user, or "
                 + "run the worker as its owner."
         ),
         // 6xx: the worker and its lease.
-        row(600, "worker.lost", .attempts(5), "The worker stopped while it held the job."),
-        row(601, "worker.cancelled", .never, "The work was cancelled."),
-        row(602, "worker.internal", .attempts(3), "A bug in Dray; please report it."),
-        row(603, "worker.leaseLost", .never, "The lease expired; another worker does its jobs."),
+        row(600, .workerLost, .attempts(5), "The worker stopped while it held the job."),
+        row(601, .workerCancelled, .never, "The work was cancelled."),
+        row(602, .workerInternal, .attempts(3), "A bug in Dray; please report it."),
+        row(603, .workerLeaseLost, .never, "The lease expired; another worker does its jobs."),
         row(
-            604, "worker.poison", .never,
+            604, .workerPoison, .never,
             "Workers crashed on this job; check what its URL serves. `dray catalog "
                 + "retry` runs it alone."
         ),
         // 7xx: the cluster.
         row(
-            700, "cluster.coordinatorUnreachable", .attempts(5),
+            700, .clusterCoordinatorUnreachable, .attempts(5),
             "Start the coordinator, or set DRAY_COORDINATOR to the URL of a running one."),
         row(
-            701, "cluster.databaseUnreachable", .attempts(5),
+            701, .clusterDatabaseUnreachable, .attempts(5),
             "Check that PostgreSQL is up and has that database."),
-        row(702, "cluster.schemaNewer", .never, "The database is newer; upgrade this binary."),
+        row(702, .clusterSchemaNewer, .never, "The database is newer; upgrade this binary."),
         row(
-            704, "cluster.unauthorized", .never,
+            704, .clusterUnauthorized, .never,
             "Set DRAY_TOKEN_FILE to a file with the cluster's token, or DRAY_TOKEN to the token."),
         row(
-            706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
+            706, .clusterPortInUse, .never, "Another process listens there; choose another port."),
         row(
-            707, "cluster.stateInUse", .never,
+            707, .clusterStateInUse, .never,
             "Wait until it ends, choose another --state or, if it is `dray up`, use it: "
                 + "set the variables that it printed."
         ),
         row(
-            708, "cluster.postgresFailed", .never,
+            708, .clusterPostgresFailed, .never,
             "See the message; the server log in it has details."),
         row(
-            709, "cluster.protocol", .never,
+            709, .clusterProtocol, .never,
             "Check that a coordinator of this version answers at that URL."),
-        row(710, "cluster.busy", .attempts(5), "The coordinator is at its limit; try again."),
+        row(710, .clusterBusy, .attempts(5), "The coordinator is at its limit; try again."),
         row(
-            711, "cluster.noWork", .never,
+            711, .clusterNoWork, .never,
             "No worker can lease jobs; check the logs of the coordinators. Run the "
                 + "command again to resume."),
         row(
-            712, "cluster.fewWorkers", .never,
+            712, .clusterFewWorkers, .never,
             "Start more workers, wait for them longer, or lower --at-least."),
         row(
-            713, "cluster.abandoned", .never,
+            713, .clusterAbandoned, .never,
             "The load test was stopped because no client followed it; run it again."),
         row(
-            714, "cluster.schemaOwner", .never,
+            714, .clusterSchemaOwner, .never,
             "Run `dray database migrate` as the schema's owner, with --grant ROLE for "
                 + "this role."),
         row(
-            715, "cluster.databasePrivilege", .never,
+            715, .clusterDatabasePrivilege, .never,
             "Run `dray database migrate --grant ROLE` as the schema's owner, with this "
                 + "role as ROLE."),
         row(
-            716, "cluster.foreignCoordinator", .attempts(5),
+            716, .clusterForeignCoordinator, .attempts(5),
             "If it is your coordinator, set DRAY_COORDINATOR_USER to its user; else use another port."
         ),
         row(
-            717, "cluster.schemaUnreleased", .never,
+            717, .clusterSchemaUnreleased, .never,
             "Drop the schema or use another database; for a private cluster, remove its state directory. "
                 + "Then submit the catalogs again: their files are fetched again."
         ),
         row(
-            718, "cluster.schemaEdited", .never,
+            718, .clusterSchemaEdited, .never,
             "Use the release that created the database, or a later one; a released migration never "
                 + "changes."
         ),
@@ -329,8 +331,4 @@ extension FailureCode {
     ) -> FailureRow {
         FailureRow(number: number, code: code, retry: retry, hint: hint)
     }
-}
-
-extension FailureCode: ExpressibleByStringLiteral {
-    package init(stringLiteral value: String) { rawValue = value }
 }

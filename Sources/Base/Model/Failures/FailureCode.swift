@@ -1,28 +1,31 @@
-/// A stable dotted name that says what went wrong and whether a retry helps.
+/// A stable dotted name for a failure, which determines whether a retry helps.
 ///
-/// Every failure in Dray, in an error message, an API answer, a log or a report, carries one. The
-/// one table is `FailureCode.table`; `docs/failures.md` is made from it.
+/// Every failure in Dray, in an error message, an API answer, a log or a report, has one. The one
+/// table is `FailureCode.table`; `docs/failures.md` is generated from it.
 package struct FailureCode: Hashable, Sendable, RawRepresentable {
     package let rawValue: String
 
     package init(rawValue: String) { self.rawValue = rawValue }
     package init(_ rawValue: String) { self.rawValue = rawValue }
 
-    /// Whether it is in the table.
+    /// The first part of the name, such as `origin`: what failed.
+    package var family: Substring { rawValue.prefix { $0 != "." } }
+
+    /// True if it is in the table.
     package var isKnown: Bool { Self.rowByName[rawValue] != nil }
 
-    /// Whether the cluster cannot answer at the moment, whatever was asked for: asked again later, it may.
+    /// True if the cluster is temporarily unavailable, so that any request may succeed later.
     package var isOfUnavailableCluster: Bool {
         isOfUnreachableCoordinator
-            || ["cluster.databaseUnreachable", "cluster.busy"].contains(rawValue)
+            || [.clusterDatabaseUnreachable, .clusterBusy].contains(self)
     }
 
-    /// Whether no coordinator of the cluster was there; another one may be.
+    /// True if no coordinator of the cluster was reachable; another one may be.
     package var isOfUnreachableCoordinator: Bool {
-        ["cluster.coordinatorUnreachable", "cluster.foreignCoordinator"].contains(rawValue)
+        [.clusterCoordinatorUnreachable, .clusterForeignCoordinator].contains(self)
     }
 
-    /// The row of the table; a name that is not in the table answers as `internal.unknown`.
+    /// The row of the table; a name that is not in the table returns `internal.unknown`.
     package var row: FailureRow { Self.rowByName[rawValue] ?? Self.unknownRow }
 }
 
@@ -46,31 +49,31 @@ package struct FailureRow: Sendable {
     /// Stable number, grouped by hundreds; never used for another code.
     package let number: Int
     package let code: FailureCode
-    /// What happens to a job that fails with it.
+    /// Rule for a job that fails with it.
     package let retry: Retry
-    /// What the reader can do about it, one sentence.
+    /// Advice for the reader, one sentence.
     package let hint: String
 
-    /// What a failure does to its job.
+    /// Effect of a failure on its job.
     package enum Retry: Sendable, Equatable {
-        /// The job fails at once: trying again would end the same way.
+        /// The job fails at once: another attempt would fail in the same way.
         case never
-        /// Tried again, with backoff, up to this many attempts in all.
+        /// Retried with backoff, up to this many attempts in total.
         case attempts(Int)
-        /// Tried again without using up an attempt: the fault is the site's, not the segment's.
+        /// Retried without using up an attempt: the site failed, not the segment.
         case siteFault
-        /// Tried again by and by without using up an attempt: there is no room for it, and others go on.
+        /// Retried later without using up an attempt: its space is missing, and others continue.
         case waitsForRoom
     }
 
-    /// True when a later attempt may succeed.
+    /// True if a later attempt may succeed.
     package var isRetryable: Bool { retry != .never }
 }
 
 /// A failure as it is reported, stored and shown: a code and a sentence about this occurrence.
 package struct Failure: Error, Codable, Hashable, Sendable {
     package var code: FailureCode
-    /// Names what was given and what was expected; secrets are redacted, 500 characters at most.
+    /// States the given and the expected values; secrets are redacted, 500 characters at most.
     package var message: String
 
     package init(_ code: FailureCode, _ message: String) {
@@ -78,14 +81,14 @@ package struct Failure: Error, Codable, Hashable, Sendable {
         self.message = Self.bounded(message)
     }
 
-    /// A failure that comes from elsewhere is bounded as well.
+    /// Decodes a failure from another process and bounds it as well.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = try container.decode(FailureCode.self, forKey: .code)
         message = Self.bounded(try container.decode(String.self, forKey: .message))
     }
 
-    /// In scalars: what looks like one character can be of any length.
+    /// Bounds by scalars, because a single character can have any length.
     private static func bounded(_ message: String) -> String {
         String(String.UnicodeScalarView(message.unicodeScalars.prefix(500)))
     }

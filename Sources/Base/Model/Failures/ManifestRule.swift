@@ -1,7 +1,8 @@
-/// A rule of a standard that manifests break and players read past, because the bytes that are meant are clear
-/// all the same.
+/// A rule of a standard that manifests break and players tolerate, because the intended bytes are
+/// clear.
 ///
-/// What breaks one is a failure where titles are read strictly (`TitleOptions.isStrict`), a warning otherwise.
+/// Breaking one is a failure for titles read strictly (`TitleOptions.isStrict`), a warning
+/// otherwise.
 package enum ManifestRule: String, CaseIterable, Sendable {
     case hlsHeader = "hls.header"
     case hlsDuration = "hls.duration"
@@ -28,11 +29,11 @@ package enum ManifestRule: String, CaseIterable, Sendable {
 
     /// One rule.
     package struct Row: Sendable {
-        /// The standard that has it, and the section or clause.
+        /// The standard with its section or clause.
         package let source: String
-        /// What breaks it.
+        /// The deviation from the rule.
         package let deviation: String
-        /// How that is read, a clause.
+        /// Dray's reading of it, a clause.
         package let reading: String
 
         fileprivate init(_ source: String, _ deviation: String, _ reading: String) {
@@ -80,7 +81,7 @@ package enum ManifestRule: String, CaseIterable, Sendable {
                 "4.3.4.2", "A URI in a multivariant playlist has no `EXT-X-STREAM-INF`.",
                 "it is ignored")
         case .hlsVariantURI:
-            row("4.3.4.2", "`EXT-X-STREAM-INF` has no URI behind it.", "the tag is ignored")
+            row("4.3.4.2", "`EXT-X-STREAM-INF` has no URI after it.", "the tag is ignored")
         case .hlsRequiredURI:
             row("4.3.4.3", "`EXT-X-I-FRAME-STREAM-INF` has no `URI`.", "the tag is ignored")
         case .hlsAttribute:
@@ -139,16 +140,16 @@ package enum ManifestRule: String, CaseIterable, Sendable {
         }
     }
 
-    /// A section of `docs/failures.md`.
+    /// Returns a section of `docs/failures.md`.
     package static func markdown() -> String {
         var page = """
 
             ## Rules that manifests break
 
-            Made from `Sources/Base/Model/Failures/ManifestRule.swift`. What breaks one of these rules is read as players read it, with
+            Made from `Sources/Base/Model/Failures/ManifestRule.swift`. A manifest that breaks a rule is read as players read it, with
             a warning; with `--strict` it fails with `manifest.malformed`.
 
-            | rule | standard | what breaks it | how it is read |
+            | rule | standard | deviation | reading |
             | --- | --- | --- | --- |
 
             """

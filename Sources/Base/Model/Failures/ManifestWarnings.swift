@@ -1,13 +1,13 @@
-/// One rule that one manifest breaks, where it does so first.
+/// One rule that one manifest breaks, at its first occurrence.
 package struct ManifestWarning: Codable, Hashable, Sendable {
     /// The raw value of a `ManifestRule`.
     package var rule: String
     package var source: String
     /// The manifest's URL without secrets.
     package var manifest: String
-    /// From 1; nil where nothing tells.
+    /// Line number from 1; nil if unknown.
     package var line: Int?
-    /// How often the manifest breaks it.
+    /// Number of occurrences in the manifest.
     package var count: Int
     package var message: String
 
@@ -20,23 +20,23 @@ package struct ManifestWarning: Codable, Hashable, Sendable {
     }
 }
 
-/// What in a title's manifests breaks rules, and is read as players read it.
+/// Warnings of a title: rules that its manifests break and that players tolerate.
 package struct ManifestWarnings: Codable, Hashable, Sendable {
-    /// Most that are kept of a title.
+    /// Maximum number of warnings kept for a title.
     package static let mostKept = 100
-    /// Unicode scalars of a URL and of a message.
+    /// Maximum Unicode scalars of a URL and of a message.
     package static let textCharacters = 400
 
-    /// All, those that are not kept as well.
+    /// Number of all warnings, including those not kept.
     package private(set) var count = 0
-    /// The first of each rule of each manifest, `mostKept` at most.
+    /// The first warning of each rule of each manifest, `mostKept` at most.
     package private(set) var first: [ManifestWarning] = []
 
     package init() {}
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Adds one of a manifest; `message` is called for what is kept alone.
+    /// Adds a warning of a manifest; `message` is called only for kept ones.
     package mutating func add(
         _ rule: ManifestRule, in manifest: String, line: Int?, _ message: () -> String
     ) {
@@ -51,18 +51,18 @@ package struct ManifestWarnings: Codable, Hashable, Sendable {
                 message: Self.clipped("\(message()); \(row.reading)")))
     }
 
-    /// As much of a text as is kept.
+    /// Returns the part of a text that is kept.
     package static func clipped(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.prefix(textCharacters)))
     }
 
-    /// Adds those of another manifest.
+    /// Adds the warnings of another manifest.
     package mutating func add(_ others: ManifestWarnings) {
         count += others.count
         first += others.first.prefix(Self.mostKept - first.count)
     }
 
-    /// With so many kept at most.
+    /// Returns a copy with a limited number of kept warnings.
     package func bounded(to most: Int) -> ManifestWarnings {
         var bounded = self
         bounded.first = Array(first.prefix(most))

@@ -1,4 +1,4 @@
-/// How many bytes a second may pass: none, so many, or as many as there are.
+/// A bandwidth limit: none, a rate, or unlimited.
 package enum Bandwidth: Hashable, Sendable {
     /// No transfer at all.
     case off
@@ -6,10 +6,10 @@ package enum Bandwidth: Hashable, Sendable {
     case bytesPerSecond(Int64)
     case unlimited
 
-    /// 8 kbit/s, below which no transfer ends within its time, to 10 Tbit/s.
+    /// Range from 8 kbit/s, below which no transfer ends within its timeout, to 10 Tbit/s.
     package static let allowed: ClosedRange<Int64> = 1_000...1_250_000_000_000
 
-    /// The rate as a number; nil when there is no limit.
+    /// The rate as a number; nil without a limit.
     package var limit: Int64? {
         switch self {
         case .off: 0
@@ -18,7 +18,7 @@ package enum Bandwidth: Hashable, Sendable {
         }
     }
 
-    /// The lower of the two.
+    /// Returns the lower of the two limits.
     package func capped(at most: Int64?) -> Bandwidth {
         guard let most, most < limit ?? .max else { return self }
         return most > 0 ? .bytesPerSecond(most) : .off
@@ -28,10 +28,10 @@ package enum Bandwidth: Hashable, Sendable {
 // MARK: Text
 
 extension Bandwidth {
-    /// Reads `off`, `unlimited` or a rate: `200Mbit/s`, `1.5 Gbps`, `25MB/s`, `8MiB/s`.
+    /// Parses `off`, `unlimited` or a rate: `200Mbit/s`, `1.5 Gbps`, `25MB/s`, `8MiB/s`.
     ///
-    /// A `b` alone is refused before `/s`: one reads it as bits, the next as bytes. Throws
-    /// `input.field`, which names what was given and what is allowed.
+    /// A single `b` before `/s` is rejected, because readers disagree whether it means bits or
+    /// bytes. Throws `input.field` with the given and the allowed values.
     package init(_ text: String) throws(Failure) {
         switch text.lowercased() {
         case "off": self = .off
@@ -60,7 +60,8 @@ extension Bandwidth {
         return bytes
     }
 
-    /// A decimal number with up to three places, times a thousand; nil when it is none.
+    /// Returns a decimal number with up to three decimal places, times a thousand; nil for other
+    /// text.
     private static func thousandths(_ digits: Substring) -> Int64? {
         let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), (1...15).contains(parts[0].count),
@@ -72,7 +73,7 @@ extension Bandwidth {
         return Int64(padded).map { whole * 1_000 + $0 }
     }
 
-    /// Bits a second; capitals matter only between bits and bytes.
+    /// Returns the bits per second of a unit; case matters only between bits and bytes.
     private static func bits(ofUnit unit: String) -> Int64? {
         let scales: [Character: Int64] = [
             "k": 1_000, "m": 1_000_000, "g": 1_000_000_000, "t": 1_000_000_000_000,
@@ -92,7 +93,7 @@ extension Bandwidth {
     }
 
     private static func refused(_ given: String, _ allowed: String) -> Failure {
-        Failure("input.field", "'\(given.prefix(40))' was given; allowed: \(allowed).")
+        Failure(.inputField, "'\(given.prefix(40))' was given; allowed: \(allowed).")
     }
 }
 

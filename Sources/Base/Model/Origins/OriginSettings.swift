@@ -1,14 +1,15 @@
-/// How one origin is asked: what its operator wants to see, and what it is to be trusted with.
+/// Settings for requests to one origin, including credentials.
 ///
-/// A value that is nil is `default`'s, or else Dray's own. Settings stay with the process that asks:
-/// but for `keyQuery`, which holds no secret, they are never sent to a coordinator, stored or logged.
+/// A nil value falls back to `default`'s, or else to Dray's own. Settings stay in the requesting
+/// process. They are never sent to a coordinator, stored or logged, except for `keyQuery`, which
+/// holds no secret.
 package struct OriginSettings: Sendable, Hashable {
     package var headers: [RequestHeader] = []
     package var authorization: Authorization?
     package var clientCertificate: ClientCertificate?
-    /// A PEM file of certificate authorities in place of the system's.
+    /// A PEM file of certificate authorities that replaces the system's.
     package var caFile: String?
-    /// A URL of scheme http, https, socks5 or socks5h, with user and password where it wants them.
+    /// A URL of scheme http, https, socks5 or socks5h, with user and password if required.
     package var proxy: String?
     /// The same as `caFile` for a proxy of scheme https.
     package var proxyCAFile: String?
@@ -19,16 +20,17 @@ package struct OriginSettings: Sendable, Hashable {
     package var lowSpeedSeconds: Double?
     package var lowSpeedBytesPerSecond: Double?
     package var totalSeconds: Double?
-    /// A body beyond it fails.
+    /// Maximum length of a body.
     package var maximumBytes: Int64?
-    /// Status line and headers of one answer beyond it fail.
+    /// Maximum length of the status line and headers of one response.
     package var maximumHeaderBytes: Int?
-    /// Of its URLs' queries what belongs to keys, without an origin. The one setting that goes to a coordinator.
+    /// Query parameters that belong to keys, without an origin. Only this setting is sent to a
+    /// coordinator.
     package var keyQuery: KeyQueryRule?
 
     package init() {}
 
-    /// What is sent as `Authorization`.
+    /// The `Authorization` header.
     package enum Authorization: Sendable, Hashable {
         /// RFC 6750.
         case bearer(String)
@@ -36,11 +38,11 @@ package struct OriginSettings: Sendable, Hashable {
         case basic(user: String, password: String)
     }
 
-    /// PEM files; the key may lie in the certificate's.
+    /// PEM files; the certificate's file may contain the key.
     package struct ClientCertificate: Sendable, Hashable {
         package var certificate: String
         package var key: String?
-        /// Of the key.
+        /// Password of the key.
         package var password: String?
 
         package init(certificate: String, key: String? = nil, password: String? = nil) {
@@ -52,13 +54,13 @@ package struct OriginSettings: Sendable, Hashable {
 
     package enum HTTPVersion: String, Sendable, CaseIterable {
         case http1 = "1.1"
-        /// Over TLS, where the origin offers it.
+        /// Over TLS, if the origin offers it.
         case http2 = "2"
-        /// Without asking first, over plain TCP as well.
+        /// Without negotiation, over plain TCP as well.
         case http2PriorKnowledge = "2-prior-knowledge"
     }
 
-    /// Holds what must not be read by others.
+    /// True if it holds secrets.
     package var hasSecrets: Bool {
         authorization != nil || !headers.isEmpty || clientCertificate?.password != nil
             || proxy?.contains("@") == true
@@ -75,8 +77,8 @@ package struct OriginSettings: Sendable, Hashable {
         clientCertificate = files
     }
 
-    /// These settings where they say something, `base` where they do not. Headers are `base`'s as
-    /// well, but for those of the same name.
+    /// Returns these settings, with `base` for the missing ones. Headers are merged; those of the
+    /// same name replace `base`'s.
     package func over(_ base: OriginSettings) -> OriginSettings {
         var result = self
         let own = Set(headers.map { $0.name.lowercased() })
@@ -112,20 +114,22 @@ package struct OriginSettings: Sendable, Hashable {
 
 /// The settings of all origins that have some.
 package struct OriginSettingsTable: Sendable, Hashable {
-    /// For every origin, those with settings of their own included.
+    /// Settings for every origin, including those with their own.
     package var standard = OriginSettings()
-    /// By name, as `originName(of:)` makes it; what `standard` says is in them already.
+    /// Settings by name, as returned by `originName(of:)`; they include those of `standard`.
     package private(set) var byOrigin: [String: OriginSettings] = [:]
 
     package init() {}
 
-    /// Settings of single origins, without those that they take over from `standard`.
+    /// Creates a table from settings of single origins, without those that they inherit from
+    /// `standard`.
     package init(standard: OriginSettings, origins: [String: OriginSettings]) {
         self.standard = standard
         byOrigin = origins.mapValues { $0.over(standard) }
     }
 
-    /// Adds headers for one origin, named as `originName(of:)` makes it, in place of those of the same names.
+    /// Adds headers for one origin, named by `originName(of:)`; they replace those of the same
+    /// names.
     package mutating func add(_ headers: [RequestHeader], to origin: String) {
         var settings = byOrigin[origin] ?? standard
         let names = Set(headers.map { $0.name.lowercased() })
@@ -135,7 +139,7 @@ package struct OriginSettingsTable: Sendable, Hashable {
         byOrigin[origin] = settings
     }
 
-    /// Replaces the paths of files by what `resolve` makes of them.
+    /// Replaces the paths of files by the results of `resolve`.
     package mutating func resolveFiles(
         _ resolve: (String) throws(Failure) -> String
     ) throws(Failure) {

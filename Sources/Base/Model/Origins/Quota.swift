@@ -1,10 +1,10 @@
-/// Amounts of what a limit bounds, in whole units; nil for what it does not bound.
+/// Amounts of limited resources, in whole units; nil for unlimited ones.
 package struct QuotaAmounts: Hashable, Sendable {
     /// Open connections.
     package var connections: Int64?
-    /// Requests begun in any second; of a limit below one a second, 1 for the right to it.
+    /// Requests started in any second; for a limit below one per second, 1 for the right to it.
     package var requests: Int64?
-    /// Bytes of bodies a second.
+    /// Bytes of bodies per second.
     package var bytes: Int64?
 
     package init(connections: Int64? = nil, requests: Int64? = nil, bytes: Int64? = nil) {
@@ -15,16 +15,16 @@ package struct QuotaAmounts: Hashable, Sendable {
 
     package static let unlimited = QuotaAmounts()
 
-    /// How many workers can have one unit of each amount; nil for any number.
+    /// Maximum number of workers with at least one unit of each amount; nil for any number.
     package var maxUsers: Int64? { [connections, requests].compactMap(\.self).min() }
 
     package var isUnlimited: Bool { self == .unlimited }
-    /// Nothing at all: neither of what is bounded nor of anything else.
+    /// True if no amount is above 0; unlimited ones count as 0.
     package var isZero: Bool {
         (connections ?? 0) == 0 && (requests ?? 0) == 0 && (bytes ?? 0) == 0
     }
 
-    /// The amounts of each kind that `combine` makes of those of `self` and `other`.
+    /// Combines the amounts of `self` and `other` by kind.
     package func with(
         _ other: QuotaAmounts, _ combine: (Int64?, Int64?) -> Int64?
     ) -> QuotaAmounts {
@@ -33,7 +33,7 @@ package struct QuotaAmounts: Hashable, Sendable {
             requests: combine(requests, other.requests), bytes: combine(bytes, other.bytes))
     }
 
-    /// The larger of each kind.
+    /// Returns the larger amount of each kind.
     package func max(_ other: QuotaAmounts) -> QuotaAmounts {
         with(other) { one, two in Swift.max(one ?? 0, two ?? 0) }
     }
@@ -41,18 +41,19 @@ package struct QuotaAmounts: Hashable, Sendable {
 
 /// One worker's quota of an origin's or a site's limits, as the cluster records it.
 ///
-/// A quota is a grant to a worker that holds jobs of the resource: an equal part of each limit among all such
-/// workers. A smaller grant takes effect at once for the worker, but what it may still be using under an earlier
-/// one stays `held` until the worker reports less. A larger one is granted only as far as the others' `held`
-/// leaves it. So the sum of what workers use stays within the limit at any time, whichever answers are lost.
+/// A quota is a grant to a worker that holds jobs of the resource: an equal part of each limit
+/// among all such workers. A smaller grant takes effect at once for the worker. Its use under an
+/// earlier grant stays `held` until the worker reports less. A larger grant is limited by the
+/// others' `held`. So the sum of all use stays within the limit at any time, whichever answers are
+/// lost.
 package struct Quota: Hashable, Sendable {
     /// Grows with every grant.
     package var number: Int64
-    /// The number of the first grant with these amounts: whoever has heard of it keeps to them.
+    /// The number of the first grant with these amounts: a worker that received it keeps to them.
     package var since: Int64
-    /// What the worker may use from now on.
+    /// Amounts that the worker may use from now on.
     package var granted: QuotaAmounts
-    /// The most that it may be using now; never less than `granted`.
+    /// Maximum that it may be using now; never less than `granted`.
     package var held: QuotaAmounts
 
     package init(number: Int64, since: Int64, granted: QuotaAmounts, held: QuotaAmounts) {
@@ -62,19 +63,19 @@ package struct Quota: Hashable, Sendable {
         self.held = held
     }
 
-    /// The quota of a worker that has only just got jobs of the resource.
+    /// Creates the quota of a worker with its first jobs of the resource.
     package init(first number: Int64) {
         self.init(number: number, since: number, granted: .unlimited, held: .unlimited)
     }
 
-    /// A resource as one of its users finds it.
+    /// A resource as seen by one of its users.
     package struct Pool: Hashable, Sendable {
         package var limit: QuotaAmounts
-        /// Workers with a quota of it, this one included.
+        /// Workers with a quota of it, including this one.
         package var users: Int64
-        /// This one's place among them, from 0, in an order that all see alike.
+        /// This worker's index among them, from 0, in an order common to all.
         package var index: Int64
-        /// What all others hold together.
+        /// Sum of the amounts that all others hold.
         package var heldByOthers: QuotaAmounts
 
         package init(
@@ -86,8 +87,8 @@ package struct Quota: Hashable, Sendable {
             self.heldByOthers = heldByOthers
         }
 
-        /// What is this worker's when all have what they are to have. The first in the order take what does
-        /// not divide.
+        /// This worker's amounts once all have their equal parts. The first workers in the order
+        /// take the remainder.
         package var part: QuotaAmounts {
             let count = Swift.max(users, 1)
             return limit.with(limit) { limit, _ in
@@ -101,7 +102,7 @@ package struct Quota: Hashable, Sendable {
         let free = pool.limit.with(pool.heldByOthers) { limit, held in
             limit.map { Swift.max($0 - (held ?? 0), 0) }
         }
-        // Less than before can be granted at any time: it is held already.
+        // A reduction can be granted at any time, because the worker holds the amount already.
         let least = pool.part.with(granted) { part, granted in
             part.map { min($0, granted ?? 0) }
         }
@@ -110,21 +111,21 @@ package struct Quota: Hashable, Sendable {
         self.number = number
         if grant != granted {
             since = number
-            // What was not bounded is not known: only what is bounded from now on is counted.
+            // Use without a limit is unknown: only use under a limit counts from now on.
             held = grant.with(held) { grant, held in grant.map { Swift.max($0, held ?? 0) } }
             granted = grant
         }
     }
 
-    /// Takes what the worker reports: it keeps to the grant `number`, and is using no more than `used`.
+    /// Applies a worker's report: it keeps to the grant `number` and uses at most `used`.
     package mutating func settle(number: Int64, used: QuotaAmounts) {
         guard number >= since, number <= self.number else { return }
         let now = granted.max(used)
         held = held.with(now) { held, now in held.map { min($0, now ?? 0) } }
     }
 
-    /// Takes back the grant of a worker that uses the resource no more; false when it has been granted
-    /// another one since, which it has not heard of.
+    /// Ends the grant of a worker that no longer uses the resource. Returns false if it has a newer
+    /// grant, which it has not received yet.
     package mutating func end(number: Int64, used: QuotaAmounts) -> Bool {
         guard number == self.number else { return false }
         granted = granted.with(granted) { granted, _ in granted.map { _ in 0 } }
@@ -132,7 +133,7 @@ package struct Quota: Hashable, Sendable {
         return true
     }
 
-    /// Whether the worker is to have more as soon as others leave it.
+    /// Returns true if the worker must get more as soon as others leave it.
     package func isBelowPart(of pool: Pool) -> Bool {
         let parts = pool.part
         return [
@@ -141,8 +142,8 @@ package struct Quota: Hashable, Sendable {
         ].contains { part, granted in part.map { $0 > (granted ?? 0) } ?? false }
     }
 
-    /// After how many seconds the worker asks again, so that it hears soon of what became free or is to be
-    /// given up; less often where many ask.
+    /// Returns the seconds until the worker asks again, so that it soon learns of free amounts and
+    /// reductions. With many users the interval is longer.
     package func askAgainSeconds(in pool: Pool) -> Double {
         let isBelowPart = isBelowPart(of: pool)
         let users = Double(pool.users)
@@ -150,14 +151,14 @@ package struct Quota: Hashable, Sendable {
     }
 }
 
-/// What is done about a worker's quota when it was granted jobs or reports.
+/// Decides about a worker's quota when it leases jobs or reports.
 extension Quota {
-    /// What a worker reports.
+    /// A worker's report.
     package struct Use: Hashable, Sendable {
         /// The grant that it keeps to.
         package var number: Int64
         package var used: QuotaAmounts
-        /// It has no more to do there, and begins nothing under this grant.
+        /// True if it has no more work there and starts nothing under this grant.
         package var isOver: Bool
 
         package init(number: Int64, used: QuotaAmounts = QuotaAmounts(), isOver: Bool = false) {
@@ -171,14 +172,14 @@ extension Quota {
         /// The worker's quota; nil for none.
         package var quota: Quota?
         package var pool: Pool
-        /// The worker holds jobs of the resource.
+        /// True if the worker holds jobs of the resource.
         package var isHeld: Bool
-        /// It is known to have something to do there, as with jobs that it was just granted.
+        /// True if it is known to have work there, such as jobs just leased.
         package var isBusy: Bool
-        /// What it has now stays as it is, as at a site that is closed: what is under way ends as it began.
+        /// True if its amounts must stay, as at a closed site, where running work ends unchanged.
         package var isFrozen = false
         package var use: Use?
-        /// For the next grant.
+        /// Number of the next grant.
         package var number: Int64
 
         package init(
@@ -197,13 +198,13 @@ extension Quota {
     package enum Decision: Hashable, Sendable {
         /// Nothing is written or answered.
         case nothing
-        /// The worker has this from now on, for the time of a lease.
+        /// The worker has this quota from now on, for the time of a lease.
         case grant(Quota)
-        /// The worker is no user any more; what is held still counts for a moment.
+        /// The worker is no user any more; held amounts still count for a moment.
         case end(Quota)
-        /// Nothing of it is left.
+        /// Nothing of it remains.
         case drop
-        /// There is no limit any more.
+        /// The limit has been removed.
         case lift
     }
 
@@ -227,7 +228,7 @@ extension Quota {
             guard request.use?.isOver == true else {
                 return quota.held.isZero ? .drop : .nothing
             }
-            // An answer was lost: it hears of its last grant, and then gives that up.
+            // An answer was lost: the worker gets its last grant again and can then return it.
             quota.number = request.number
             return .grant(quota)
         }

@@ -1,14 +1,15 @@
-/// A header line of a request that Dray sends for somebody: one line, and none of those that Dray
-/// itself decides (RFC 9110, 5).
+/// A header line that Dray sends on a user's behalf: one line, and none of those that Dray itself
+/// sets (RFC 9110, 5).
 package struct RequestHeader: Hashable, Sendable {
     /// As it was given; compare without regard to case.
     package let name: String
     package let value: String
 
-    /// At most this many bytes of name and value together.
+    /// Maximum bytes of name and value together.
     package static let maximumBytes = 8_192
 
-    /// They say what is asked for and how the answer is framed: that is the transfer's to say.
+    /// Headers that define the request and the framing of the response, which the transfer itself
+    /// sets.
     private static let reserved: Set<String> = [
         "accept-encoding", "connection", "content-length", "expect", "host", "if-match",
         "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "keep-alive",
@@ -20,27 +21,27 @@ package struct RequestHeader: Hashable, Sendable {
     package init(name: String, value: String) throws(Failure) {
         let value = value.trimmingBlanks()
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else {
-            throw Failure("input.field", "a header's name holds letters, digits and hyphens")
+            throw Failure(.inputField, "a header's name holds letters, digits and hyphens")
         }
         guard !Self.reserved.contains(name.lowercased()) else {
-            throw Failure("input.field", "the header \(name) is set by Dray")
+            throw Failure(.inputField, "the header \(name) is set by Dray")
         }
-        guard !value.isEmpty else { throw Failure("input.field", "the header \(name) is empty") }
+        guard !value.isEmpty else { throw Failure(.inputField, "the header \(name) is empty") }
         guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-            throw Failure("input.field", "the header \(name) holds a control character")
+            throw Failure(.inputField, "the header \(name) holds a control character")
         }
         guard name.utf8.count + value.utf8.count <= Self.maximumBytes else {
             throw Failure(
-                "input.field", "the header \(name) is longer than \(Self.maximumBytes) bytes")
+                .inputField, "the header \(name) is longer than \(Self.maximumBytes) bytes")
         }
         self.name = name
         self.value = value
     }
 
-    /// Reads `Name: value`.
+    /// Parses `Name: value`.
     package init(line: String) throws(Failure) {
         guard let colon = line.firstIndex(of: ":") else {
-            throw Failure("input.field", "write a header as 'Name: value'")
+            throw Failure(.inputField, "write a header as 'Name: value'")
         }
         try self.init(
             name: String(line[..<colon]), value: String(line[line.index(after: colon)...]))
@@ -48,7 +49,7 @@ package struct RequestHeader: Hashable, Sendable {
 
     package var line: String { "\(name): \(value)" }
 
-    /// A `tchar` (RFC 9110, 5.6.2).
+    /// Returns true for a `tchar` (RFC 9110, 5.6.2).
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

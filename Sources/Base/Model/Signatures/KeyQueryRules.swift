@@ -1,21 +1,22 @@
-/// Which query parameters belong to the keys of one origin's URLs, where their names do not tell (`SignedQuery`).
+/// Query parameters that belong to the keys of one origin's URLs, if their names do not show it
+/// (`SignedQuery`).
 ///
 /// Names are decoded and in lower case, sorted, each once. A name is in one of the two lists.
 package struct KeyQueryRule: Codable, Hashable, Sendable {
-    /// Rules of one list or submission.
+    /// Maximum rules of one list or submission.
     package static let maximumRules = 64
-    /// Names of `keep` or `leaveOut`.
+    /// Maximum names of `keep` or `leaveOut`.
     package static let maximumNames = 20
-    /// Longest name in bytes.
+    /// Maximum length of a name in bytes.
     package static let nameBytes = 32
-    /// All names of all rules together in bytes.
+    /// Maximum bytes of all names of all rules.
     package static let maximumBytes = 2_048
 
-    /// As `originName(of:)` makes it; nil for all origins without a rule of their own.
+    /// Origin as named by `originName(of:)`; nil for all origins without their own rule.
     package var origin: String?
-    /// Parameters that choose what is answered, though they look like signatures or tokens.
+    /// Parameters that select the response, although they look like signatures or tokens.
     package var keep: [String]?
-    /// Parameters that never choose what is answered: sessions, cache busters.
+    /// Parameters that never select the response: sessions, cache busters.
     package var leaveOut: [String]?
 
     package init(origin: String? = nil, keep: [String] = [], leaveOut: [String] = []) {
@@ -44,7 +45,7 @@ package struct KeyQueryRule: Codable, Hashable, Sendable {
     }
 }
 
-/// The rules of all origins, to look up.
+/// The rules of all origins, for lookup.
 package struct KeyQueryRules: Hashable, Sendable {
     /// The rule for one URL.
     package struct Names: Hashable, Sendable {
@@ -62,7 +63,7 @@ package struct KeyQueryRules: Hashable, Sendable {
     private var standard = Names()
     private var byOrigin: [String: Names] = [:]
 
-    /// Without rules a parameter's name tells what it is.
+    /// Creates a table; without rules, a parameter's name decides.
     package init(_ rules: [KeyQueryRule]? = nil) {
         for rule in rules ?? [] {
             let names = Names(keep: Set(rule.keep ?? []), leaveOut: Set(rule.leaveOut ?? []))
@@ -72,7 +73,7 @@ package struct KeyQueryRules: Hashable, Sendable {
 
     package var isEmpty: Bool { standard.isEmpty && byOrigin.isEmpty }
 
-    /// The names for a URL that is normalised, or for the start of one up to its path.
+    /// Returns the names for a normalised URL, or for the start of one up to its path.
     package func names(of url: some Collection<UInt8>) -> Names {
         guard !byOrigin.isEmpty else { return standard }
         var slashes = 0

@@ -1,30 +1,31 @@
-/// Hides what of a URL may be a secret: the one redactor, of logs, messages, columns, reports and tables.
+/// Hides possible secrets of URLs, for logs, messages, columns, reports and tables.
 ///
-/// User information becomes `…@`, a query `?…` and a fragment `#…`, with or without a scheme, and a token in the path
-/// `…`. Works on the bytes of
-/// UTF-8: a combining mark or joiner behind `?`, `@` or `#` is one `Character` with it, and hides it from
-/// a comparison of characters. Text that is no URL is hidden rather too much than too little.
+/// User information becomes `…@`, a query `?…` and a fragment `#…`, with or without a scheme; a
+/// token in the path becomes `…`. It works on UTF-8 bytes: a combining mark or joiner after `?`,
+/// `@` or `#` forms one `Character` with it, which would evade a comparison of characters. Text
+/// that is no URL is hidden too much rather than too little.
 package enum Redaction {
-    /// Stands for what was removed.
+    /// Stands for removed text.
     package static let mark = "…"
 
-    /// Most characters of what is shown of a text that somebody gave.
+    /// Maximum characters of shown user input.
     private static let shownCharacters = 200
 
-    /// `text` as a message may show it: redacted, control and format characters as `\u{…}`, and cut.
+    /// Returns `text` for a message: redacted, with control and format characters as `\u{…}`, and
+    /// cut.
     package static func shown(_ text: String, limit: Int = shownCharacters) -> String {
         let out = escaped(Model.redacted(url: text))
         return out.count > limit ? out.prefix(limit - 1) + mark : out
     }
 
-    /// As `shown` of a text, of bytes that need not be UTF-8.
+    /// Does the same for bytes that need not be UTF-8.
     package static func shown(_ bytes: [UInt8], _ range: Range<Int>) -> String {
         let end = min(range.upperBound, range.lowerBound + 1_024)
         return shown(String(decoding: bytes[range.lowerBound..<end], as: UTF8.self))
     }
 
-    /// `text` with what may be secret removed of each URL in it, from its scheme to the next blank: of messages
-    /// that have in them what somebody gave, an operand or a name.
+    /// Removes possible secrets from each URL in `text`, from its scheme to the next blank. For
+    /// messages that contain user input, such as an operand or a name.
     package static func message(_ text: String) -> String {
         let bytes = Array(text.utf8)
         guard bytes.contains(colon) else { return text }
@@ -35,7 +36,7 @@ package enum Redaction {
                 rest[..<place].lastIndex { !isOfScheme($0) }.map { $0 + 1 } ?? rest.startIndex
             let blank =
                 rest[place...].firstIndex { [0x20, 0x09, 0x0A].contains($0) } ?? rest.endIndex
-            // What ends a clause or a quotation is no part of the URL.
+            // Punctuation at the end of a clause or a quotation is no part of the URL.
             let end = rest[place..<blank].lastIndex { !".,:;)'\"".utf8.contains($0) } ?? place
             out += rest[..<start]
             out += withoutSecrets(Array(rest[start...end]))
@@ -44,7 +45,7 @@ package enum Redaction {
         return String(decoding: out + rest, as: UTF8.self)
     }
 
-    /// The place of the colon of the next `://`.
+    /// Returns the index of the colon of the next `://`.
     private static func schemeEnd(_ text: ArraySlice<UInt8>) -> Int? {
         text.indices.first { text[$0] == colon && text[$0...].starts(with: "://".utf8) }
     }
@@ -54,7 +55,8 @@ package enum Redaction {
             || "+-.".utf8.contains(byte)
     }
 
-    /// The name of an asset as it may be shown: one made of a URL with a query holds its secrets too.
+    /// Returns an asset's name for display: a name derived from a URL with a query contains its
+    /// secrets too.
     package static func name(_ name: String, ofURL url: String) -> String {
         let isOfQuery = url.utf8.contains(question) && name.utf8.contains(question)
         return isOfQuery ? Model.redacted(url: name) : name
@@ -73,7 +75,7 @@ package enum Redaction {
         return out
     }
 
-    /// The bytes of `url` without what may be secret.
+    /// Returns the bytes of `url` without possible secrets.
     fileprivate static func withoutSecrets(_ url: [UInt8]) -> [UInt8] {
         let end = url.firstIndex { $0 == question || $0 == hash } ?? url.count
         var out: [UInt8] = []
@@ -89,7 +91,7 @@ package enum Redaction {
             }
             authority = nextAuthority(url[index..<end])
         }
-        // An @ behind the ? may end a password that holds one.
+        // An @ after the ? may end a password that contains one.
         out += url[index..<end]
         out = SignedPath.replacingTokens(out[...], with: Array(mark.utf8)) ?? out
         if end < url.count { out += [url[end]] + mark.utf8 }
@@ -101,8 +103,8 @@ package enum Redaction {
     private static let slash = UInt8(ascii: "/")
     private static let colon = UInt8(ascii: ":")
 
-    /// Behind a scheme's colon and slashes of either kind, behind leading slashes of a reference without a scheme,
-    /// else the text's start.
+    /// Returns the start of the authority: after a scheme's colon and slashes of either kind, or
+    /// after leading slashes without a scheme. Otherwise the text's start.
     private static func firstAuthority(_ text: ArraySlice<UInt8>) -> Int {
         let scheme = text.prefix(while: isOfScheme)
         var index = scheme.endIndex
@@ -113,13 +115,13 @@ package enum Redaction {
         }
         var slashes = text[index...].prefix { $0 == slash || $0 == UInt8(ascii: "\\") }
         if slashes.isEmpty { return text.startIndex }
-        // That of a file has an authority between two slashes and the third, and most often an empty one.
+        // A file URL has an authority between two slashes and the third, usually an empty one.
         if scheme.elementsEqual("file".utf8) { slashes = slashes.prefix(2) }
         // A path that begins with one slash has no authority.
         return index == text.startIndex && slashes.count == 1 ? index : slashes.endIndex
     }
 
-    /// Behind the next `://`: of a URL within the path of another.
+    /// Returns the index after the next `://`, of a URL within the path of another.
     private static func nextAuthority(_ text: ArraySlice<UInt8>) -> Int? {
         var rest = text
         while let place = rest.firstIndex(of: colon) {
@@ -129,13 +131,15 @@ package enum Redaction {
         return nil
     }
 
-    /// The place of the `@` that ends the user information of the authority at `start`; nil for none.
+    /// Returns the index of the `@` that ends the user information of the authority at `start`; nil
+    /// for none.
     private static func userInfoEnd(_ url: [UInt8], from start: Int, to end: Int) -> Int? {
         let at = UInt8(ascii: "@")
         let authorityEnd = url[start..<end].firstIndex(of: slash) ?? end
-        // The last @: a password may hold one itself (RFC 3986 wants it encoded).
+        // The last @: a password may contain one (RFC 3986 requires it encoded).
         if let place = url[start..<authorityEnd].lastIndex(of: at) { return place }
-        // What stands where a port should is the start of a password with a slash, or with a ? or # in it.
+        // Other text than digits after the colon is the start of a password that contains /, ? or
+        // #.
         guard let colon = url[start..<authorityEnd].lastIndex(of: colon), url[start] != 0x5B,
             !url[(colon + 1)..<authorityEnd].allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
@@ -144,14 +148,14 @@ package enum Redaction {
     }
 }
 
-/// `url` as it may be logged, stored in a message and shown: see `Redaction`. Control characters stay.
+/// Returns `url` for logs, stored messages and display: see `Redaction`. Control characters stay.
 package func redacted(url: String) -> String {
     String(decoding: Redaction.withoutSecrets(Array(url.utf8)), as: UTF8.self)
 }
 
 extension AssetStatus {
-    /// The asset as it may be shown: without what its URLs may hold of secrets, and its name where that is of a URL
-    /// with a query.
+    /// The asset for display: without possible secrets of its URLs, and of a name derived from a
+    /// URL with a query.
     package var redacted: AssetStatus {
         var copy = self
         copy.name = redactedName
@@ -166,6 +170,6 @@ extension AssetStatus {
         return copy
     }
 
-    /// The name without the secrets that one made of a URL with a query holds too.
+    /// The name for display; one derived from a URL with a query contains its secrets too.
     package var redactedName: String { Redaction.name(name, ofURL: url) }
 }

@@ -1,9 +1,10 @@
-/// Reads from a signed URL when it expires, where it says so in a form that is known.
+/// Reads the expiry of a signed URL in the known forms.
 ///
-/// Decimal seconds or milliseconds since 1970, eight hex digits of seconds (`txTime`), Akamai's `exp=` among the fields of
-/// a token, a date with a lifetime (`X-Amz-Date` and `X-Amz-Expires`, and those of other stores), and Azure's `se`.
+/// They are decimal seconds or milliseconds since 1970, eight hex digits of seconds (`txTime`), and
+/// Akamai's `exp=` among the fields of a token. Also a date with a lifetime (`X-Amz-Date` and
+/// `X-Amz-Expires`, and those of other stores), and Azure's `se`.
 package enum SignedExpiry {
-    /// Seconds since 1970; nil where nothing is known.
+    /// Returns seconds since 1970; nil if unknown.
     package static func seconds(of url: [UInt8]) -> Double? {
         let path = url.prefix { $0 != UInt8(ascii: "?") }
         let query = url[path.endIndex...].dropFirst()
@@ -43,7 +44,8 @@ package enum SignedExpiry {
         return begin + life
     }
 
-    /// `exp=1700000000~acl=/*~hmac=…`, the first field of which is the value's own where the name is `hdnts` or so.
+    /// Parses `exp=1700000000~acl=/*~hmac=…`; for names such as `hdnts`, its first field is the
+    /// value's own.
     private static func akamai(_ value: String) -> Double? {
         value.split(separator: "~").first { $0.hasPrefix("exp=") }.flatMap {
             time(String($0.dropFirst(4)))
@@ -51,7 +53,7 @@ package enum SignedExpiry {
     }
 
     private static func time(_ value: String) -> Double? {
-        // Of Akamai's fields in a path the first one ends at a tilde.
+        // Of Akamai's fields in a path, the first one ends at a tilde.
         let digits = value.prefix { $0.isASCII && $0.isHexDigit }
         if digits.count >= 9, digits.count <= 14, let number = Double(digits) {
             return number >= 1e11 ? number / 1_000 : number
@@ -59,7 +61,7 @@ package enum SignedExpiry {
         return digits.count == 8 ? UInt32(digits, radix: 16).map(Double.init) : nil
     }
 
-    /// `20261125T133000Z`, `2026-11-25T13:30:00Z`: in UTC, of whatever punctuation.
+    /// Parses `20261125T133000Z`, `2026-11-25T13:30:00Z`: in UTC, with any punctuation.
     private static func date(_ value: String) -> Double? {
         let digits = value.compactMap { $0.isASCII ? $0.wholeNumberValue : nil }
         guard digits.count >= 14 || digits.count == 8 else { return nil }
@@ -69,7 +71,8 @@ package enum SignedExpiry {
         let month = number(4..<6)
         let day = number(6..<8)
         guard (1...12).contains(month), (1...31).contains(day) else { return nil }
-        // Days since 1970 of the proleptic Gregorian calendar (Hinnant, chrono-compatible algorithms).
+        // Days since 1970 of the proleptic Gregorian calendar (Hinnant, chrono-compatible
+        // algorithms).
         let year = number(0..<4) - (month <= 2 ? 1 : 0)
         let era = year / 400
         let ofEra = year - era * 400

@@ -1,23 +1,24 @@
-/// The names by which services pass a signature or a token in a URL, in lower case and decoded.
+/// Names by which services pass a signature or a token in a URL, in lower case and decoded.
 ///
-/// Collected from AWS Signature 4 and 2, CloudFront, Google Cloud, Azure, Akamai, Alibaba OSS, Huawei OBS,
-/// Volcengine TOS, Tencent COS, and the URL authentication of the usual CDNs and streaming servers.
+/// Collected from AWS Signature 4 and 2, CloudFront, Google Cloud, Azure, Akamai, Alibaba OSS,
+/// Huawei OBS, Volcengine TOS, Tencent COS, and the URL authentication of common CDNs and streaming
+/// servers.
 enum SignedNames {
     enum Meaning {
-        /// A signature over the path, never a choice of what is answered.
+        /// A signature over the path, which never selects the response.
         case proof
-        /// Says what a signature covers or who made it.
+        /// The scope or the issuer of a signature.
         case companion
-        /// When a signature ends, in any form.
+        /// The end of a signature's validity, in any form.
         case time
-        /// A secret that may choose what is answered as well.
+        /// A secret that may also select the response.
         case token
-        /// Names content, unless a time stands beside it; its value may be a signature.
+        /// A name of content, unless a time accompanies it; its value may be a signature.
         case content
     }
 
-    /// AWS, Google, Azure, Akamai, Tencent, Alibaba, Huawei, Volcengine, Wangsu, Wowza, Nimble, Cloudinary, Bunny,
-    /// YouTube.
+    /// AWS, Google, Azure, Akamai, Tencent, Alibaba, Huawei, Volcengine, Wangsu, Wowza, Nimble,
+    /// Cloudinary, Bunny, YouTube.
     static let proofs = [
         "__cld_token__", "__gda__", "__token__", "bcdn_token", "hdnea", "hdntl", "hdnts", "hmac",
         "hwsecret", "lsig", "q-signature", "sig", "signature", "txsecret", "volcsecret",
@@ -33,7 +34,7 @@ enum SignedNames {
         "exp", "expire", "expires", "expiry", "hwtime", "txtime", "volctime", "wsabstime",
         "wstime",
     ]
-    /// These name other things too: a time is nine digits or more, or eight hex digits.
+    /// These have other meanings too: a time has nine digits or more, or eight hex digits.
     static let shortTimes = ["e", "ex", "t"]
     static let tokens = [
         "access_token", "accesstoken", "api_key", "apikey", "auth", "auth_info", "auth_key",
@@ -41,18 +42,18 @@ enum SignedNames {
         "private_token", "secret", "sign", "token", "verify",
     ]
     static let content = ["h", "hash", "hm", "md5", "st"]
-    /// Of these, what means other things so often (a height, a start) that a `t`, which may be there to pass caches,
-    /// does not tell.
+    /// Names of these that often mean something else (a height, a start). An accompanying `t`,
+    /// which may only evade caches, does not decide.
     static let vagueContent = ["h", "st"]
-    /// Fields of an Azure shared access signature, beside `sig` and `sv`.
+    /// Fields of an Azure shared access signature, in addition to `sig` and `sv`.
     static let azure = [
         "saoid", "scid", "sdd", "se", "si", "sig", "sip", "ske", "skoid", "sks", "skt", "sktid",
         "skv", "sp", "spr", "sr", "srt", "ss", "st", "sv",
     ]
 
-    /// All that begins so belongs to a signature.
+    /// Prefixes of names that belong to a signature.
     static let prefixes = ["wowzatoken", "x-amz-", "x-goog-", "x-obs-", "x-oss-", "x-tos-"]
-    /// But these, which choose what is answered.
+    /// Exceptions, which select the response.
     static let choosing = ["x-obs-process", "x-oss-process", "x-tos-process"]
     static let prefixProofs = [
         "x-amz-signature", "x-goog-signature", "x-obs-signature", "x-oss-signature",
@@ -72,12 +73,14 @@ enum SignedNames {
     }()
 
     private static let longest = 200
-    /// Characters of the shortest hash that can be a signature.
+    /// Minimum characters of a hash that can be a signature.
     private static let shortestHash = 16
 
+    /// Returns the meaning of a parameter.
+    ///
     /// - Parameters:
-    ///   - name: as it stands in a URL.
-    ///   - value: what follows its `=`; nil where only the name is known.
+    /// - name: As in the URL.
+    /// - value: The text after its `=`; nil if only the name is known.
     static func meaning(
         of name: ArraySlice<UInt8>, value: ArraySlice<UInt8>? = nil
     ) -> Meaning? {
@@ -96,13 +99,13 @@ enum SignedNames {
         return isPrefixed && !choosing.contains(plain) ? .companion : nil
     }
 
-    /// In lower case, with its escapes decoded.
+    /// Returns the name in lower case, with its escapes decoded.
     static func lowercased(_ name: ArraySlice<UInt8>) -> String {
         let letters = decoded(name).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         return String(decoding: letters, as: UTF8.self)
     }
 
-    /// Whether a value can be a hash: in hex digits or base64, of either kind.
+    /// Returns true if a value can be a hash: hex digits or base64, of either kind.
     private static func isHash(_ value: ArraySlice<UInt8>) -> Bool {
         let value = decoded(value)
         return value.count >= shortestHash
@@ -122,7 +125,7 @@ enum SignedNames {
             || value.count == 8 && value.allSatisfy { hex($0) != nil }
     }
 
-    /// `text` with its percent escapes decoded; what is none stays.
+    /// Returns `text` with its percent escapes decoded; invalid ones stay.
     static func decoded(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard text.contains(0x25) else { return text }
         var out: [UInt8] = []

@@ -1,9 +1,9 @@
-/// Finds tokens in the components of a path, as Akamai's `/exp=1~acl=/*~hmac=…/`, `/hdntl=…/` and Bunny's
-/// `/bcdn_token=…&expires=…/`.
+/// Finds tokens in the components of a path, such as Akamai's `/exp=1~acl=/*~hmac=…/`, `/hdntl=…/`
+/// and Bunny's `/bcdn_token=…&expires=…/`.
 package enum SignedPath {
-    /// Stands in a key for a token. A component stays one, so that relative references lead where they led.
+    /// Replaces a token in a key. The component remains, so that relative references still resolve.
     package static let mark = Array("~".utf8)
-    /// Stands for a signature where URLs are compared: it is in none of them.
+    /// Replaces a signature for comparisons of URLs, in which it never occurs.
     static let comparedMark = Array(" ".utf8)
 
     private static let hmac = Array("~hmac=".utf8)
@@ -11,13 +11,13 @@ package enum SignedPath {
     private static let slash = UInt8(ascii: "/")
     private static let semicolon = UInt8(ascii: ";")
 
-    /// A look that costs little: false where there is certainly none.
+    /// A cheap check: returns false if there is certainly no token.
     private static func mayHoldToken(_ path: ArraySlice<UInt8>) -> Bool {
         // `=` may be written as %3D.
         path.contains { $0 == equals || $0 == 0x25 }
     }
 
-    /// Whether a parameter or component is Akamai's fields, in whatever order.
+    /// Returns true if a parameter or component consists of Akamai's fields, in any order.
     static func isFields(_ text: ArraySlice<UInt8>) -> Bool {
         guard text.count > hmac.count, text.contains(hmac[0]) || text.contains(0x25) else {
             return false
@@ -31,9 +31,9 @@ package enum SignedPath {
         return false
     }
 
-    /// `path` with each token in it replaced; nil where there is none.
+    /// Returns `path` with each token in it replaced; nil if there is none.
     ///
-    /// - Parameter onlyProofs: leave those that may choose what is answered.
+    /// - Parameter onlyProofs: Leaves tokens that may select the response.
     package static func replacingTokens(
         _ path: ArraySlice<UInt8>, with mark: [UInt8], onlyProofs: Bool = false
     ) -> [UInt8]? {

@@ -1,22 +1,26 @@
-/// What `SignedQuery.isSameObject` compares as regular expressions of PostgreSQL, which ignore case.
+/// The comparison of `SignedQuery.isSameObject` as case-insensitive regular expressions of
+/// PostgreSQL.
 ///
-/// Of escapes in names only those of `-` and `_` are decoded before: with others two URLs count as two objects.
+/// Only the escapes of `-` and `_` in names are decoded: with others, two URLs count as two
+/// objects.
 package enum SignedPatterns {
     private static let start = "[&;](?:amp;)?"
     private static let end = "(?=[&;]|$)"
     private static let value = "(?:=[^&;]*)?"
 
-    /// Parameters of these names, however they are escaped, with their separators.
+    /// Returns a pattern for parameters of these names, however they are escaped, with their
+    /// separators.
     package static func parameters(named names: [String]) -> String {
         "\(start)\(any(names.map(escaped)))\(value)\(end)"
     }
 
-    /// The separator before a parameter of one of these names, as the first group.
+    /// Returns a pattern for the separator before a parameter of one of these names, as the first
+    /// group.
     package static func separator(before names: [String]) -> String {
         "(\(start))(?=\(any(names.map(escaped)))(?:[=&;]|$))"
     }
 
-    /// Each byte as itself or as its percent escape.
+    /// Returns a pattern for each byte as itself or as its percent escape.
     private static func escaped(_ name: String) -> String {
         name.utf8.map { byte in
             let plain = Character(UnicodeScalar(byte))
@@ -35,15 +39,15 @@ package enum SignedPatterns {
 
     private static let fields = "[^&;]*~hmac=[^&;]*"
 
-    /// A parameter that is a signature, behind its separator.
+    /// A parameter that is a signature, after its separator.
     package static var proof: String {
         "\(start)(?:\(any(SignedNames.proofs + SignedNames.prefixProofs))\(value)|\(fields))\(end)"
     }
 
-    /// The two that make a shared access signature of Azure.
+    /// The two parameters that identify a shared access signature of Azure.
     package static var azure: [String] { ["sig", "sv"].map { "\(start)\($0)\(value)\(end)" } }
 
-    /// All that belongs to a signature where one of these stands in a query.
+    /// Returns a pattern for all parameters of a signature, for a query that contains one of these.
     package static func signature(azure: Bool) -> String {
         let names =
             SignedNames.proofs + SignedNames.companions + SignedNames.times
@@ -53,7 +57,8 @@ package enum SignedPatterns {
         return "\(start)(?:\(any(names))\(value)|\(shortTime)|\(prefixed)\(value)|\(fields))\(end)"
     }
 
-    /// All that is left out of keys, in whatever company: of two URLs of one key the rest is what may differ otherwise.
+    /// All parameters that are omitted from keys, in any combination. For two URLs of one key, the
+    /// rest may differ otherwise.
     package static var secret: String {
         let names =
             SignedNames.proofs + SignedNames.companions + SignedNames.times + SignedNames.tokens
@@ -63,7 +68,8 @@ package enum SignedPatterns {
         return "\(start)(?:\(any(names))\(value)|\(shortTime)|\(prefixed)\(value)|\(fields))\(end)"
     }
 
-    /// A part of a path that is a signature, or a token as well, behind its separator.
+    /// Returns a pattern for a part of a path that is a signature, and optionally a token, after
+    /// its separator.
     package static func path(withTokens: Bool) -> String {
         let names = SignedNames.proofs + (withTokens ? SignedNames.tokens : [])
         return "([/;])(?:[^/;]*~hmac=[^/;]*|\(any(names))=[^/;]*)(?=[/;]|$)"

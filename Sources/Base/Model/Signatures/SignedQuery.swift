@@ -1,11 +1,13 @@
-/// Separates the parameters of a query that carry a signature or a token from those that name what is requested.
+/// Separates the parameters of a query that carry a signature or a token from those that name the
+/// requested object.
 ///
-/// Neither stands in a storage key, a file's name or a list of checksums: who reads these must not learn what
-/// opens the origin, and the same object must not lie there again with each new signature. Names are compared
-/// decoded and without case. `&`, `;` and `&amp;` separate parameters. Where an operator has named parameters of an
-/// origin (`KeyQueryRules`), that counts in place of what their names look like.
+/// Secrets never occur in a storage key, a file's name or a checksum file. Their readers must not
+/// learn the credentials, and a new signature must not store the same object again. Names are
+/// compared decoded and case-insensitively. `&`, `;` and `&amp;` separate parameters. An operator's
+/// names for an origin (`KeyQueryRules`) take precedence.
 package enum SignedQuery {
-    /// Whether the parameter of this name, whatever stands beside it, may be a secret, or is left out of keys.
+    /// Returns true if a parameter of this name, in any combination, may be a secret or is omitted
+    /// from keys.
     package static func isSecret(
         _ name: ArraySlice<UInt8>, _ names: KeyQueryRules.Names = KeyQueryRules.Names()
     ) -> Bool {
@@ -21,7 +23,7 @@ package enum SignedQuery {
         }
     }
 
-    /// A query, without its `?`, as it stands in keys; nil where that is the query itself.
+    /// Returns a query, without its `?`, as it occurs in keys; nil if unchanged.
     package static func withoutSecrets(
         _ query: ArraySlice<UInt8>, _ names: KeyQueryRules.Names = KeyQueryRules.Names()
     ) -> [UInt8]? {
@@ -34,14 +36,14 @@ package enum SignedQuery {
         }
     }
 
-    /// Whether a URL carries a signature or a token, which may expire.
+    /// Returns true if a URL has a signature or a token, which may expire.
     package static func isSigned(url: [UInt8]) -> Bool {
         let end = url.firstIndex(of: UInt8(ascii: "?")) ?? url.count
         return SignedPath.replacingTokens(url[..<end], with: SignedPath.mark) != nil
             || withoutSecrets(url[end...].dropFirst()) != nil
     }
 
-    /// `text`, a key, without what in it may be a secret: a query, and tokens in its path.
+    /// Returns the key `text` without possible secrets: a query, and tokens in its path.
     package static func redacted(key text: String) -> String {
         let bytes = Array(text.utf8)
         let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
@@ -57,16 +59,19 @@ package enum SignedQuery {
             as: UTF8.self)
     }
 
-    /// Whether two URLs name one object: they differ in nothing but signatures and what is left out by `rules`.
+    /// Returns true if two URLs name one object: they differ only in signatures and in parameters
+    /// that `rules` omit.
     package static func isSameObject(
         _ left: [UInt8], _ right: [UInt8], _ rules: KeyQueryRules = KeyQueryRules()
     ) -> Bool {
         left == right || unsigned(left, rules) == unsigned(right, rules)
     }
 
-    /// A URL without its signatures and what is left out by `rules`, for comparing: it names an object, and is none.
+    /// Returns a URL for comparison, without its signatures and without parameters that `rules`
+    /// omit.
     ///
-    /// What stands before the path is as long as before. A token stays, because it may choose what is answered.
+    /// The part before the path keeps its length. A token stays, because it may select the
+    /// response.
     package static func unsigned(
         _ url: [UInt8], _ rules: KeyQueryRules = KeyQueryRules()
     ) -> [UInt8] {
@@ -87,19 +92,19 @@ package enum SignedQuery {
     }
 }
 
-/// The parameters of one query, each with what separates it from the one before.
+/// The parameters of one query, each with its preceding separator.
 private struct Parameters {
     enum Meaning {
         case proof, companion, time, token, content, azure
     }
 
     private struct Parameter {
-        /// With the separator.
+        /// Start, including the separator.
         var start: Int
-        /// Behind the separator.
+        /// Text after the separator.
         var text: ArraySlice<UInt8>
         var meaning: Meaning?
-        /// The operator's word.
+        /// The operator's rule.
         var isKept = false
         var isLeftOut = false
 
@@ -108,9 +113,9 @@ private struct Parameters {
 
     private let query: ArraySlice<UInt8>
     private var all: [Parameter] = []
-    /// A signature stands in it.
+    /// True if it contains a signature.
     private(set) var isProved = false
-    /// A signature or a token does.
+    /// True if it contains a signature or a token.
     private(set) var isSigned = false
 
     private static let separators = [UInt8(ascii: "&"), UInt8(ascii: ";")]
@@ -124,7 +129,7 @@ private struct Parameters {
             if index < query.endIndex, Self.separators.contains(query[index]) { index += 1 }
             if Self.isEscape(query[index...]) { index += 4 }
             let end = query[index...].firstIndex { Self.separators.contains($0) } ?? query.endIndex
-            // The first one may be empty: a separator behind it is the next one's.
+            // The first one may be empty: a separator after it belongs to the next.
             var parameter = Parameter(
                 start: start, text: query[index..<end], meaning: Self.meaning(query[index..<end]))
             if !names.isEmpty { Self.apply(names, to: &parameter) }
@@ -134,7 +139,8 @@ private struct Parameters {
         judge()
     }
 
-    /// What is left out counts beside the others as what it looks like, and what is kept as nothing.
+    /// Applies an operator's names. An omitted parameter keeps its apparent meaning for the others;
+    /// a kept one has none.
     private static func apply(_ names: KeyQueryRules.Names, to parameter: inout Parameter) {
         let name = SignedNames.lowercased(parameter.name)
         parameter.isLeftOut = names.leaveOut.contains(name)
@@ -143,7 +149,7 @@ private struct Parameters {
         parameter.meaning = nil
     }
 
-    /// Of `&amp;`, what follows the first character.
+    /// Returns true at the rest of `&amp;` after its first character.
     private static func isEscape(_ rest: ArraySlice<UInt8>) -> Bool {
         rest.count >= 4 && SignedNames.lowercased(rest.prefix(4)) == "amp;"
     }
@@ -162,7 +168,7 @@ private struct Parameters {
         }
     }
 
-    /// What parameters mean beside each other.
+    /// Determines the meaning of parameters in combination.
     private mutating func judge() {
         let found = all.compactMap(\.meaning)
         guard !found.isEmpty else { return }
@@ -174,7 +180,8 @@ private struct Parameters {
             return
         }
         let names = all.map { $0.isKept ? "" : SignedNames.lowercased($0.name) }
-        // A hash with an end may be a signature, and may choose what is answered, unless the end is a signature's.
+        // A hash with an expiry may be a signature or select the response, unless the expiry is a
+        // signature's.
         if isHashWithEnd, !hasProof {
             let isVague = !all.indices.contains { all[$0].meaning == .time && names[$0] != "t" }
             for place in all.indices where all[place].meaning == .content {
@@ -190,7 +197,7 @@ private struct Parameters {
         }
     }
 
-    /// The query without the parameters that `isLeftOut` names; nil where all stay.
+    /// Returns the query without the parameters that `isLeftOut` selects; nil if all stay.
     func filtered(_ isLeftOut: (Parameters, Meaning) -> Bool) -> [UInt8]? {
         guard all.contains(where: { $0.meaning != nil || $0.isLeftOut }) else { return nil }
         var out: [UInt8] = []

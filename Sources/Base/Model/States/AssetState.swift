@@ -1,7 +1,7 @@
-/// What the cluster knows of an asset.
+/// State of an asset.
 package enum AssetState: String, Codable, CaseIterable, Sendable {
-    /// Submitted; nothing was asked of a worker yet.
-    /// Can move to resolving, ready, interrupted, failed.
+    /// Submitted; no worker has a job for it yet. Can move to resolving, ready, interrupted,
+    /// failed.
     case new
     /// A worker reads its manifest. Can move to new, ready, interrupted, failed, cancelled.
     case resolving
@@ -11,26 +11,26 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// At least one segment has a result.
     /// Can move to new, inProgress, verifying, completed, interrupted, failed, cancelled.
     case inProgress
-    /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
-    /// not fit together. Can move to new, inProgress, completed, interrupted, failed, cancelled.
+    /// All bytes are stored; large files are hashed as a whole. Returns to inProgress if parts do
+    /// not match. Can move to new, inProgress, completed, interrupted, failed, cancelled.
     case verifying
-    /// Every segment it needs is stored. Can move to new, inProgress, refreshing.
+    /// Every required segment is stored. Can move to new, inProgress, refreshing.
     case completed
-    /// A worker requests each of its files again, and stages what has changed; what is at the edge
-    /// stays as it is. Can move to new, switching, completed.
+    /// A worker requests each of its files again and stages changed ones; published files stay
+    /// unchanged. Can move to new, switching, completed.
     case refreshing
-    /// Its staged files are published. Nothing interrupts that; another worker completes what one
-    /// could not. Can move to completed, failed.
+    /// Its staged files are published. Nothing interrupts that; another worker completes it if one
+    /// fails. Can move to completed, failed.
     case switching
-    /// Its submitter went away. Can move to new, resolving, inProgress, failed.
+    /// Its submitter disconnected. Can move to new, resolving, inProgress, failed.
     case interrupted
-    /// At least one segment failed for good, or its key holds another object.
-    /// Can move to new, resolving, inProgress, failed.
+    /// At least one segment failed permanently, or its key holds another object. Can move to new,
+    /// resolving, inProgress, failed.
     case failed
     /// An operator ended it. Can move to new, resolving, inProgress, failed.
     case cancelled
 
-    /// True when nothing more happens by itself.
+    /// True if the state changes only by a new submission or operation.
     package var isSettled: Bool {
         switch self {
         case .completed, .failed, .cancelled, .interrupted: true
@@ -39,13 +39,13 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     }
 }
 
-/// What happens to an asset.
+/// An event of an asset.
 package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     /// Started, with a manifest to read first.
     case resolve
-    /// Its manifest is read: its segments are known and have jobs.
+    /// Its manifest has been read: its segments are known and have jobs.
     case resolved
-    /// Started, with segments that are known: what is missing is fetched, what is stored is checked.
+    /// Started, with known segments: missing ones are fetched, stored ones are checked.
     case start
     /// A segment's result was recorded and others are outstanding.
     case progressed
@@ -55,17 +55,17 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case finished
     /// Nothing is outstanding and something failed.
     case gaveUp
-    /// Its key holds another object, so that nothing of it is fetched.
+    /// Its key holds another object, so that nothing is fetched for it.
     case refuse
     /// An operator ends it; outstanding segments lose their jobs.
     case cancel
-    /// The submitter went away, or submitted the catalog again without it.
+    /// The submitter disconnected, or submitted the catalog again without it.
     case interrupt
     /// Its files are requested again.
     case refresh
-    /// All that has changed of it is staged, and may be published.
+    /// All its changes are staged and may be published.
     case publish
-    /// Submitted again with another URL, kind, key, length or digest: what was known of it is dropped.
+    /// Submitted again with another URL, kind, key, length or digest: its records are dropped.
     case redefine
 }
 

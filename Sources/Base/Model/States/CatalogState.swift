@@ -1,10 +1,10 @@
-/// What a catalog is doing; derived from its assets.
+/// State of a catalog; derived from its assets.
 package enum CatalogState: String, Codable, CaseIterable, Sendable {
     /// Being submitted; nothing runs yet. Can move to running, completed, failed.
     case open
-    /// Its assets are under way. Can move to interrupted, completed, failed, cancelled.
+    /// Its assets are in progress. Can move to interrupted, completed, failed, cancelled.
     case running
-    /// Its submitter went away. Can move to running, completed, failed.
+    /// Its submitter disconnected. Can move to running, completed, failed.
     case interrupted
     /// Every asset is stored. Can move to running, failed.
     case completed
@@ -16,17 +16,17 @@ package enum CatalogState: String, Codable, CaseIterable, Sendable {
     package var isTerminal: Bool { [.completed, .failed, .cancelled].contains(self) }
 }
 
-/// What happens to a catalog.
+/// An event of a catalog.
 package enum CatalogEvent: String, Codable, CaseIterable, Sendable {
-    /// Submitted, refreshed or retried: some of its assets are under way.
+    /// Submitted, refreshed or retried: some of its assets are in progress.
     case start
-    /// Nothing is under way, and nothing failed.
+    /// Nothing is in progress, and nothing failed.
     case finished
-    /// Nothing is under way, and something failed.
+    /// Nothing is in progress, and something failed.
     case gaveUp
-    /// An operator ends it, or nothing is under way and an operator ended some of its assets.
+    /// An operator ends it, or nothing is in progress and an operator ended some of its assets.
     case cancel
-    /// The submitter went away.
+    /// The submitter disconnected.
     case interrupt
 }
 

@@ -1,36 +1,36 @@
-/// What the cluster knows of a worker's part in a load test.
+/// State of a worker's shard of a load test.
 package enum LoadShareState: String, Codable, CaseIterable, Sendable {
-    /// Its worker finishes the jobs that it has, and finds out what the targets come to.
-    /// Can move to ready, dismissed, failed.
+    /// Its worker finishes its present jobs and measures the targets. Can move to ready, dismissed,
+    /// failed.
     case joined
     /// Its worker waits for the start. Can move to running, dismissed, failed.
     case ready
-    /// Its worker sends its part of the load, or does from the start on.
-    /// Can move to finished, failed, lost.
+    /// Its worker sends its part of the load, or will from the start on. Can move to finished,
+    /// failed, lost.
     case running
     /// All of it was reported. Can move to nothing.
     case finished
-    /// Its worker could not go on, and said why; what it reported before counts. Can move to nothing.
+    /// Its worker reported a failure; its earlier reports count. Can move to nothing.
     case failed
-    /// Its worker was not heard of any more; what it reported before counts. Can move to nothing.
+    /// Its worker stopped reporting; its earlier reports count. Can move to nothing.
     case lost
-    /// The test began without it, or came to no start. Can move to nothing.
+    /// The test started without it, or never started. Can move to nothing.
     case dismissed
 }
 
-/// What happens to a worker's part in a load test.
+/// An event of a worker's shard of a load test.
 package enum LoadShareEvent: String, Codable, CaseIterable, Sendable {
-    /// Its worker has nothing else to do and could begin.
+    /// Its worker is idle and ready to start.
     case prepare
     /// The test's start is set.
     case begin
     /// Its worker reports the end.
     case finish
-    /// Its worker reports why it cannot go on.
+    /// Its worker reports a failure.
     case fail
     /// Its worker was silent for too long.
     case lose
-    /// There is no place for it, or its worker was silent before the start.
+    /// The test does not need it, or its worker was silent before the start.
     case dismiss
 }
 

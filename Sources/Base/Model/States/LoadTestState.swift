@@ -1,24 +1,24 @@
-/// What the cluster knows of a load test on its workers.
+/// State of a load test on its workers.
 package enum LoadTestState: String, Codable, CaseIterable, Sendable {
-    /// Workers join it and find out what its targets come to; no load is sent.
-    /// Can move to running, ended.
+    /// Workers join it and measure its targets; no load is sent. Can move to running, ended.
     case waiting
-    /// Its start, which is some moments ahead at first, is set, and so are its shares.
-    /// Can move to stopping, ended.
+    /// Its start time, at first a few moments ahead, and its shards are set. Can move to stopping,
+    /// ended.
     case running
-    /// Its workers are told to stop. Can move to ended.
+    /// Its workers must stop. Can move to ended.
     case stopping
-    /// No worker has a share of it any more. Can move to nothing.
+    /// No worker has a shard of it any more. Can move to nothing.
     case ended
 }
 
-/// What happens to a load test.
+/// An event of a load test.
 package enum LoadTestEvent: String, Codable, CaseIterable, Sendable {
-    /// As many workers as are wanted are ready, or the time to join is over and enough are.
+    /// Enough workers are ready: the requested number, or the minimum at the end of the time to
+    /// join.
     case start
-    /// Somebody asked for it, nobody follows it any more, or it lasts longer than its scenario.
+    /// A client stopped it, no client follows it any more, or it exceeds its scenario's duration.
     case stop
-    /// Its last share has ended, or it did not come to a start.
+    /// Its last shard has ended, or it never started.
     case end
 }
 

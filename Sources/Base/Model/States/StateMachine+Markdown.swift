@@ -1,8 +1,8 @@
 extension StateMachine {
-    /// The machine as a section of Markdown: a PlantUML diagram and tables.
+    /// Returns the machine as a section of Markdown: a PlantUML diagram and tables.
     ///
-    /// - Parameter meanings: what each state and event means, by its name; the generator takes it from
-    ///   the doc comments, so that it is written once.
+    /// - Parameter meanings: Meaning of each state and event by its name, which the generator takes
+    ///   from the doc comments.
     package func markdown(
         meanings: (states: [String: String], events: [String: String])
     ) -> String {
@@ -36,7 +36,7 @@ extension StateMachine {
         return out
     }
 
-    /// The events that lead from one state to another, in declaration order.
+    /// Returns the events that lead from one state to another, in declaration order.
     package func events(from state: State, to target: State) -> [Event] {
         Event.allCases.filter { next(state, $0) == target }
     }

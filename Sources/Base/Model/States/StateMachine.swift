@@ -1,7 +1,7 @@
-/// A state machine as a table: every transition there is, and nothing else.
+/// A state machine as a table of all its transitions.
 ///
 /// SQL guards, CHECK constraints, the API's allowed actions and `docs/states.md` derive from the
-/// tables; code that is about to change a state asks one.
+/// tables; code looks a transition up before a state changes.
 package struct StateMachine<State, Event>: Sendable
 where
     State: Hashable & CaseIterable & RawRepresentable & Sendable, State.RawValue == String,
@@ -9,7 +9,7 @@ where
 {
     package typealias Table = [State: [Event: State]]
 
-    /// What the machine is of: "asset", "segment", "transfer".
+    /// Name of the machine's subject: "asset", "segment", "transfer".
     package let name: String
     package let initial: State
     package let table: Table
@@ -20,10 +20,10 @@ where
         self.table = table
     }
 
-    /// The state after `event`, or nil when the event is not allowed in `state`.
+    /// Returns the state after `event`, or nil if `state` does not allow the event.
     package func next(_ state: State, _ event: Event) -> State? { table[state]?[event] }
 
-    /// States in which `event` is allowed, in declaration order; what an SQL guard lists.
+    /// Returns the states that allow `event`, in declaration order, for SQL guards.
     package func sources(of event: Event) -> [State] {
         State.allCases.filter { table[$0]?[event] != nil }
     }

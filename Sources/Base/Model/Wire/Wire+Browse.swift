@@ -1,36 +1,36 @@
-/// What `GET /v1/assets` selects of a catalog, and the order of it.
+/// The filter and the order of `GET /v1/assets`.
 package struct AssetQuery: Hashable, Sendable {
     package var catalog: CatalogReference
     /// Any of these; empty for all.
     package var states: [AssetState] = []
     package var kind: AssetKind?
-    /// A failure code; `*` stands for any characters, as in `origin.*`.
+    /// A failure code; `*` matches any characters, as in `origin.*`.
     package var failureCode: String?
-    /// The whole name; `*` stands for any characters.
+    /// The whole name; `*` matches any characters.
     package var name: String?
-    /// A part of the name or the URL; of ASCII letters, upper and lower case are the same.
+    /// A part of the name or the URL; ASCII letters match case-insensitively.
     package var search: String?
-    /// Bounds of the size: what is stored or, where nothing is, what is expected, in bytes.
+    /// Limits of the size in bytes: of the stored size or, without one, of the expected size.
     package var minimumBytes: Int64?
     package var maximumBytes: Int64?
     package var order = Order.name
     package var isDescending = false
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     package var after: String?
-    /// Most assets of a page, 1 to `WireLimits.pageRows`.
+    /// Maximum number of assets of a page, 1 to `WireLimits.pageRows`.
     package var limit = 100
 
-    /// What a listing is sorted by; assets that agree are in the order of their numbers.
+    /// The sort key of a listing; equal assets are in the order of their numbers.
     package enum Order: String, CaseIterable, Sendable {
         case name
         case bytes
-        /// When its state or its counts changed last.
+        /// The last change of its state or its counts.
         case changed
     }
 
     package init(_ catalog: CatalogReference) { self.catalog = catalog }
 
-    /// As the parameters of a URL's query.
+    /// Parameters of a URL's query.
     package var parameters: [(name: String, value: String?)] {
         [
             ("catalog", catalog.id.map(\.description) ?? catalog.name),
@@ -47,12 +47,12 @@ package struct AssetQuery: Hashable, Sendable {
 
 /// The answer to `GET /v1/assets`: a page of a catalog's assets.
 ///
-/// A page may hold fewer than were asked for, or none, and have a `next` all the same: a bounded number
-/// of assets is looked at for each.
+/// A page may have fewer assets than requested, or none, and still have a `next`, because each
+/// request examines a limited number of assets.
 package struct AssetListing: Codable, Sendable {
     package var catalog: CatalogID
     package var assets: [AssetStatus]
-    /// What `after` is for the next page; nil at the end.
+    /// Value of `after` for the next page; nil at the end.
     package var next: String?
 
     package init(catalog: CatalogID, assets: [AssetStatus], next: String?) {

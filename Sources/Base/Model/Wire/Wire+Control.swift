@@ -1,15 +1,14 @@
-// What operators ask of a cluster: queues held and let go, work cancelled, tried again or put before
-// other work, limits of origins, settings of sites. Times are seconds since 1970 by the database's
-// clock.
+// Operations on a cluster: pausing and resuming queues, cancelling, retrying and prioritising work,
+// limits of origins, settings of sites. Times are seconds since 1970 by the database's clock.
 
 // MARK: Queues
 
-/// Whether a queue hands out work.
+/// State of a queue.
 package enum QueueState: String, Codable, CaseIterable, Sendable {
     case active
-    /// Hands out nothing; what workers hold is finished.
+    /// Leases no jobs; leased ones are finished.
     case paused
-    /// Takes in nothing new; what it has is handed out and finished.
+    /// Accepts no new work; its present jobs are leased and finished.
     case draining
 }
 
@@ -23,7 +22,7 @@ package struct QueueControl: Codable, Sendable {
         case resume
         case drain
 
-        /// The queue's state after it; repeating it changes nothing.
+        /// The resulting state of the queue; repeating the action changes nothing.
         package var state: QueueState {
             switch self {
             case .pause: .paused
@@ -45,37 +44,36 @@ package struct QueueList: Codable, Sendable {
 
 // MARK: Selections
 
-/// `POST /v1/selections`: does something with all the work that it selects.
+/// `POST /v1/selections`: applies an action to all selected work.
 ///
-/// What is selected has to meet all of `catalog`, `asset` and `failureCode` that are there; at least
-/// a catalog or a failure code is. Repeating a selection selects what is then left to be done.
+/// The selection must match all of `catalog`, `asset` and `failureCode` that are set; at least a
+/// catalog or a failure code is required. Repeating a selection selects the remaining work.
 package struct SelectionAction: Codable, Hashable, Sendable {
     package var action: Action
     /// Nil for every catalog.
     package var catalog: CatalogReference?
     /// The name of one asset of the catalog.
     package var asset: String?
-    /// Assets that failed with this code; of those under way, segments that did.
+    /// Code of failed assets; for assets in progress, of failed segments.
     package var failureCode: FailureCode?
-    /// What to reprioritise to: 0 (last) to 9 (first).
+    /// reprioritise: 0 (last) to 9 (first).
     package var priority: Int?
-    /// What to reschedule to, in seconds since 1970; 0 for none, nil to leave it.
+    /// reschedule: seconds since 1970; 0 for none, nil for no change.
     package var notBefore: Double?
     package var deadline: Double?
-    /// What to cancel: only refreshes of what is completed, not what is fetched for the first time. Nil is false.
+    /// cancel: only refreshes of completed assets, not first fetches. Nil is false.
     package var ofRefresh: Bool?
 
     package enum Action: String, Codable, CaseIterable, Sendable {
-        /// Nothing more of it is done. What workers hold they stop at their next heartbeat; what is
-        /// stored stays.
+        /// Ends all work on it. Workers stop leased jobs at their next heartbeat; stored files
+        /// stay.
         case cancel
-        /// What failed or was cancelled is wanted again, its tries counted anew.
+        /// Retries failed and cancelled work with new attempts.
         case retry
         case reprioritise
-        /// Of a whole catalog: when it may begin, and when it should have ended. What workers hold
-        /// they finish.
+        /// Sets a whole catalog's earliest start and deadline. Workers finish leased jobs.
         case reschedule
-        /// The files of what is completed are asked for anew.
+        /// Requests the files of completed assets again.
         case refresh
     }
 
@@ -95,7 +93,7 @@ package struct SelectionAction: Codable, Hashable, Sendable {
     }
 }
 
-/// A catalog by its number, or by its name and, where several sites have one of that name, its site.
+/// A catalog by its number or its name, with its site if several sites have a catalog of that name.
 package struct CatalogReference: Codable, Hashable, Sendable {
     package var id: CatalogID?
     package var name: String?
@@ -109,12 +107,12 @@ package struct CatalogReference: Codable, Hashable, Sendable {
     }
 }
 
-/// The answer to `SelectionAction`: what was changed.
+/// The answer to `SelectionAction`: the changes.
 package struct SelectionAnswer: Codable, Hashable, Sendable {
     package var assets: Int
-    /// Jobs that were taken away, made, or moved.
+    /// Number of removed, created or moved jobs.
     package var jobs: Int
-    /// refresh: the catalog, to be followed.
+    /// refresh: the catalog to follow.
     package var catalog: CatalogID?
 
     package init(assets: Int, jobs: Int) {
@@ -125,13 +123,13 @@ package struct SelectionAnswer: Codable, Hashable, Sendable {
 
 // MARK: Origins
 
-/// The most that all workers together may ask of one origin; nil for no bound.
+/// Limits of one origin for all workers together; nil for no limit.
 package struct OriginLimits: Codable, Hashable, Sendable {
     /// Open connections, 1 to 1,000,000.
     package var connections: Int?
-    /// Requests begun in any second, 0.001 to 1,000,000; below 1, one in so many seconds.
+    /// Requests started in any second, 0.001 to 1,000,000; below 1, one in so many seconds.
     package var requestsPerSecond: Double?
-    /// Bytes of bodies a second, within `Bandwidth.allowed`.
+    /// Body bytes per second, within `Bandwidth.allowed`.
     package var bytesPerSecond: Int64?
 
     package init(
@@ -143,14 +141,14 @@ package struct OriginLimits: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/origins/limits`: sets or clears the limits of an origin, or those of all that have none
-/// of their own. No answer but 204.
+/// `POST /v1/origins/limits`: sets or clears the limits of an origin, or the default for origins
+/// without their own. The only answer is 204.
 package struct OriginLimitsChange: Codable, Hashable, Sendable {
-    /// As `originName(of:)` makes it; nil for the default.
+    /// Origin as named by `originName(of:)`; nil for the default.
     package var origin: String?
-    /// The limits as a whole: what is nil in them has no bound. Nil takes away an origin's own, so
-    /// that the default counts again, and every bound of the default. On the wire it has to be
-    /// there, `null` or with one of its fields: what is left out by mistake takes nothing away.
+    /// All limits; a nil one is unlimited. Nil removes an origin's own limits, so that the default
+    /// applies, or every default limit. On the wire it must be present, `null` or with one of its
+    /// fields, so that an accidental omission removes nothing.
     package var limits: OriginLimits?
 
     package init(origin: String?, limits: OriginLimits?) {
@@ -187,36 +185,37 @@ package struct OriginLimitsChange: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey { case origin, limits }
 }
 
-/// Whether an origin that failed again and again is left alone.
+/// State of an origin's circuit breaker.
 package enum OriginBreaker: String, Codable, CaseIterable, Sendable {
     case closed
-    /// Nothing is asked of it until its cooldown is over.
+    /// Nothing is requested until its cooldown ends.
     case open
-    /// One job tries whether it is well again.
+    /// One job tests whether it has recovered.
     case halfOpen
-    /// It was left alone so often in vain that its jobs are tried once each, until one succeeds.
+    /// After many cooldowns without recovery, each of its jobs gets one attempt, until one
+    /// succeeds.
     case failing
 }
 
 /// `GET /v1/origins`: one origin.
 package struct OriginStatus: Codable, Sendable {
     package var origin: String
-    /// What holds now.
+    /// Limits that apply now.
     package var limits: OriginLimits
-    /// The limits are its own and not the default.
+    /// True if the limits are its own, not the default.
     package var hasOwnLimits: Bool
-    /// Nothing is asked of it before; nil when nothing holds it back.
+    /// End of its cooldown; nil without one.
     package var cooldownUntil: Double?
     package var breaker: OriginBreaker
-    /// Why it cools down, or the breaker is as it is.
+    /// Reason for the cooldown or for the state of the circuit breaker.
     package var reason: String?
-    /// What of the limits is given to workers.
+    /// Part of the limits granted to workers.
     package var inUse: InUse
-    /// Jobs of it that can be handed out; of many, an estimate.
+    /// Jobs of it that can be leased; an estimate for many.
     package var waiting: Int
     package var leased: Int
     package var workers: [WorkerDecision]
-    /// The cluster's own, latest first, 20 at most.
+    /// The cluster's own decisions, latest first, 20 at most.
     package var decisions: [Decision]
 
     package struct InUse: Codable, Hashable, Sendable {
@@ -229,10 +228,10 @@ package struct OriginStatus: Codable, Sendable {
         }
     }
 
-    /// What one worker last decided about the number of its transfers from there.
+    /// One worker's last decision about its number of transfers from the origin.
     package struct WorkerDecision: Codable, Hashable, Sendable {
         package var worker: WorkerID
-        /// As its heartbeats give it.
+        /// Name from its heartbeats.
         package var name: String
         package var concurrency: Int
         package var bytesPerSecond: Int64
@@ -287,14 +286,13 @@ package struct OriginStatus: Codable, Sendable {
     }
 }
 
-/// `GET /v1/origins?after=…&limit=…`: a page of origins by name, and the limits of those that have
-/// none of their own.
+/// `GET /v1/origins?after=…&limit=…`: a page of origins by name, with the default limits.
 package struct OriginPage: Codable, Sendable {
     package var defaults: OriginLimits
     package var origins: [OriginStatus]
-    /// Pass as `after` for the next page; nil on the last.
+    /// Value of `after` for the next page; nil on the last.
     package var next: String?
-    /// When this was so.
+    /// Time of the answer.
     package var now: Double
 
     package init(defaults: OriginLimits, origins: [OriginStatus], next: String?, now: Double) {
@@ -307,21 +305,22 @@ package struct OriginPage: Codable, Sendable {
 
 // MARK: Sites
 
-/// `POST /v1/sites/settings`: what is nil stays as it is. The answer is the site's status.
+/// `POST /v1/sites/settings`: nil values stay unchanged. The answer is the site's status.
 package struct SiteSettings: Codable, Hashable, Sendable {
     /// The name of its queue, or its storage URL.
     package var site: String
     /// A `TransferSchedule`; empty for none: everything is allowed at any time.
     package var schedule: String?
-    /// The most bytes a second whatever the schedule says, within `Bandwidth.allowed`; 0 for no bound.
+    /// Maximum bytes per second in addition to the schedule, within `Bandwidth.allowed`; 0 for no
+    /// limit.
     package var maximumBytesPerSecond: Int64?
-    /// Bytes of its file system that stay free; 0 for none.
+    /// Bytes of its file system to leave free; 0 for none.
     package var floorBytes: Int64?
-    /// The most bytes that its catalogs may hold; 0 for no quota.
+    /// Maximum bytes of its catalogs; 0 for no quota.
     package var quotaBytes: Int64?
-    /// Clears the site's fault: its jobs are leased again at once.
+    /// Clears the site's failure: its jobs are leased again at once.
     package var resumes: Bool?
-    /// Records the volume that the next worker finds as the site's, and clears its fault.
+    /// Records the volume that the next worker finds as the site's, and clears its failure.
     package var acceptsVolume: Bool?
 
     package init(site: String, schedule: String? = nil, maximumBytesPerSecond: Int64? = nil) {
@@ -331,37 +330,37 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     }
 }
 
-/// A site, how it may be fed, and what is in force now.
+/// A site with its settings and the limits that apply now.
 package struct SiteStatus: Codable, Hashable, Sendable {
     package var id: SiteID
     package var queue: String
     package var storageURL: String
-    /// Empty when there is none.
+    /// Empty if there is none.
     package var schedule: String
     package var maximumBytesPerSecond: Int64?
-    /// Nothing is fetched for it now.
+    /// True if nothing is fetched for it now.
     package var isClosed: Bool
-    /// The bound in force; nil for none.
+    /// The present limit; nil for none.
     package var bytesPerSecond: Int64?
-    /// When something else will be in force; nil when that is not known to come.
+    /// Time of the next change of limits; nil if none is known.
     package var nextChange: Double?
     package var floorBytes: Int64?
     package var quotaBytes: Int64?
-    /// What its catalogs hold; an object that two of them have counts twice.
+    /// Bytes of its catalogs; an object of two catalogs counts twice.
     package var usedBytes: Int64?
-    /// Free bytes of its file system, as workers saw them last; nil before.
+    /// Free bytes of its file system, as last reported by workers; nil before.
     package var availableBytes: Int64?
     /// The volume that it is on; nil until a worker has opened it.
     package var volume: VolumeID?
-    /// Why it cannot be written, and since when, in seconds since 1970; its work waits.
+    /// Failure that prevents writing, with its start in seconds since 1970; its work waits.
     package var fault: Failure?
     package var faultSince: Double?
-    /// What each worker has of the bound, as far as it may count on it now.
+    /// Each worker's quota of the limit that it may use now.
     package var shares: [Share]
 
     package struct Share: Codable, Hashable, Sendable {
         package var worker: WorkerID
-        /// As its heartbeats give it.
+        /// Name from its heartbeats.
         package var name: String
         package var bytesPerSecond: Int64
 
@@ -392,7 +391,7 @@ package struct SiteStatus: Codable, Hashable, Sendable {
 /// `GET /v1/sites`: every site, by the name of its queue.
 package struct SiteList: Codable, Sendable {
     package var sites: [SiteStatus]
-    /// When this was so.
+    /// Time of the answer.
     package var now: Double
 
     package init(sites: [SiteStatus], now: Double) {

@@ -1,13 +1,13 @@
-/// How far one asset's transfers at one worker are.
+/// Progress of one asset's transfers at one worker.
 package struct TransferProgress: Codable, Hashable, Sendable {
     package var receivedBytes: Int64
-    /// What they will come to; of one whose length is not known, what has come.
+    /// Expected total bytes; for a transfer of unknown length, the received bytes.
     package var expectedBytes: Int64
-    /// Those of which bytes have come.
+    /// Number of transfers that have received bytes.
     package var transfers: Int
-    /// Those that wait for their first byte; nil for none. Nothing else is known of them.
+    /// Number of transfers that wait for their first byte; nil for none. They count nowhere else.
     package var waiting: Int?
-    /// What of `expectedBytes` is of files in parts, which are known otherwise; nil for nothing.
+    /// Bytes of `expectedBytes` in multipart files, which are counted elsewhere; nil for none.
     package var partBytes: Int64?
 
     package init(receivedBytes: Int64 = 0, expectedBytes: Int64 = 0, transfers: Int = 0) {
@@ -17,31 +17,32 @@ package struct TransferProgress: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/heartbeats`: extends a worker's leases and says what it is doing.
+/// `POST /v1/heartbeats`: extends a worker's leases and reports its activity.
 package struct Heartbeat: Codable, Sendable {
     package var worker: WorkerID
     package var leases: [LeaseID]
-    /// Transfers that have begun and have no result yet, by asset number.
+    /// Running transfers without a result, by asset number.
     package var progress: [String: TransferProgress]
-    /// Human-readable place of the worker, host and process id.
+    /// Human-readable host and process id of the worker.
     package var name: String
     package var activeTransfers: Int
-    /// What it does at which origin; nil for nothing to say.
+    /// Its activity by origin; nil for no report.
     package var origins: [OriginReport]?
-    /// What it uses of its shares of origins' limits, one an origin; nil for none.
+    /// Its use of quotas of origins' limits, one per origin; nil for none.
     package var originShares: [OriginShareUse]?
-    /// The shares of sites that it keeps to, one a site; nil for none.
+    /// The quotas of sites that it keeps to, one per site; nil for none.
     package var siteShares: [SiteShareUse]?
-    /// What it sees of the sites that it holds jobs of; nil for nothing to say.
+    /// Its reports on the sites of its jobs; nil for no report.
     package var sites: [SiteSighting]?
-    /// Why it gets no work although a coordinator answers; nil while it gets work, or none is there.
+    /// Why it gets no work from a reachable coordinator; nil while it gets work, or none is
+    /// reachable.
     package var trouble: Failure?
-    /// What it has done since it began; nil for no more than a coordinator has been told.
+    /// Its work since it started; nil if nothing changed since the last report.
     package var done: WorkDone?
     /// As in `LeaseRequest`.
     package var roots: [String]?
     package var refusedSites: [SiteID]?
-    /// The queues that it takes jobs of; nil for all of them.
+    /// The queues whose jobs it leases; nil for all of them.
     package var queues: [String]?
 
     package init(
@@ -60,19 +61,19 @@ package struct Heartbeat: Codable, Sendable {
 
 /// The answer to `Heartbeat`.
 package struct HeartbeatAnswer: Codable, Sendable {
-    /// The leases that hold for `seconds` more; one that is missing is lost.
+    /// The leases that hold for `seconds` more; a missing one is lost.
     package var leases: [LeaseID]
     package var seconds: Double
-    /// The worker's shares of the limits of origins; nil for none.
+    /// The worker's quotas of origins' limits; nil for none.
     package var shares: [OriginShare]?
-    /// Jobs of the worker's leases that were cancelled: it stops them at once, drops what it has of
-    /// them and reports nothing. Nil for none.
+    /// Cancelled jobs of the worker's leases: it stops them at once, discards their data and
+    /// reports nothing. Nil for none.
     package var cancelled: [JobID]?
-    /// Origins that are left alone now; nil for none.
+    /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
-    /// The worker's shares of the sites that it holds jobs of; nil for none.
+    /// The worker's quotas of the sites of its jobs; nil for none.
     package var siteShares: [SiteShare]?
-    /// Load tests that want workers; nil for none.
+    /// Load tests that need workers; nil for none.
     package var loadTests: [LoadTestCall]?
 
     package init(leases: [LeaseID], seconds: Double) {

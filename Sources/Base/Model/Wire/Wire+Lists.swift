@@ -1,5 +1,5 @@
-// The long lists of a submission by hand: an object an element, as Foundation writes and reads them,
-// which takes ten times as long.
+// Hand-written codec for the long lists of a submission, with an object per element, compatible
+// with Foundation's, which takes ten times as long.
 
 extension AssetBatch: WireMessage {
     func wireBytes() -> [UInt8] {
@@ -49,7 +49,7 @@ extension AssetBatch: WireMessage {
 }
 
 extension AssetSubmission {
-    /// Nil for what Foundation has to read.
+    /// Returns nil for input that Foundation must read.
     fileprivate init?(reading reader: inout WireTextReader) {
         var name: String?
         var url: String?
@@ -87,7 +87,7 @@ extension AssetSubmission {
 }
 
 extension SidecarSubmission {
-    /// Nil for what Foundation has to read.
+    /// Returns nil for input that Foundation must read.
     fileprivate init?(reading reader: inout WireTextReader) {
         var url: String?
         var key: String?
@@ -164,7 +164,7 @@ extension SegmentBatch: WireMessage {
         return writer.bytes
     }
 
-    /// Nil for what Foundation has to read: one with warnings.
+    /// Returns nil for input that Foundation must read: a batch with warnings.
     static func reading(_ bytes: [UInt8]) -> SegmentBatch? {
         bytes.withUnsafeBufferPointer { bytes in
             var reader = WireTextReader(bytes)
@@ -190,7 +190,7 @@ extension SegmentBatch: WireMessage {
 }
 
 extension ResolvedSegment {
-    /// Nil for what Foundation has to read.
+    /// Returns nil for input that Foundation must read.
     fileprivate init?(reading reader: inout WireTextReader) {
         var ordinal: Int64?
         var url: String?
@@ -244,7 +244,7 @@ extension WireTextWriter {
         raw("]")
     }
 
-    /// The end of an element, with what is known of its content.
+    /// Writes the end of an element with its known length and digests.
     fileprivate mutating func content(
         _ length: Int64?, _ sha256: String?, _ digests: String? = nil
     ) {

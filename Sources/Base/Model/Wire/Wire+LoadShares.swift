@@ -1,9 +1,9 @@
-// A load test on workers of a cluster, as these see it.
+// Load tests on workers of a cluster, from a worker's perspective.
 
-/// Tells a worker of a load test that wants workers.
+/// A load test that needs workers.
 package struct LoadTestCall: Codable, Hashable, Sendable {
     package var id: LoadTestID
-    /// Whose workers; nil for any worker of the cluster.
+    /// Queue whose workers may join; nil for any worker of the cluster.
     package var queue: String?
 
     package init(id: LoadTestID, queue: String?) {
@@ -11,14 +11,14 @@ package struct LoadTestCall: Codable, Hashable, Sendable {
         self.queue = queue
     }
 
-    /// Whether a worker that takes jobs from these queues, from all where there are none, is meant.
+    /// Returns true if a worker of these queues may join; an empty list means all queues.
     package func isFor(_ queues: [String]) -> Bool {
         guard let queue, !queues.isEmpty else { return true }
         return queues.contains(queue)
     }
 }
 
-/// `POST /v1/load-tests/{id}/shares`: a worker takes a part in a test. A repeated request has the same
+/// `POST /v1/load-tests/{id}/shares`: a worker joins a test. A repeated request has the same
 /// answer.
 package struct LoadTestJoin: Codable, Sendable {
     package var worker: WorkerID
@@ -33,35 +33,35 @@ package struct LoadTestJoin: Codable, Sendable {
 
 /// The answer to `LoadTestJoin`.
 package struct LoadTestPlace: Codable, Sendable {
-    /// Nil where no worker is wanted any more, or this one has had its part.
+    /// Nil if no worker is needed any more, or if this one has had its shard.
     package var scenario: String?
 
     package init(scenario: String?) { self.scenario = scenario }
 }
 
-/// `POST /v1/load-tests/{id}/reports`: a worker says how far its share is, which is to be heard of every
-/// few seconds. Seconds that were reported before are ignored.
+/// `POST /v1/load-tests/{id}/reports`: a worker reports the progress of its shard, every few
+/// seconds. Seconds that were reported before are ignored.
 package struct LoadTestReport: Codable, Sendable {
     package var worker: WorkerID
     package var progress: Progress
     /// From `ready` on: cores that the worker's loops have, 1 to 10,000.
     package var cores: Int?
-    /// Seconds that are whole, in order.
+    /// Complete seconds, in order.
     package var intervals: [Interval]
-    /// finished: what was measured of URLs, targets and renditions.
+    /// finished: measurements by URL, target and rendition.
     package var breakdown: String?
-    /// failed: why.
+    /// failed: the failure.
     package var failure: Failure?
-    /// What the worker was told last: the answer is held while it would be the same.
+    /// The last received order: the answer is delayed while it would be the same.
     package var known: LoadTestOrder.Kind?
-    /// For how long, 0 to `WireLimits.loadWaitMilliseconds`.
+    /// Maximum delay, 0 to `WireLimits.loadWaitMilliseconds`.
     package var waitMilliseconds: Int
 
-    /// How far a worker is; the earlier ones may be repeated at any time.
+    /// Progress of a worker; earlier values may be repeated at any time.
     package enum Progress: String, Codable, CaseIterable, Sendable {
-        /// Finds out what it would do.
+        /// Measures its targets.
         case preparing
-        /// Could begin, or has begun.
+        /// Ready to start, or started.
         case ready
         case finished
         case failed
@@ -85,21 +85,22 @@ package struct LoadTestReport: Codable, Sendable {
     }
 }
 
-/// What a worker with a share of a load test is to do.
+/// An order for a worker with a shard of a load test.
 package struct LoadTestOrder: Codable, Sendable {
     package var kind: Kind
-    /// run: until the test's start, by the database's clock at the end of the request; negative after it.
+    /// run: seconds until the test's start, by the database's clock at the end of the request;
+    /// negative after it.
     package var startsInSeconds: Double?
-    /// run: which part of how many.
+    /// run: index of the shard, and their number.
     package var share: Int?
     package var shares: Int?
 
     package enum Kind: String, Codable, CaseIterable, Sendable {
         case wait
         case run
-        /// Send nothing more; report what there is, and the end.
+        /// Send nothing more; report the remaining results and the end.
         case stop
-        /// The share has ended, or is not this worker's: whatever it reports changes nothing.
+        /// The shard has ended, or is not this worker's: its reports change nothing.
         case leave
     }
 

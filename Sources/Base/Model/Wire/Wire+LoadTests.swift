@@ -1,48 +1,50 @@
-// A load test on workers of a cluster, as who wants it asks for it and follows it. Times are seconds
-// since 1970 by the database's clock.
+// Load tests on workers of a cluster, from a client's perspective. Times are seconds since 1970 by
+// the database's clock.
 
 extension WireLimits {
-    /// Workers of one load test.
+    /// Maximum workers of one load test.
     package static let loadWorkers = 200
-    /// Of these a worker tells that it has had its part in them.
+    /// Maximum number of load tests that a worker reports as joined before.
     package static let pastLoadTests = 16
     /// Largest scenario of a load test in bytes.
     package static let scenarioBytes = 4 << 20
-    /// How long workers may be waited for, in seconds.
+    /// Allowed time to wait for workers, in seconds.
     package static let loadWaitSeconds = 1.0...3_600.0
-    /// How long a load test may last, in seconds.
+    /// Allowed duration of a load test, in seconds.
     package static let loadSeconds = 0.001...604_800.0
-    /// Largest text of one second of one share in bytes.
+    /// Largest text of one second of one shard in bytes.
     package static let intervalBytes = 512 << 10
-    /// Seconds that one report of a share has.
+    /// Maximum seconds in one report of a shard.
     package static let intervalsPerReport = 40
-    /// Seconds of shares that one answer has.
+    /// Maximum seconds of shards in one answer.
     package static let intervalsPerAnswer = 100
-    /// Largest text of what was measured of URLs, targets and renditions in bytes.
+    /// Largest text of measurements by URL, target and rendition in bytes.
     package static let breakdownBytes = 8 << 20
-    /// A share that was not heard of for so long is lost, and stops by itself.
+    /// Time without reports, in seconds, after which a shard is lost; its worker then stops by
+    /// itself.
     package static let loadSilentSeconds = 10.0
-    /// Longest that a worker's report, and a follower's question, is held while there is no news.
+    /// Maximum delay of the answer to a worker's report or a follower's request without changes.
     package static let loadWaitMilliseconds = 5_000
 }
 
-/// `POST /v1/load-tests`: runs a load test on workers. The answer is its status, of a repeated request
-/// too.
+/// `POST /v1/load-tests`: runs a load test on workers. The answer is its status, also for a
+/// repeated request.
 package struct LoadTestSubmission: Codable, Sendable {
     package var id: LoadTestID
     /// 1 to 200 characters, for lists.
     package var name: String
-    /// Whose workers; nil for any worker of the cluster.
+    /// Queue whose workers may join; nil for any worker of the cluster.
     package var queue: String?
-    /// As workers read it: a scenario that needs no file of whoever submits it.
+    /// The scenario for workers, which needs no file of the submitter.
     package var scenario: String
-    /// Among how many workers it is divided; nil for all that are ready when the wait is over.
+    /// Number of workers that it is divided among; nil for all that are ready at the end of the
+    /// wait.
     package var workers: Int?
-    /// With how many it starts when the wait is over, at least.
+    /// Minimum number of workers at the end of the wait.
     package var atLeast: Int
-    /// How long workers are waited for, within `WireLimits.loadWaitSeconds`.
+    /// Time to wait for workers, within `WireLimits.loadWaitSeconds`.
     package var waitSeconds: Double
-    /// How long it lasts by its scenario, within `WireLimits.loadSeconds`.
+    /// Duration of its scenario, within `WireLimits.loadSeconds`.
     package var durationSeconds: Double
 
     package init(
@@ -60,7 +62,7 @@ package struct LoadTestSubmission: Codable, Sendable {
     }
 }
 
-/// A load test and its shares.
+/// A load test and its shards.
 package struct LoadTestStatus: Codable, Sendable {
     package var id: LoadTestID
     package var name: String
@@ -70,30 +72,31 @@ package struct LoadTestStatus: Codable, Sendable {
     package var workers: Int?
     package var atLeast: Int
     package var created: Double
-    /// Until when workers may join.
+    /// End of the time to join.
     package var joinUntil: Double
-    /// Nil before it is set; ahead for a moment then.
+    /// Start time; nil before it is set, then at first shortly in the future.
     package var started: Double?
     package var ended: Double?
-    /// Why it came to no start, or was stopped without being asked to.
+    /// Why it never started, or why it was stopped without a request.
     package var failure: Failure?
-    /// By their numbers; those that have none, because the test has not begun or began without them, last.
+    /// Shards by their numbers. Those without a number come last, because the test has not started
+    /// or started without them.
     package var shares: [Share]
-    /// When this was so.
+    /// Time of the answer.
     package var now: Double
 
     package struct Share: Codable, Sendable {
         package var worker: WorkerID
         /// Host and process.
         package var name: String
-        /// Which part it is, from 0; nil before the start.
+        /// Index of the shard, from 0; nil before the start.
         package var number: Int?
         package var state: LoadShareState
-        /// The first second of which nothing has come.
+        /// The first second that was not reported.
         package var nextSecond: Int
         /// Cores that its worker's loops have; 0 before it is ready.
         package var cores: Int
-        /// Why it failed.
+        /// The failure of a failed shard.
         package var failure: Failure?
 
         package init(
@@ -131,23 +134,22 @@ package struct LoadTestStatus: Codable, Sendable {
     }
 }
 
-/// `GET /v1/load-tests`: those that run, and those that ended within a day, latest first.
+/// `GET /v1/load-tests`: running tests, and those that ended within a day, latest first.
 package struct LoadTestList: Codable, Sendable {
     package var tests: [LoadTestStatus]
 
     package init(tests: [LoadTestStatus]) { self.tests = tests }
 }
 
-/// `POST /v1/load-tests/{id}/follow`: what is new of a test, and that somebody still wants it. One that
-/// nobody follows for a while is stopped.
+/// `POST /v1/load-tests/{id}/follow`: returns changes of a test, and keeps it running. A test
+/// without followers is stopped after a while.
 package struct LoadTestFollow: Codable, Sendable {
-    /// Of each share, by number, the first second that is wanted; 0 for those that are not there. What
-    /// comes before them is forgotten.
+    /// The first requested second of each shard, by number; 0 for missing ones. Earlier seconds are
+    /// deleted.
     package var after: [Int]
-    /// How long the question may be held while there is nothing new, 0 to
-    /// `WireLimits.loadWaitMilliseconds`.
+    /// Maximum delay of the answer while nothing changes, 0 to `WireLimits.loadWaitMilliseconds`.
     package var waitMilliseconds: Int
-    /// The test's state as it is known: another one is news.
+    /// The previously received state of the test; another one is a change.
     package var known: LoadTestState?
 
     package init(after: [Int], waitMilliseconds: Int, known: LoadTestState? = nil) {
@@ -160,16 +162,16 @@ package struct LoadTestFollow: Codable, Sendable {
 /// The answer to `LoadTestFollow`.
 package struct LoadTestNews: Codable, Sendable {
     package var test: LoadTestStatus
-    /// Of each share in order, none left out; the earliest seconds first.
+    /// Consecutive seconds of each shard; the earliest ones first.
     package var intervals: [Interval]
-    /// There is more, to be asked for at once.
+    /// True if more can be requested at once.
     package var hasMore: Bool
 
     package struct Interval: Codable, Sendable {
-        /// The share's number.
+        /// The shard's number.
         package var share: Int
         package var second: Int
-        /// As the worker wrote it.
+        /// Data as written by the worker.
         package var data: String
 
         package init(share: Int, second: Int, data: String) {
@@ -186,9 +188,10 @@ package struct LoadTestNews: Codable, Sendable {
     }
 }
 
-/// `GET /v1/load-tests/{id}/breakdown?share=…`: what a share measured of URLs, targets and renditions.
+/// `GET /v1/load-tests/{id}/breakdown?share=…`: a shard's measurements by URL, target and
+/// rendition.
 package struct LoadTestBreakdown: Codable, Sendable {
-    /// As the worker wrote it; nil while it has not, or never will.
+    /// Data as written by the worker; nil until then, or forever.
     package var data: String?
 
     package init(data: String?) { self.data = data }

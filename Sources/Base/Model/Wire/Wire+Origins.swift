@@ -1,12 +1,12 @@
-/// An origin that is left alone for a while: by its own wish, or because it failed again and again.
+/// A cooldown of an origin, requested by it or caused by repeated failures.
 ///
-/// It stands in the answers to leases, reports and heartbeats, so that every worker hears of it soon
-/// after the one that met it. A worker begins no request to it before the time is over; what waits
-/// for it keeps its lease and goes on then. Limits of the origin are not touched by it.
+/// It is part of the answers to leases, reports and heartbeats, so that every worker soon learns of
+/// it. A worker starts no request to the origin before the cooldown ends. Waiting jobs keep their
+/// lease and continue then. The origin's limits are independent of it.
 package struct OriginCooldown: Codable, Hashable, Sendable {
-    /// As `originName(of:)` makes it.
+    /// Origin as named by `originName(of:)`.
     package var origin: String
-    /// From the moment the answer arrives.
+    /// Remaining time when the answer arrives.
     package var seconds: Double
 
     package init(origin: String, seconds: Double) {
@@ -15,14 +15,14 @@ package struct OriginCooldown: Codable, Hashable, Sendable {
     }
 }
 
-/// What one origin did in an attempt at a job that others were asked for as well: a mirror of the job's
-/// own origin, or where a redirect led to.
+/// The outcome at one origin of several in an attempt at a job: a mirror of the job's own origin,
+/// or the target of a redirect.
 package struct OriginOutcome: Codable, Hashable, Sendable {
-    /// As `originName(of:)` makes it.
+    /// Origin as named by `originName(of:)`.
     package var origin: String
-    /// Why it did not serve what was asked for; nil when it did.
+    /// Failure of the request; nil if it succeeded.
     package var code: FailureCode?
-    /// What it asked for with Retry-After, in seconds.
+    /// Delay in its Retry-After, in seconds.
     package var retryAfterSeconds: Double?
 
     package init(origin: String, code: FailureCode? = nil, retryAfterSeconds: Double? = nil) {
@@ -32,11 +32,11 @@ package struct OriginOutcome: Codable, Hashable, Sendable {
     }
 }
 
-/// `GET /v1/cooling?after=…&waitMilliseconds=…`: the origins that are left alone now, as soon as they
-/// are others than those of the version `after`, or the time is over. So a worker that has no request
-/// for work open hears of a new one at once.
+/// `GET /v1/cooling?after=…&waitMilliseconds=…`: returns the origins in cooldown when they differ
+/// from the version `after`, or when the wait ends. So a worker without an open lease request
+/// learns of a new cooldown at once.
 package struct CoolingList: Codable, Sendable {
-    /// What to ask for changes after.
+    /// Version for the next request's `after`.
     package var version: String
     package var cooling: [OriginCooldown]
 
@@ -46,34 +46,35 @@ package struct CoolingList: Codable, Sendable {
     }
 }
 
-/// A worker's share of one origin's cluster-wide limits.
+/// A worker's quota of one origin's cluster-wide limits.
 ///
-/// It stands in the answers to leases and heartbeats. What a worker has of an origin is what the
-/// last answer that names it says; an answer that does not name it changes nothing. An origin that
-/// was never named has no limits, and one that is named without any bound has none again.
+/// It is part of the answers to leases and heartbeats. The last answer that names an origin sets
+/// the worker's quota; other answers change nothing. An origin never named has no limits, and one
+/// named without any bound is unlimited again.
 ///
-/// A worker that is given less starts nothing until it is within its new share; what it has under
-/// way may go on until the time of the share before is over. Its heartbeats report what it still uses
-/// (`OriginShareUse`); until then whoever hands out shares counts what it was given before.
+/// A worker whose quota shrinks starts nothing until its use is within the new one; running
+/// transfers may continue until the previous quota expires. Its heartbeats report the remaining use
+/// (`OriginShareUse`); until then the coordinator counts the previous grant.
 ///
-/// What a redirect leads to counts as well: an origin with limits is named to every worker that may
-/// be led to it.
+/// Targets of redirects count as well: every worker that may be redirected to a limited origin gets
+/// its quota.
 package struct OriginShare: Codable, Hashable, Sendable {
-    /// As `originName(of:)` makes it.
+    /// Origin as named by `originName(of:)`.
     package var origin: String
-    /// Grows from share to share of an origin; the worker keeps to the highest that it has heard of. Nil where
-    /// there are no limits.
+    /// Number that grows with each quota of an origin; the worker keeps to the highest one that it
+    /// has received. Nil without limits.
     package var number: Int64?
-    /// Open connections at most, idle ones included, 0 or more; nil for no bound.
+    /// Maximum of open connections, including idle ones, 0 or more; nil for no limit.
     package var connections: Int?
-    /// Requests started in any second at most, 0 or more; below 1, one in so many seconds.
+    /// Maximum of requests started in any second, 0 or more; below 1, one in so many seconds.
     package var requestsPerSecond: Double?
-    /// Bytes of bodies a second at most, 0 or more.
+    /// Maximum body bytes per second, 0 or more.
     package var bytesPerSecond: Int64?
-    /// How long it holds from the moment the request was sent, or, in a lease, from that moment plus
-    /// `waitedSeconds`. After that nothing of the origin may be under way, and no connection open.
+    /// Validity from the moment the request was sent, or, in a lease, from that moment plus
+    /// `waitedSeconds`. Afterwards no transfer of the origin may run, and no connection may be
+    /// open.
     package var seconds: Double
-    /// After how many seconds to send the next heartbeat while there is work; nil for as usual.
+    /// Seconds until the next heartbeat while there is work; nil for the usual interval.
     package var againSeconds: Double?
 
     package init(
@@ -88,19 +89,19 @@ package struct OriginShare: Codable, Hashable, Sendable {
     }
 }
 
-/// What a worker uses of its share of an origin's limits.
+/// A worker's use of its quota of an origin's limits.
 package struct OriginShareUse: Codable, Hashable, Sendable {
-    /// As `originName(of:)` makes it.
+    /// Origin as named by `originName(of:)`.
     package var origin: String
-    /// The share that it keeps to.
+    /// The quota that it keeps to.
     package var number: Int64
-    /// Connections that are open, or that the origin may take to be open.
+    /// Connections that are open, or that the origin may consider open.
     package var connections: Int
     /// Requests that count in the current second.
     package var requests: Int
-    /// Transfers under way.
+    /// Running transfers.
     package var active: Int
-    /// It has nothing to do there any more, and begins nothing under this share. Nil is false.
+    /// True if it has no more work there and starts nothing under this quota. Nil is false.
     package var isOver: Bool?
 
     package init(
@@ -116,20 +117,20 @@ package struct OriginShareUse: Codable, Hashable, Sendable {
     }
 }
 
-/// What a worker does at one origin, and what it last decided about it. At most one an origin, and
+/// A worker's activity at one origin, with its last decision. At most one per origin, and
 /// `WireLimits.originsPerHeartbeat` in a heartbeat.
 package struct OriginReport: Codable, Hashable, Sendable {
-    /// As `originName(of:)` makes it.
+    /// Origin as named by `originName(of:)`.
     package var origin: String
-    /// How many transfers from there the worker wants at a time, at least 1.
+    /// Number of transfers that the worker wants to run at a time, at least 1.
     package var concurrency: Int
-    /// What has arrived a second of late.
+    /// Recently received bytes per second.
     package var bytesPerSecond: Int64
     /// "raised", "lowered" or "held".
     package var decision: String
-    /// Why, in words with figures; at most `WireLimits.reasonCharacters` long.
+    /// Reason for the decision, with figures; at most `WireLimits.reasonCharacters` long.
     package var reason: String
-    /// Transfers under way, and transfers that wait for their turn at this origin.
+    /// Running transfers, and transfers that wait for their turn at this origin.
     package var active: Int
     package var waiting: Int
 
@@ -147,8 +148,9 @@ package struct OriginReport: Codable, Hashable, Sendable {
     }
 }
 
-/// Who answers for an http or https URL: `scheme://host[:port]` in lower case, without userinfo and
-/// without the scheme's own port; nil for anything else, and for userinfo unless it is allowed.
+/// Returns the origin of an http or https URL: `scheme://host[:port]` in lower case, without
+/// userinfo and without the default port. Returns nil for other text, and for userinfo unless it is
+/// allowed.
 package func originName(of url: String, allowsUserInfo: Bool = true) -> String? {
     let bytes = url.utf8
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }

@@ -1,21 +1,21 @@
-/// What a refresh came to for an asset.
+/// Outcome of an asset's refresh.
 package enum RefreshOutcome: String, Codable, CaseIterable, Sendable {
-    /// Its origins say that what is stored is still right, or served the same bytes.
+    /// Its origins confirmed the stored files, or served the same bytes.
     case unchanged
-    /// New bytes are at the edge.
+    /// New bytes are published.
     case changed
-    /// What was stored before is still at the edge; where the switch failed, the asset has failed with it.
+    /// The previous files are still published; if publishing failed, the asset has failed too.
     case failed
 }
 
-/// `POST /v1/refreshes/files`: asks for the files of an asset whose refresh a lease holds, page by page. The first
-/// page of a `refresh` begins it: what an earlier try handed in is forgotten. Of a `switch`, the files are those
-/// that are staged.
+/// `POST /v1/refreshes/files`: returns the files of an asset whose refresh a lease holds, by page.
+/// The first page of a `refresh` starts it over: files from an earlier attempt are dropped. For a
+/// `switch`, the files are the staged ones.
 package struct RefreshFilesRequest: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
-    /// The page before's `next`; nil for the first one.
+    /// The previous page's `next`; nil for the first one.
     package var after: Int?
 
     package init(worker: WorkerID, job: JobID, lease: LeaseID, after: Int? = nil) {
@@ -29,9 +29,9 @@ package struct RefreshFilesRequest: Codable, Sendable {
 /// The answer to `RefreshFilesRequest`.
 package struct RefreshFilesPage: Codable, Sendable {
     package var files: [RefreshFile]
-    /// Nil with the last of them.
+    /// Nil on the last page.
     package var next: Int?
-    /// Of a `switch`: whose files are to take the place of the old ones.
+    /// For a `switch`: the job that staged the files to publish.
     package var staging: Staging?
 
     package init(files: [RefreshFile], next: Int?, staging: Staging? = nil) {
@@ -40,7 +40,7 @@ package struct RefreshFilesPage: Codable, Sendable {
         self.staging = staging
     }
 
-    /// Who staged the files of a switch, which is how they are named at the site.
+    /// The lease and job that staged the files of a switch; they name the files at the site.
     package struct Staging: Codable, Hashable, Sendable {
         package var lease: LeaseID
         package var job: JobID
@@ -52,23 +52,23 @@ package struct RefreshFilesPage: Codable, Sendable {
     }
 }
 
-/// One stored file of an asset, and what is known of it.
+/// One stored file of an asset, with its records.
 package struct RefreshFile: Codable, Hashable, Sendable {
-    /// What it is. `bytes` and `sha256` are those of the list, or of the playlist that was resolved; without
-    /// `content`.
+    /// The file. `bytes` and `sha256` come from the list, or from the playlist that was resolved;
+    /// without `content`.
     package var segment: ResolvedSegment
-    /// What the list names besides, a text of `FurtherDigests`.
+    /// Further digests in the list, a text of `FurtherDigests`.
     package var digests: String?
     package var stored: StoredObject
     /// As in `JobReport`.
     package var validator: String?
-    /// A digest was compared when it was fetched; nil is false.
+    /// True if a digest was compared when it was fetched; nil is false.
     package var verified: Bool?
-    /// The asset does without it; nil is false.
+    /// True if the asset is complete without it; nil is false.
     package var isOptional: Bool?
-    /// What lies there is not what the origin serves; nil is false.
+    /// True if it is a rewritten manifest instead of the origin's bytes; nil is false.
     package var isDocument: Bool?
-    /// Of a `switch`: the number of the staged file.
+    /// For a `switch`: the number of the staged file.
     package var staged: Int?
 
     package init(segment: ResolvedSegment, stored: StoredObject) {
@@ -77,22 +77,23 @@ package struct RefreshFile: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/refreshes`: files of an asset as they are to be, repeated until all are sent; nothing of it counts
-/// before the job is reported done. A repeated batch has one effect. Of an asset whose list of files is as it was,
-/// those that have changed are enough.
+/// `POST /v1/refreshes`: new versions of an asset's files, repeated until all are sent. They take
+/// effect only when the job is reported done. A repeated batch has one effect. If the asset's list
+/// of files is unchanged, only the changed ones are needed.
 ///
-/// Where new bytes are staged, the last batch asks for the switch. Accepted, it is granted once and for all: the job
-/// is a `switch` from then on, that nothing but its end takes away, whoever holds it.
+/// If new bytes are staged, the last batch requests to publish them. Once accepted, this is
+/// permanent: the job is a `switch` from then on, and only its end removes it, whichever worker
+/// holds it.
 package struct RefreshBatch: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
     /// 1 to `WireLimits.segmentsPerRequest`.
     package var files: [RefreshedFile]
-    /// With the last batch of a refresh that has staged files.
+    /// In the last batch of a refresh that has staged files.
     package var switchOver: Switch?
-    /// Of a title whose manifest was resolved anew, with the last batch: as in `SegmentBatch`. Nil leaves what is
-    /// known.
+    /// In the last batch of a title whose manifest was resolved again: as in `SegmentBatch`. Nil
+    /// keeps the recorded warnings.
     package var warnings: ManifestWarnings?
 
     package init(
@@ -106,22 +107,22 @@ package struct RefreshBatch: Codable, Sendable {
         self.switchOver = switchOver
     }
 
-    /// What the switch is asked for with.
+    /// Data for publishing.
     package struct Switch: Codable, Hashable, Sendable {
-        /// Of a title whose manifest lists other files than before: how many.
+        /// Number of segments, for a title whose manifest lists other files than before.
         package var segments: Int?
 
         package init(segments: Int? = nil) { self.segments = segments }
     }
 }
 
-/// A file as it is, or is to be, at the edge.
+/// A file as it is, or will be, at the edge.
 package struct RefreshedFile: Codable, Hashable, Sendable {
     package var segment: ResolvedSegment
     package var stored: StoredObject
     package var validator: String?
     package var verified: Bool?
-    /// The number of the file that holds its new bytes, from 1; nil where what lies there is right.
+    /// The number of the file with its new bytes, from 1; nil if the stored file is current.
     package var staged: Int?
 
     package init(
@@ -136,18 +137,18 @@ package struct RefreshedFile: Codable, Hashable, Sendable {
     }
 }
 
-/// `GET /v1/catalogs/{id}/refresh`: what the last refresh came to, so far.
+/// `GET /v1/catalogs/{id}/refresh`: results of the last refresh so far.
 package struct RefreshSummary: Codable, Sendable {
     package var unchanged: Int
     package var changed: Int
     package var failed: Int
-    /// The first of those that failed, `mostFailures` at most.
+    /// The first failed assets, `mostFailures` at most.
     package var failures: [AssetStatus]
 
     package static let mostFailures = 20
 
-    /// True when the refresh of one of `failures` was cancelled.
-    package var isCancelled: Bool { failures.contains { $0.failure?.code == "worker.cancelled" } }
+    /// True if the refresh of one of `failures` was cancelled.
+    package var isCancelled: Bool { failures.contains { $0.failure?.code == .workerCancelled } }
 
     package init(unchanged: Int, changed: Int, failed: Int, failures: [AssetStatus]) {
         self.unchanged = unchanged

@@ -1,20 +1,20 @@
-/// A worker's share of what one site may be fed with.
+/// A worker's quota of one site's bandwidth.
 ///
-/// It stands in the answers to leases and heartbeats. It counts bytes of bodies that the worker
-/// fetches for the site, of all origins together. A worker keeps to the share with the highest number
-/// that it has been given for a site; after its time it fetches nothing for the site until it is given
-/// another. Whoever hands out shares counts each one until its time is over, or until the worker has
-/// named a later one, or has reported that it is over.
+/// It is part of the answers to leases and heartbeats. It counts body bytes that the worker fetches
+/// for the site from all origins. A worker keeps to the highest-numbered quota of a site that it
+/// has received; after its expiry it fetches nothing for the site until it receives another. The
+/// coordinator counts each quota until it expires, or until the worker names a later one or reports
+/// its end.
 package struct SiteShare: Codable, Hashable, Sendable {
     package var site: SiteID
-    /// Grows from share to share of a site; nil for no bound, whatever was given before.
+    /// Number that grows with each quota of a site; nil for no limit, whatever was granted before.
     package var number: Int64?
-    /// 0 or more; of no meaning without a number.
+    /// 0 or more; meaningless without a number.
     package var bytesPerSecond: Int64
-    /// How long it holds from the moment the request was sent, or, in a lease, from that moment plus
+    /// Validity from the moment the request was sent, or, in a lease, from that moment plus
     /// `waitedSeconds`.
     package var seconds: Double
-    /// After how many seconds to send the next heartbeat while there is work; nil for as usual.
+    /// Seconds until the next heartbeat while there is work; nil for the usual interval.
     package var againSeconds: Double?
 
     package init(site: SiteID, number: Int64?, bytesPerSecond: Int64, seconds: Double) {
@@ -25,11 +25,11 @@ package struct SiteShare: Codable, Hashable, Sendable {
     }
 }
 
-/// The share of a site that a worker keeps to.
+/// The quota of a site that a worker keeps to.
 package struct SiteShareUse: Codable, Hashable, Sendable {
     package var site: SiteID
     package var number: Int64
-    /// It has nothing to do there any more, and fetches nothing under this share. Nil is false.
+    /// True if it has no more work there and fetches nothing under this quota. Nil is false.
     package var isOver: Bool?
 
     package init(site: SiteID, number: Int64, isOver: Bool? = nil) {

@@ -1,14 +1,15 @@
-/// What a worker has to know of the room at one site; it stands in a lease.
+/// Limits of the space at one site, in a lease.
 package struct SiteSpace: Codable, Hashable, Sendable {
     package var site: SiteID
-    /// Bytes of its file system that are to stay free; 0 for none.
+    /// Bytes of its file system to leave free; 0 for none.
     package var floorBytes: Int64
-    /// What the site's quota leaves besides what is stored and what others have under way; nil for none.
+    /// Bytes that the site's quota leaves besides stored files and others' running transfers; nil
+    /// for no quota.
     package var quotaLeftBytes: Int64?
-    /// The site could not be written: the worker tries it before it asks an origin for anything, and
-    /// says in a heartbeat when it could.
+    /// True if the site was not writable: the worker tests it before any request to an origin, and
+    /// reports success in a heartbeat.
     package var isTried: Bool
-    /// Assemblies that nobody goes on with, whose files the worker removes; nil for none.
+    /// Abandoned multipart files, which the worker removes; nil for none.
     package var abandoned: [String]?
 
     package init(site: SiteID, floorBytes: Int64, quotaLeftBytes: Int64?, isTried: Bool) {
@@ -19,12 +20,12 @@ package struct SiteSpace: Codable, Hashable, Sendable {
     }
 }
 
-/// What a worker sees of a site that it holds jobs of; it stands in a heartbeat.
+/// A worker's report on a site of its jobs, in a heartbeat.
 package struct SiteSighting: Codable, Hashable, Sendable {
     package var site: SiteID
-    /// Free bytes of its file system, 0 or more; nil when they cannot be told.
+    /// Free bytes of its file system, 0 or more; nil if unknown.
     package var availableBytes: Int64?
-    /// The worker has just written there, because a lease asked it to try.
+    /// True if the worker has just written there, because a lease requested a test.
     package var isSound: Bool
 
     package init(site: SiteID, availableBytes: Int64?, isSound: Bool) {
@@ -34,7 +35,8 @@ package struct SiteSighting: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/sites/volumes`: a worker reads the volume that a site is on, or records it where none is recorded.
+/// `POST /v1/sites/volumes`: a worker reads the volume of a site, or records it if none is
+/// recorded.
 package struct SiteVolumeRequest: Codable, Sendable {
     package var worker: WorkerID
     package var site: SiteID
@@ -42,7 +44,7 @@ package struct SiteVolumeRequest: Codable, Sendable {
     package var lease: LeaseID?
     /// The volume that the worker found or marked there; nil to read.
     package var volume: VolumeID?
-    /// The file system that it found the volume on; nil where that has no identity.
+    /// The file system of the volume; nil if it has no identity.
     package var fileSystem: FileSystemID?
 
     package init(
@@ -59,11 +61,11 @@ package struct SiteVolumeRequest: Codable, Sendable {
 
 /// The answer to `SiteVolumeRequest`.
 package struct SiteVolumeAnswer: Codable, Sendable {
-    /// What is recorded now: of several workers that record at once, what the first one found. Nil for none.
+    /// The recorded volume: of several workers that record at once, the first one's. Nil for none.
     package var volume: VolumeID?
-    /// The file system that it was last found on; nil where that has no identity.
+    /// The last file system of the volume; nil if it has no identity.
     package var fileSystem: FileSystemID?
-    /// How long ago an operator resumed the site or accepted its volume; nil for never.
+    /// Seconds since an operator resumed the site or accepted its volume; nil for never.
     package var resumedSeconds: Double?
 
     package init(volume: VolumeID?, fileSystem: FileSystemID? = nil) {

@@ -1,4 +1,5 @@
-/// `GET /v1/catalogs/{id}`: how far a catalog is. Cheap enough to be asked several times a second.
+/// `GET /v1/catalogs/{id}`: the progress of a catalog. Cheap enough for several requests per
+/// second.
 package struct CatalogStatus: Codable, Sendable {
     package var id: CatalogID
     package var name: String
@@ -8,22 +9,24 @@ package struct CatalogStatus: Codable, Sendable {
     package var generation: Int
     /// 0 (last) to 9 (first).
     package var priority: Int?
-    /// Why nothing of it goes on, while its site cannot be written, no worker that is heard of can get work
-    /// or all its origins are left alone, and for how many seconds.
+    /// Failure that stops the catalog, and its duration in seconds. Its site is not writable, no
+    /// live worker can get work, or all its origins are in cooldown.
     package var trouble: Failure?
     package var troubleSeconds: Double?
-    /// When its first job may be handed out, in seconds since 1970.
+    /// Earliest time to lease its first job, in seconds since 1970.
     package var notBefore: Double?
-    /// When it should have ended, in seconds since 1970.
+    /// Deadline, in seconds since 1970.
     package var deadline: Double?
-    /// Why nothing of it is under way: what ends last first, 5 at most. Nil while something is.
+    /// Reasons why none of its jobs run: those that end last first, 5 at most. Nil while a job
+    /// runs.
     package var waits: [CatalogWait]?
-    /// How long the rest takes, at the pace of the last half to two and a half minutes; nil when that is not known.
+    /// Estimated remaining time, from the rate of the last half to two and a half minutes; nil if
+    /// unknown.
     package var secondsLeft: Double?
-    /// What becomes of the deadline; nil while it may be met.
+    /// Outlook of the deadline; nil while it may be met.
     package var outlook: DeadlineOutlook?
     package var totals: CatalogTotals
-    /// Assets that are under way now, most recently changed first, 20 at most.
+    /// Assets in progress, most recently changed first, 20 at most.
     package var active: [AssetStatus]
 
     package init(
@@ -48,30 +51,29 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var failed = 0
     /// Assets that an operator ended; nil for none.
     package var cancelled: Int?
-    /// Segments that are known so far.
+    /// Segments known so far.
     package var segments = 0
     package var segmentsDone = 0
     package var segmentsFailed = 0
     /// Bytes under final keys or recorded parts.
     package var bytes: Int64 = 0
-    /// Of `bytes`, those that lay there already and were not fetched.
+    /// Bytes of `bytes` that were stored already and not fetched.
     package var adoptedBytes: Int64 = 0
-    /// Bytes of transfers under way, from the workers' heartbeats.
+    /// Bytes of running transfers, from the workers' heartbeats.
     package var receivingBytes: Int64 = 0
-    /// Bytes expected in all, an estimate: segments of which nothing is known yet count as much as
-    /// the mean of the others.
+    /// Estimated total bytes: segments of unknown size count as the mean of the others.
     package var expectedBytes: Int64?
     package var retries = 0
     /// Seconds from start to end, or to now, by the database's clock.
     package var seconds: Double = 0
 
-    /// Assets of which nothing more happens by itself.
+    /// Assets that change no further by themselves.
     package var ended: Int { completed + failed + (cancelled ?? 0) }
 
     package init() {}
 }
 
-/// One asset as lists and reports show it.
+/// One asset in lists and reports.
 package struct AssetStatus: Codable, Sendable {
     package var id: AssetID
     package var name: String
@@ -84,22 +86,22 @@ package struct AssetStatus: Codable, Sendable {
     package var bytes: Int64
     package var expectedBytes: Int64?
     package var retries: Int
-    /// Its final key, relative to the site: a title's is the manifest's, the entry to play.
+    /// Its final key, relative to the site: for a title, the manifest's, which is the entry to
+    /// play.
     package var path: String?
-    /// When its state or its counts changed last, in seconds since 1970.
+    /// The last change of its state or its counts, in seconds since 1970.
     package var changed: Double?
-    /// What the last refresh came to, `failure` with it where it failed; nil before one, and while it is
-    /// refreshing.
+    /// Outcome of the last refresh, with `failure` if it failed; nil before one, and during one.
     package var refreshed: RefreshOutcome?
-    /// Sidecars that failed and that it does without; nil for none, and in pages that do not tell.
+    /// Failed optional sidecars; nil for none, and in pages that omit them.
     package var missing: [MissingSidecar]?
-    /// Rules that a title's manifests break, the first ones, as of when it was resolved; nil for none, and in
-    /// pages that do not tell.
+    /// The first rules that a title's manifests break, as of its resolution; nil for none, and in
+    /// pages that omit them.
     package var warnings: ManifestWarnings?
 
     package struct MissingSidecar: Codable, Sendable {
         package var url: String
-        /// Where it would lie, relative to the site.
+        /// Its key, relative to the site.
         package var path: String
         package var failure: Failure
 
@@ -153,9 +155,10 @@ package struct FilePage: Codable, Sendable {
         package var url: String
         package var bytes: Int64
         package var sha256: String
-        /// It was compared with what the list or the origin states; nil is false.
+        /// True if it was compared with a digest stated by the list or the origin; nil is false.
         package var verified: Bool?
-        /// When its result was recorded, in seconds since the catalog's start; negative for what lay there.
+        /// Time of its recorded result, in seconds since the catalog's start; negative for a file
+        /// stored before.
         package var afterSeconds: Double?
 
         package init(asset: AssetID, path: String, url: String, bytes: Int64, sha256: String) {
@@ -173,14 +176,14 @@ package struct FilePage: Codable, Sendable {
     }
 }
 
-/// `GET /v1/status`: the cluster at a glance.
+/// `GET /v1/status`: an overview of the cluster.
 package struct ClusterStatus: Codable, Sendable {
     package var version: String
     package var schemaVersion: Int
     package var catalogs: [CatalogStatus]
     package var queues: [QueueStatus]
     package var workers: [WorkerStatus]
-    /// Those that have not ended; nil for none.
+    /// Load tests that have not ended; nil for none.
     package var loadTests: [LoadTestStatus]?
 
     package struct QueueStatus: Codable, Sendable {
@@ -189,11 +192,11 @@ package struct ClusterStatus: Codable, Sendable {
         package var state: QueueState
         package var waiting: Int
         package var leased: Int
-        /// Its site's schedule says that nothing is fetched now.
+        /// True if its site's schedule allows no fetches now.
         package var isSiteClosed: Bool
-        /// What its site may be fed with now; nil for no bound.
+        /// Present bandwidth of its site; nil for no limit.
         package var siteBytesPerSecond: Int64?
-        /// Why its site cannot be written; its work waits.
+        /// Failure that prevents writing to its site; its work waits.
         package var siteFault: Failure?
 
         package init(
@@ -218,7 +221,7 @@ package struct ClusterStatus: Codable, Sendable {
         package var activeTransfers: Int
         /// Seconds since its last heartbeat, by the database's clock.
         package var silentSeconds: Double
-        /// Why it gets no work although a coordinator answers.
+        /// Why it gets no work from a reachable coordinator.
         package var trouble: Failure?
 
         package init(id: WorkerID, name: String, activeTransfers: Int, silentSeconds: Double) {
@@ -248,7 +251,8 @@ package struct ErrorAnswer: Codable, Sendable {
     package init(_ error: Failure) { self.error = error }
 }
 
-/// `POST /v1/sums/turns`: a worker is about to write the `SHA256SUMS` of the directories of these jobs of one lease.
+/// `POST /v1/sums/turns`: a worker is about to write the `SHA256SUMS` of the directories of these
+/// jobs of one lease.
 package struct SumsRequest: Codable, Sendable {
     package var worker: WorkerID
     package var lease: LeaseID
@@ -262,17 +266,17 @@ package struct SumsRequest: Codable, Sendable {
     }
 }
 
-/// The answer to `SumsRequest`: one turn a job, in order.
+/// The answer to `SumsRequest`: one turn per job, in order.
 package struct SumsTurns: Codable, Sendable {
     package var turns: [Turn]
 
-    /// A directory's list has one writer at a time, for all catalogs.
+    /// A directory's checksum file has one writer at a time, for all catalogs.
     package enum Turn: String, Codable, Sendable {
-        /// This worker lists the directory from now on, until it reports the job.
+        /// This worker may write the file until it reports the job.
         case write
-        /// A list that was written since has what the job's catalog completed: the job is done.
+        /// A file written since contains the completed files of the job's catalog: the job is done.
         case written
-        /// Another worker is writing: give the job back for a second.
+        /// Another worker is writing: return the job for a second.
         case wait
         /// The lease does not hold the job.
         case stale
@@ -281,18 +285,18 @@ package struct SumsTurns: Codable, Sendable {
     package init(turns: [Turn]) { self.turns = turns }
 }
 
-/// `GET /v1/sums?site=…&directory=…&after=…`: a page of what a directory's `SHA256SUMS` lists.
+/// `GET /v1/sums?site=…&directory=…&after=…`: a page of the entries of a directory's `SHA256SUMS`.
 package struct SumsPage: Codable, Sendable {
     package var entries: [Entry]
-    /// Pass as `after` for the next page; nil on the last.
+    /// Value of `after` for the next page; nil on the last.
     package var next: String?
 
     package struct Entry: Codable, Hashable, Sendable {
         /// Final key, relative to the site.
         package var key: String
         package var sha256: String
-        /// When this was recorded, in seconds since 1970 by the database's clock: of two entries of
-        /// one key, the later one is what lies there.
+        /// Time of its record, in seconds since 1970 by the database's clock: of two entries of one
+        /// key, the later one is stored.
         package var recordedSeconds: Double
 
         package init(key: String, sha256: String, recordedSeconds: Double = 0) {

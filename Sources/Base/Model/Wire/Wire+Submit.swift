@@ -1,18 +1,19 @@
-/// `POST /v1/catalogs`: opens a catalog for submission, made on first use, with its site and queue.
+/// `POST /v1/catalogs`: opens a catalog for submission; on first use, it creates the catalog with
+/// its site and queue.
 package struct CatalogSubmission: Codable, Sendable {
     /// 1 to 200 characters, no control characters; unique at its site.
     package var name: String
-    /// Where the assets go: `file:///absolute/path`.
+    /// Location of the assets: `file:///absolute/path`.
     package var storageURL: String
     /// 0 (last) to 9 (first).
     package var priority: Int
-    /// When the first of its jobs may be handed out, in seconds since 1970; nil for at once. Like
-    /// the priority, of the catalog from now on.
+    /// Earliest time to lease the first of its jobs, in seconds since 1970; nil for at once. Like
+    /// the priority, it replaces the catalog's.
     package var notBefore: Double?
-    /// When it should have ended, in seconds since 1970; its priority rises as this nears.
+    /// Deadline, in seconds since 1970; its priority rises as this nears.
     package var deadline: Double?
-    /// What is wanted of its titles from now on; nil for all of them. Titles that were resolved with other
-    /// options are resolved anew.
+    /// Options for its titles from now on; nil for all tracks. Titles that were resolved with other
+    /// options are resolved again.
     package var titles: TitleOptions?
 
     package init(
@@ -31,7 +32,8 @@ package struct CatalogSubmission: Codable, Sendable {
 package struct CatalogHandle: Codable, Sendable {
     package var id: CatalogID
     package var queue: String
-    /// This submission's number; assets of earlier ones that are not submitted again stay out of it.
+    /// This submission's number; assets of earlier ones that are not submitted again are excluded
+    /// from it.
     package var generation: Int
 
     package init(id: CatalogID, queue: String, generation: Int) {
@@ -41,7 +43,7 @@ package struct CatalogHandle: Codable, Sendable {
     }
 }
 
-/// One asset as a list names it.
+/// One asset of a list.
 package struct AssetSubmission: Codable, Hashable, Sendable {
     /// 1 to 1,000 characters, at most `WireLimits.nameBytes`; unique in its catalog.
     package var name: String
@@ -53,8 +55,8 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     package var bytes: Int64?
     /// Expected SHA-256, 64 lower-case hex digits; `file` assets only.
     package var sha256: String?
-    /// Other URLs of the same bytes, `WireLimits.mirrorsPerAsset` at most; `file` assets only. Nil for
-    /// none.
+    /// Other URLs of the same bytes, `WireLimits.mirrorsPerAsset` at most; `file` assets only. Nil
+    /// for none.
     package var mirrors: [String]?
     /// Expected digests of other algorithms, a text of `FurtherDigests`; `file` assets only.
     package var digests: String?
@@ -81,7 +83,7 @@ package struct SidecarSubmission: Codable, Hashable, Sendable {
     package var key: String
     /// `image`, `subtitles` or `data`.
     package var role: SegmentRole
-    /// The asset fails with it; one that is not required is named as missing.
+    /// True if the asset fails with it; otherwise it is reported as missing.
     package var required: Bool
     /// Expected length in bytes.
     package var bytes: Int64?
@@ -115,7 +117,7 @@ package struct AssetBatch: Codable, Sendable {
     }
 }
 
-/// `POST /v1/catalogs/{id}/start`: all assets of this generation are in; makes their jobs.
+/// `POST /v1/catalogs/{id}/start`: ends the submission of this generation and creates its jobs.
 package struct CatalogStart: Codable, Sendable {
     package var generation: Int
 
@@ -124,19 +126,19 @@ package struct CatalogStart: Codable, Sendable {
 
 /// The answer to a start.
 package struct CatalogStarted: Codable, Sendable {
-    /// Assets that the catalog had and that this generation does not name; nil from a start that was one already.
+    /// Number of the catalog's assets that this generation does not name; nil for a repeated start.
     package var left: Int?
 
     package init(left: Int? = nil) { self.left = left }
 }
 
-/// Bounds of the wire format; a request beyond one is answered 413 or 400 with its code.
+/// Limits of the wire format; a request that exceeds one is answered 413 or 400 with its code.
 package enum WireLimits {
     package static let assetsPerRequest = 5_000
     package static let mirrorsPerAsset = 7
-    /// Of a segment of a title, of which there may be a million.
+    /// Lower for a segment of a title, which may have a million of them.
     package static let mirrorsPerSegment = 3
-    /// Tries of the switch of a refresh.
+    /// Attempts at publishing a refresh.
     package static let switchAttempts = 5
     package static let sidecarsPerAsset = 50
     package static let jobsPerLease = 1_000
@@ -145,44 +147,45 @@ package enum WireLimits {
     package static let leasesPerHeartbeat = 1_000
     package static let originsPerHeartbeat = 200
     package static let originsPerResult = 20
-    /// Origins of `LeaseRequest.slow`.
+    /// Maximum origins of `LeaseRequest.slow`.
     package static let slowOriginsPerLease = 256
     package static let sitesPerHeartbeat = 1_000
-    /// Directories that a worker may write to, each by the name that it was given and without symlinks.
+    /// Maximum names of directories that a worker may write to, as given and without symlinks.
     package static let rootsPerWorker = 64
-    /// Sites that a worker has jobs of handed out no more, because they lie outside of its roots.
+    /// Maximum sites whose jobs a worker no longer leases, because they lie outside of its roots.
     package static let refusedSites = 1_000
     /// Longest reason of a decision about an origin in characters.
     package static let reasonCharacters = 400
-    /// Longest validator of a result; one that is longer is as good as none.
+    /// Longest validator of a result; a longer one is ignored.
     package static let validatorCharacters = 256
     package static let pageRows = 5_000
     /// Largest request body in bytes.
     package static let bodyBytes = 16 << 20
-    /// Longest long poll in milliseconds; shorter than the minute after which proxies give an answer up.
+    /// Longest long poll in milliseconds; shorter than the minute after which proxies time out.
     package static let waitMilliseconds = 50_000
-    /// How often an idle worker says that it is there, in seconds; half of the time for which it counts
-    /// as being there.
+    /// Interval of an idle worker's heartbeats, in seconds; half of the time for which it counts as
+    /// live.
     package static let idleHeartbeatSeconds = 30
-    /// Points in time in seconds since 1970: up to the end of the year 9999.
+    /// Times in seconds since 1970: up to the end of the year 9999.
     package static let pointsInTime = 1.0...253_402_300_799
-    /// Longest name of an asset in bytes, when its 1,000 characters are long ones.
+    /// Longest name of an asset in bytes, for 1,000 multi-byte characters.
     package static let nameBytes = 2_000
     /// Longest URL in bytes.
     package static let urlBytes = 8_192
     /// Longest final key in bytes.
     package static let keyBytes = 2_048
-    /// Longest document of `ResolvedSegment.content` in bytes; all of one request together are no more.
+    /// Longest rewritten manifest of `ResolvedSegment.content` in bytes, and maximum of all in one
+    /// request.
     package static let documentBytes = 6 << 20
-    /// Warnings about the manifests of one asset, the first ones.
+    /// Maximum warnings about the manifests of one asset, the first ones.
     package static let warningsPerAsset = 5
-    /// Segments of one asset.
+    /// Maximum segments of one asset.
     package static let segmentsPerAsset = 1_000_000 / fuzzingDivisor
-    /// Bytes of the URLs of these segments together, mirrors included.
+    /// Maximum bytes of the URLs of these segments together, including mirrors.
     package static let urlBytesPerAsset = (64 << 20) / fuzzingDivisor
 
-    // A title of a million segments, which is taken, keeps a build with a fuzzer's instruments busy for as
-    // long as a hang would: what a line of a manifest may come to is less there.
+    // An allowed title of a million segments keeps a fuzzing build busy for as long as a hang
+    // would. So the limits are lower there.
     #if FUZZING
         private static let fuzzingDivisor = 50
     #else

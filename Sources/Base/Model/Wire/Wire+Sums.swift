@@ -1,4 +1,4 @@
-// A page of what a `SHA256SUMS` lists by hand: it is the last thing that an asset waits for.
+// Hand-written codec for a page of `SHA256SUMS` entries, the last step of an asset.
 
 extension SumsPage: WireMessage {
     func wireBytes() throws -> [UInt8] {
@@ -46,7 +46,7 @@ extension SumsPage: WireMessage {
 }
 
 extension SumsPage.Entry {
-    /// Nil for what Foundation has to read.
+    /// Returns nil for input that Foundation must read.
     fileprivate init?(reading reader: inout WireTextReader) {
         var key: String?
         var sha256: String?

@@ -1,34 +1,37 @@
-/// Which tracks of a title are wanted. Everything is, where nothing is said.
+/// The selected tracks of a title; by default all.
 package struct TrackSelection: Codable, Hashable, Sendable {
     /// Pixels.
     package var maximumHeight: Int64?
     package var maximumBitsPerSecond: Int64?
-    /// One variant, the one whose bit rate is nearest; the lower of two.
+    /// A single variant, the one with the nearest bit rate; the lower of two.
     package var preferredBitsPerSecond: Int64?
-    /// The start of an RFC 6381 name, `avc1` or `hvc1.2`, or a family: `h264`, `hevc`, `av1`, `vp9`,
-    /// `aac`, `ac3`, `eac3`, `opus`. Of sound and of pictures only what is named bounds anything.
+    /// The start of an RFC 6381 name, `avc1` or `hvc1.2`, or a family: `h264`, `hevc`, `av1`,
+    /// `vp9`, `aac`, `ac3`, `eac3`, `opus`. Audio codecs restrict only audio, video codecs only
+    /// video.
     package var codecs: [String]?
-    /// BCP 47 tags, `en` for `en-US` as well (RFC 4647, 3.3.1), `*` for all; empty for none.
+    /// BCP 47 tags, `en` also for `en-US` (RFC 4647, 3.3.1), `*` for all; empty for none.
     package var audio: [String]?
     package var subtitles: [String]?
 
     package init() {}
 
-    /// Nothing is said.
+    /// True if nothing is restricted.
     package var isEverything: Bool { self == TrackSelection() }
 }
 
-/// What is wanted of the titles of a catalog.
+/// Options for the titles of a catalog.
 package struct TitleOptions: Codable, Hashable, Sendable {
     package var tracks = TrackSelection()
-    /// Keys stay with the origin: manifests at the edge name them there. Nil is false.
+    /// True if keys stay at the origin, where published manifests refer to them. Nil is false.
     package var leavesKeys: Bool?
-    /// A live title is taken for what it lists when it is resolved; nil is false, and such a title fails.
+    /// True if a live title is stored with the segments it lists when resolved. Nil is false, and
+    /// such a title fails.
     package var takesSnapshots: Bool?
-    /// A manifest that breaks a rule which players read past is refused; nil is false, and it is read as players
-    /// read it, with a warning.
+    /// True if a manifest that breaks a rule is rejected. Nil is false: it is read as players read
+    /// it, with a warning.
     package var isStrict: Bool?
-    /// Which query parameters belong to keys, by origin; nil where their names tell. Of all assets of the catalog.
+    /// Query parameters that belong to keys, by origin, for all assets of the catalog; nil if their
+    /// names suffice.
     package var keyQueries: [KeyQueryRule]?
 
     package init() {}
@@ -36,7 +39,7 @@ package struct TitleOptions: Codable, Hashable, Sendable {
     package var isDefault: Bool { self == TitleOptions() }
 }
 
-/// `POST /v1/documents`: asks for what a leased job is to store.
+/// `POST /v1/documents`: requests the rewritten manifest that a leased job must store.
 package struct DocumentRequest: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
@@ -49,7 +52,7 @@ package struct DocumentRequest: Codable, Sendable {
     }
 }
 
-/// The answer to `DocumentRequest`; without content where the lease does not hold the job.
+/// The answer to `DocumentRequest`; without content if the lease does not hold the job.
 package struct Document: Codable, Sendable {
     package var content: String?
 

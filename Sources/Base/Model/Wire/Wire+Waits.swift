@@ -1,32 +1,33 @@
-/// A reason why nothing of a running catalog is under way.
+/// A reason why no job of a running catalog runs.
 package struct CatalogWait: Hashable, Sendable {
     package var reason: Reason
-    /// Seconds until it ends, by the database's clock; nil when that is not known.
+    /// Seconds until it ends, by the database's clock; nil if unknown.
     package var seconds: Double?
     /// The same in seconds since 1970.
     package var until: Double?
 
     package enum Reason: Hashable, Sendable {
-        /// The catalog may not begin yet.
+        /// The catalog's earliest start is in the future.
         case notBefore
         /// The site's schedule is closed.
         case schedule
         case queuePaused(queue: String)
-        /// None of the workers that are heard of, so many in all, takes jobs of the queue.
+        /// None of the live workers, whose total is given, leases jobs of the queue.
         case noWorker(queue: String, workers: Int)
-        /// Jobs wait for their next try; the code of the last one of the first of them, nil if it was returned.
+        /// Jobs wait for their next attempt; the code of the first job's last failure, nil if it
+        /// was returned.
         case retry(FailureCode?)
-        /// Jobs are leased by workers that send no heartbeats, until the first of the leases ends.
+        /// Jobs are leased by workers without heartbeats, until the first of the leases ends.
         case workerSilent(worker: String?, leases: Int)
-        /// Origins, the first of so many, are in cooldown.
+        /// Origins are in cooldown; the first one, and their number.
         case originCooldown(origin: String, code: FailureCode?, origins: Int)
-        /// The limits of origins, the first of so many, are used up.
+        /// The limits of origins are used up; the first one, and their number.
         case originLimit(origin: String, origins: Int)
         /// The site's bandwidth is used up.
         case siteLimit
-        /// Workers are busy with other catalogs, which come first.
+        /// Workers are busy with other catalogs of higher priority.
         case otherCatalogs(Int)
-        /// One that only newer coordinators know.
+        /// A reason that only newer coordinators know.
         case other(String)
     }
 
@@ -36,7 +37,7 @@ package struct CatalogWait: Hashable, Sendable {
         self.until = until
     }
 
-    /// Whether nothing at all happens before it ends; a limit only slows work down.
+    /// True if nothing happens before it ends; a limit only slows work down.
     package var stopsWork: Bool {
         switch reason {
         case .originLimit, .siteLimit, .otherCatalogs: false
@@ -44,10 +45,11 @@ package struct CatalogWait: Hashable, Sendable {
         }
     }
 
-    /// The earliest time at which a job can begin, in seconds from now; infinite for a schedule that does not open.
+    /// Returns the earliest time at which a job can start, in seconds from now; infinite for a
+    /// schedule that does not open.
     ///
-    /// Each wait for the whole catalog has to end. Of the waits for some of its jobs the first end is enough. A wait
-    /// without a known end may end at any time.
+    /// All waits of the whole catalog must end. Of the waits of some jobs, the first end suffices.
+    /// A wait without a known end may end at any time.
     static func earliestStart(_ waits: [CatalogWait], hasReadyJobs: Bool) -> Double {
         var catalogSeconds = 0.0
         var jobSeconds = hasReadyJobs ? [0.0] : []
@@ -64,10 +66,10 @@ package struct CatalogWait: Hashable, Sendable {
         return max(catalogSeconds, jobSeconds.min() ?? 0)
     }
 
-    /// Most reasons that are reported.
+    /// Maximum number of reported reasons.
     package static let mostReported = 5
 
-    /// What is reported of these: those that end last first, before them those of which no end is known.
+    /// Returns the waits to report: first those without a known end, then those that end last.
     package static func ordered(_ waits: [CatalogWait]) -> [CatalogWait] {
         let sorted = waits.enumerated().sorted { first, second in
             let ends = [first, second].map { $0.element.seconds ?? .infinity }
@@ -139,7 +141,7 @@ extension CatalogWait: Codable {
 }
 
 extension CatalogWait.Reason {
-    /// As it is called on the wire.
+    /// Name on the wire.
     package var name: String {
         switch self {
         case .notBefore: "notBefore"
@@ -157,15 +159,15 @@ extension CatalogWait.Reason {
     }
 }
 
-/// What becomes of a catalog's deadline, where that is not kept.
+/// Outlook for a catalog's deadline that is not met.
 package struct DeadlineOutlook: Codable, Hashable, Sendable {
     package var kind: Kind
-    /// By how much it ends after the deadline: at least `missed` while it runs, an estimate of `late`; nil when
-    /// that is not known.
+    /// Delay after the deadline in seconds: at least `missed` while it runs, an estimate for
+    /// `late`; nil if unknown.
     package var seconds: Double?
 
     package enum Kind: String, Codable, Sendable {
-        /// It is over: the catalog runs still, or ended later.
+        /// The deadline has passed: the catalog still runs, or ended later.
         case missed
         /// Nothing of the catalog can happen before it.
         case blocked
@@ -178,17 +180,19 @@ package struct DeadlineOutlook: Codable, Hashable, Sendable {
         self.seconds = seconds
     }
 
-    /// Estimates are only good for so much: a catalog is late beyond this part of the time that is left.
+    /// Tolerance of the estimate: a catalog is late beyond this part of the remaining time.
     private static let margin = 0.1
     private static let marginSeconds = 5.0
 
-    /// Nil while the deadline may be met, and for a catalog that has none or was ended.
+    /// Returns nil while the deadline may be met, and for a catalog without a deadline or ended by
+    /// an operator.
     ///
     /// - Parameters:
-    ///   - deadlineSeconds: until the deadline, from now or from the catalog's end; negative when it was over.
-    ///   - waits: all there are, not only those that are reported.
-    ///   - hasReadyJobs: whether some of its jobs wait for nothing but a worker.
-    ///   - secondsLeft: the time that the rest takes; nil when that is not known.
+    /// - deadlineSeconds: Seconds to the deadline, from now or from the catalog's end; negative
+    ///   after it.
+    /// - waits: All waits, not only the reported ones.
+    /// - hasReadyJobs: True if some of its jobs wait only for a worker.
+    /// - secondsLeft: Estimated remaining time; nil if unknown.
     package static func of(
         _ state: CatalogState, deadlineSeconds: Double?, waits: [CatalogWait],
         hasReadyJobs: Bool = false, secondsLeft: Double?
@@ -211,8 +215,8 @@ package struct DeadlineOutlook: Codable, Hashable, Sendable {
 }
 
 extension CatalogTotals {
-    /// The time that the rest takes at the pace of a while of `seconds` in which so many segments ended and so many
-    /// bytes were fetched; nil when that says nothing: a short while, or one in which nothing came.
+    /// Returns the remaining time at the rate of a period of `seconds` with so many ended segments
+    /// and fetched bytes. Returns nil for a short period, or one without progress.
     package func secondsLeft(seconds: Double, segments: Double, bytes: Double) -> Double? {
         guard seconds >= 10 else { return nil }
         let rest: Double

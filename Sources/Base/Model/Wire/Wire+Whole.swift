@@ -1,5 +1,5 @@
-// The whole of the hot path's usual messages by hand, columns and all: what makes them unusual leaves
-// them to Foundation.
+// Hand-written codec for the usual messages of the hot path, including columns; unusual ones are
+// left to Foundation.
 
 extension LeaseRequest: WireMessage {
     func wireBytes() -> [UInt8] {
@@ -33,7 +33,7 @@ extension LeaseRequest: WireMessage {
             }
             writer.removeLast()
         }
-        // Seldom there: it is read by Foundation.
+        // Rare, so Foundation reads it.
         if let slow {
             writer.raw(",\"slow\":{")
             writer.column("\"origins\":", Array(slow.origins.indices)) {

@@ -1,25 +1,26 @@
-/// `POST /v1/leases`: asks for a batch of jobs.
+/// `POST /v1/leases`: requests a batch of jobs.
 package struct LeaseRequest: Codable, Sendable {
     package var worker: WorkerID
-    /// Queues to take from; empty means every queue.
+    /// Queues to lease from; empty means every queue.
     package var queues: [String]
     /// 1 to `WireLimits.jobsPerLease`.
     package var maxJobs: Int
-    /// How long the coordinator may hold the request while there is no work, 0 to
+    /// Maximum time that the coordinator holds the request while there is no work, 0 to
     /// `WireLimits.waitMilliseconds`.
     package var waitMilliseconds: Int
-    /// What the lease will be called, so that it can be released unseen; nil leaves that to the
-    /// coordinator.
+    /// Identity for the lease, so that it can be released without an answer; nil lets the
+    /// coordinator choose.
     package var lease: LeaseID?
-    /// Load tests that the worker has had its part in, or found no place in, the latest
-    /// `WireLimits.pastLoadTests`; nil for a worker that does not know of load tests, and is told of none.
+    /// Load tests that the worker has joined or was not needed in, the latest
+    /// `WireLimits.pastLoadTests`. Nil for a worker without support for load tests.
     package var pastLoadTests: [LoadTestID]?
-    /// Storage URLs of the directories that the worker may write to: only jobs of sites within them are handed out
-    /// to it. 1 to `WireLimits.rootsPerWorker`; nil for a worker that may write to every site.
+    /// Storage URLs of the directories that the worker may write to: it leases only jobs of sites
+    /// within them. 1 to `WireLimits.rootsPerWorker`; nil for a worker that may write to every
+    /// site.
     package var roots: [String]?
-    /// Sites within them that lead outside all the same, by a symlink; nil for none.
+    /// Sites within the roots that a symlink leads outside; nil for none.
     package var refusedSites: [SiteID]?
-    /// Origins that the worker takes few jobs of; nil for none.
+    /// Origins of which the worker leases few jobs; nil for none.
     package var slow: SlowOrigins?
 
     package init(
@@ -34,9 +35,9 @@ package struct LeaseRequest: Codable, Sendable {
     }
 }
 
-/// Origins that a worker has found to be slow, and how many jobs of all of them it still takes.
+/// Origins that a worker has found to be slow, with a limit on their jobs together.
 package struct SlowOrigins: Codable, Sendable {
-    /// As `originName(of:)` makes them, 1 to `WireLimits.slowOriginsPerLease`.
+    /// Origins as named by `originName(of:)`, 1 to `WireLimits.slowOriginsPerLease`.
     package var origins: [String]
     /// 0 to `WireLimits.jobsPerLease`.
     package var maxJobs: Int
@@ -47,33 +48,33 @@ package struct SlowOrigins: Codable, Sendable {
     }
 }
 
-/// The answer to `LeaseRequest`; without work, no lease and no jobs.
+/// The answer to `LeaseRequest`; without work, it has no lease and no jobs.
 package struct LeaseGrant: Codable, Sendable {
     package var lease: LeaseID?
-    /// How long the lease holds from the moment it was granted. The worker counts from before it
-    /// sent the request, plus `waitedSeconds`.
+    /// Duration of the lease from the moment it was granted. The worker counts from before it sent
+    /// the request, plus `waitedSeconds`.
     package var seconds: Double
-    /// How long the coordinator had the request before it made the grant.
+    /// Time that the coordinator held the request before the grant.
     package var waitedSeconds = 0.0
     /// Storage URLs by site number, for the jobs below.
     package var sites: [String: String]
     package var jobs: [Job]
-    /// Of the database: its numbers are its own. Nil without jobs.
+    /// Identity of the database, to which its numbers belong. Nil without jobs.
     package var cluster: ClusterID?
-    /// The worker's shares of the limits of origins, its jobs' among them; nil for none.
+    /// The worker's quotas of origins' limits, including those of its jobs; nil for none.
     package var shares: [OriginShare]?
-    /// Origins that are left alone now; nil for none.
+    /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
-    /// The worker's share of the site of its jobs; nil for no bound.
+    /// The worker's quota of the site of its jobs; nil for no limit.
     package var siteShares: [SiteShare]?
-    /// The volume that the site of its jobs is on; empty while none is recorded. Nil without jobs.
+    /// The volume of the site of its jobs; empty while none is recorded. Nil without jobs.
     package var siteVolume: VolumeID?
-    /// Bounds to the room at the site of its jobs; nil for none.
+    /// Limits of the space at the site of its jobs; nil for none.
     package var siteSpace: [SiteSpace]?
-    /// A load test that wants the worker; nil for none.
+    /// A load test that needs the worker; nil for none.
     package var loadTest: LoadTestCall?
-    /// The one job is tried alone, because a worker died with it: the worker begins nothing else while it has it.
-    /// Nil is false.
+    /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
+    /// else meanwhile. Nil is false.
     package var isAlone: Bool?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
@@ -84,8 +85,8 @@ package struct LeaseGrant: Codable, Sendable {
     }
 }
 
-/// `POST /v1/releases`: gives a lease back whose grant never arrived. Its jobs wait again; where it is
-/// not granted yet, it never will be. No answer but 204.
+/// `POST /v1/releases`: releases a lease whose grant never arrived. Its jobs wait again; if it is
+/// not granted yet, it never will be. The only answer is 204.
 package struct LeaseRelease: Codable, Sendable {
     package var worker: WorkerID
     package var lease: LeaseID
@@ -96,50 +97,53 @@ package struct LeaseRelease: Codable, Sendable {
     }
 }
 
-/// One leased job. Which fields are set depends on `kind`.
+/// One leased job. `kind` determines which fields are set.
 package struct Job: Codable, Hashable, Sendable {
     package var id: JobID
     package var kind: JobKind
     package var site: SiteID
     package var asset: AssetID
-    /// This try's number, from 1.
+    /// Number of this attempt, from 1.
     package var attempt: Int
-    /// resolve, refresh: the manifest, or a file asset's object; fetch: the object; verify, sums: empty.
+    /// resolve, refresh: the manifest, or a file asset's object; fetch: the object; verify, sums:
+    /// empty.
     package var url: String
     /// resolve, refresh, fetch, verify: the final key; sums: the directory.
     package var key: String
     /// resolve, refresh: the asset's kind.
     package var assetKind: AssetKind?
     package var role: SegmentRole?
-    /// fetch of a part: where it starts; its length is `length`.
+    /// fetch of a part: its offset; its length is `length`.
     package var offset: Int64?
-    /// fetch of a part: how many bytes; otherwise the expected length when the list gives one.
+    /// fetch of a part: its length; otherwise the expected length if the list gives one.
     package var length: Int64?
-    /// fetch: the digest that the list or the manifest's resolution promises.
+    /// fetch: the digest stated by the list or by the manifest's resolution.
     package var sha256: String?
-    /// fetch, verify: what the list names besides, a text of `FurtherDigests`.
+    /// fetch, verify: further digests of the list, a text of `FurtherDigests`.
     package var digests: String?
-    /// fetch: not to be divided, because its origin serves no ranges after all; nil is false.
+    /// fetch: true if it must not be split, because its origin does not serve ranges; nil is false.
     package var isWhole: Bool?
-    /// fetch of a part, verify: the file being assembled.
+    /// fetch of a part, verify: the multipart file.
     package var assembly: Assembly?
-    /// fetch of a whole file: the assembly of an earlier try, to be removed; nil for none.
+    /// fetch of a whole file: the multipart file of an earlier attempt, to be removed; nil for
+    /// none.
     package var formerAssembly: String?
     /// fetch of a whole file: other URLs of the same bytes; nil for none.
     package var mirrors: [String]?
-    /// fetch of a whole file: the origin that serves it while that of its own URL is left alone. Only mirrors are
-    /// asked then, those of this origin first; nil for the own one.
+    /// fetch of a whole file: the origin that serves it during the cooldown of its own. Then only
+    /// mirrors are used, those of this origin first; nil for its own origin.
     package var mirrorOrigin: String?
-    /// fetch: what was stored under the key before; adopted when it still lies there.
+    /// fetch: the object stored under the key before; it is reused if still there.
     package var known: StoredObject?
-    /// fetch: what `known` was called by its origin, where another asset or an earlier choice of tracks stored it;
-    /// its report says it again. Nil for nothing.
+    /// fetch: the origin's validator of `known`, if another asset or an earlier selection of tracks
+    /// stored it; its report repeats it. Nil for none.
     package var knownValidator: String?
-    /// fetch: whether `known` was compared with a digest then; nil is false.
+    /// fetch: true if `known` was compared with a digest then; nil is false.
     package var isKnownVerified: Bool?
-    /// fetch: what to store is a document that the coordinator has (`POST /v1/documents`); nil is false.
+    /// fetch: true if the coordinator has the rewritten manifest to store (`POST /v1/documents`);
+    /// nil is false.
     package var isDocument: Bool?
-    /// resolve, refresh: what is wanted of the title; nil for all of it.
+    /// resolve, refresh: options for the title; nil for all tracks.
     package var titles: TitleOptions?
 
     package init(
@@ -156,17 +160,18 @@ package struct Job: Codable, Hashable, Sendable {
     }
 }
 
-/// A large file that is fetched in byte ranges into one place before it gets its final key.
+/// A large file that is fetched in byte ranges into one multipart file before it gets its final
+/// key.
 package struct Assembly: Codable, Hashable, Sendable {
-    /// UUID in lower case; names the temporary file.
+    /// Lower-case UUID; names the temporary file.
     package var id: String
     package var totalBytes: Int64
-    /// The strong ETag or the Last-Modified date that all parts must share.
+    /// The strong ETag or the Last-Modified date that all parts must have in common.
     package var validator: String
-    /// verify: what the origin states of the whole, a text of `FurtherDigests.isStatement`; nil for
-    /// nothing.
+    /// verify: digests of the whole stated by the origin, a text of `FurtherDigests.isStatement`;
+    /// nil for none.
     package var digests: String?
-    /// verify: each part in order, as it was recorded.
+    /// verify: the recorded parts in order.
     package var parts: [Part]?
 
     package struct Part: Codable, Hashable, Sendable {
@@ -189,7 +194,7 @@ package struct Assembly: Codable, Hashable, Sendable {
     }
 }
 
-/// What lies under a final key.
+/// The object under a final key.
 package struct StoredObject: Codable, Hashable, Sendable {
     package var bytes: Int64
     /// 64 lower-case hex digits.
@@ -201,7 +206,7 @@ package struct StoredObject: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/reports`: results of jobs, of any of the worker's leases mixed.
+/// `POST /v1/reports`: results of jobs, from any of the worker's leases.
 package struct ReportRequest: Codable, Sendable {
     package var worker: WorkerID
     package var results: [JobReport]
@@ -212,42 +217,43 @@ package struct ReportRequest: Codable, Sendable {
     }
 }
 
-/// What became of one leased job.
+/// The result of one leased job.
 package struct JobReport: Codable, Sendable {
     package var job: JobID
     package var lease: LeaseID
     package var outcome: Outcome
-    /// done: what is stored (fetch, verify); nil for resolve and sums.
+    /// done: the stored object (fetch, verify); nil for resolve and sums.
     package var stored: StoredObject?
-    /// done: the bytes lay there already, nothing was fetched.
+    /// done: true if the bytes were stored already and nothing was fetched.
     package var adopted: Bool?
-    /// done: a digest that the list or the origin states was compared, and agrees; nil is false.
+    /// done: true if a digest stated by the list or the origin was compared and matches; nil is
+    /// false.
     package var verified: Bool?
     /// done: the origin's ETag, else its Last-Modified date; 1 to `WireLimits.validatorCharacters`
-    /// characters, nil where it gives neither.
+    /// characters, nil if it gives neither.
     package var validator: String?
-    /// done of a part: what its answer states of the whole object, a text of
-    /// `FurtherDigests.isStatement`; nil for nothing.
+    /// done of a part: digests of the whole object in its response, a text of
+    /// `FurtherDigests.isStatement`; nil for none.
     package var digests: String?
-    /// done of a resolve: how many segments were sent before with `SegmentBatch`; of a refresh: how many a
-    /// manifest lists that lists others than before, all of them sent with `RefreshBatch`.
+    /// done of a resolve: number of segments sent before with `SegmentBatch`. done of a refresh:
+    /// number of segments sent with `RefreshBatch`, if the manifest lists others than before.
     package var segments: Int?
     /// done of a refresh: `unchanged` or `changed`.
     package var refreshed: RefreshOutcome?
-    /// failed: why.
+    /// failed: the failure.
     package var failure: Failure?
-    /// failed: of a URL that was refused, `urlDigest` of it; nil where it is not known.
+    /// failed: `urlDigest` of the rejected URL; nil if unknown.
     package var refused: String?
-    /// failed: not to be tried again before so many seconds, by an origin's Retry-After; returned: not to be leased
-    /// again before, a minute at most.
+    /// failed: seconds before the next attempt, by an origin's Retry-After. returned: seconds
+    /// before the next lease, a minute at most.
     package var retryAfterSeconds: Double?
-    /// Whose doing it is, where that is not the job's own origin alone; nil when it is.
+    /// Outcomes by origin, if not only the job's own origin was used; nil otherwise.
     package var origins: [OriginOutcome]?
 
     package enum Outcome: String, Codable, Sendable {
         case done
         case failed
-        /// Given back untouched: uses up no attempt.
+        /// Returned untouched: uses up no attempt.
         case returned
     }
 
@@ -258,32 +264,32 @@ package struct JobReport: Codable, Sendable {
     }
 }
 
-/// The answers to `ReportRequest`, one a result, in order.
+/// The answers to `ReportRequest`, one per result, in order.
 package struct ReportAnswer: Codable, Sendable {
     package var answers: [Verdict]
-    /// Origins that are left alone now; nil for none.
+    /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
 
     package enum Verdict: String, Codable, Sendable {
         case accepted
         /// The lease no longer holds the job; nothing was changed.
         case stale
-        /// The result makes no sense for this job; nothing was changed.
+        /// The result is invalid for this job; nothing was changed.
         case rejected
     }
 
     package init(answers: [Verdict]) { self.answers = answers }
 }
 
-/// `POST /v1/segments`: segments that a resolve job found; repeated until all are sent, then the
-/// job is reported done. A repeated batch has one effect.
+/// `POST /v1/segments`: segments that a resolve job found. It is repeated until all are sent; then
+/// the job is reported done. A repeated batch has one effect.
 package struct SegmentBatch: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
     package var segments: [ResolvedSegment]
-    /// With the title's first segment: rules that its manifests break, `WireLimits.warningsPerAsset` at most.
-    /// Nil for none.
+    /// With the title's first segment: rules that its manifests break,
+    /// `WireLimits.warningsPerAsset` at most. Nil for none.
     package var warnings: ManifestWarnings?
 
     package init(worker: WorkerID, job: JobID, lease: LeaseID, segments: [ResolvedSegment]) {
@@ -301,13 +307,13 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     package var url: String
     package var key: String
     package var role: SegmentRole
-    /// Expected length and digest, where they are known (the playlists that were read).
+    /// Expected length and digest, if known (for the playlists that were read).
     package var bytes: Int64?
     package var sha256: String?
-    /// What is to lie under the key in place of what the origin serves, at most
+    /// The rewritten manifest to store instead of the origin's bytes, at most
     /// `WireLimits.documentBytes`; `bytes` and `sha256` are its own.
     package var content: String?
-    /// The digest of what the origin served, where there is `content`.
+    /// The digest of the origin's bytes, if there is `content`.
     package var servedSHA256: String?
     /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most. Nil for none.
     package var mirrors: [String]?
@@ -325,18 +331,19 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/splits`: a fetch turned out large; its file becomes parts. The reporting worker keeps
-/// the first part under the same lease. A repeated request has the same answer.
+/// `POST /v1/splits`: splits a large file into parts. The reporting worker keeps the first part
+/// under the same lease. A repeated request has the same answer.
 package struct SplitRequest: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
-    /// UUID in lower case, made by the worker, which writes the first part there already.
+    /// Lower-case UUID created by the worker, which already writes the first part there.
     package var assembly: String
     package var totalBytes: Int64
     package var partBytes: Int64
     package var validator: String
-    /// What the origin states of the whole, a text of `FurtherDigests.isStatement`; nil for nothing.
+    /// Digests of the whole stated by the origin, a text of `FurtherDigests.isStatement`; nil for
+    /// none.
     package var digests: String?
 
     package init(
@@ -353,7 +360,7 @@ package struct SplitRequest: Codable, Sendable {
     }
 }
 
-/// The answer to `SplitRequest` and `SegmentBatch`; `job` is the first part's, when accepted.
+/// The answer to `SplitRequest` and `SegmentBatch`; `job` is the first part's, if accepted.
 package struct SplitAnswer: Codable, Sendable {
     package var verdict: ReportAnswer.Verdict
     package var job: Job?

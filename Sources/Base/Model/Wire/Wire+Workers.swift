@@ -1,32 +1,32 @@
-/// `GET /v1/workers/wanted`: how many workers an autoscaler should keep now.
+/// `GET /v1/workers/wanted`: the number of workers that an autoscaler should keep now.
 package struct WorkersWanted: Codable, Hashable, Sendable {
     package var workers: Int
     package var reason: Reason
-    /// Jobs that no worker holds, and that one could be handed out now or soon.
+    /// Jobs without a worker that can be leased now or soon.
     package var waiting: Int
     /// Jobs that workers hold.
     package var leased: Int
-    /// Workers that are heard of, and those of them, or lost ones, that hold jobs.
+    /// Live workers, and live or lost ones that hold jobs.
     package var current: Int
     package var busy: Int
-    /// What all of them have to do together to keep every deadline.
+    /// Required rate of all workers together to meet every deadline.
     package var segmentsPerSecond: Double
 
-    /// What decided.
+    /// The deciding reason.
     package enum Reason: String, Codable, CaseIterable, Sendable {
         /// Nothing waits and nothing runs.
         case idle
         /// One is enough, and there is work.
         case running
-        /// Deadlines need so many.
+        /// Deadlines require this number.
         case deadline
-        /// A deadline is over, or so near that it cannot be kept: as many as help.
+        /// A deadline has passed, or is too near to be met: as many as help.
         case overdue
-        /// Less would do for what waits: those that hold jobs finish them first.
+        /// Fewer suffice for waiting jobs, but those that hold jobs finish them first.
         case finishing
-        /// A few less would do: not worth stopping any.
+        /// Slightly fewer suffice: not worth stopping any.
         case steady
-        /// As few, or as many, as are allowed.
+        /// The minimum or the maximum allowed number.
         case minimum, maximum
     }
 
@@ -44,22 +44,22 @@ package struct WorkersWanted: Codable, Hashable, Sendable {
     }
 }
 
-/// What a worker has done since it began, in its heartbeats: counts and sums that only grow, so that what
-/// is told twice counts once.
+/// A worker's total work since its start, in its heartbeats. Counts and sums only grow, so that a
+/// repeated report counts once.
 package struct WorkDone: Codable, Hashable, Sendable {
-    /// Fetches that ended well, and their bytes.
+    /// Successful fetches, and their bytes.
     package var fetches = 0
     package var bytes: Int64 = 0
-    /// Time in which it had something to fetch.
+    /// Time during which it had something to fetch.
     package var busySeconds = 0.0
     /// Sums over fetches of the first to fourth powers of their seconds on the network.
     package var seconds = 0.0
     package var seconds2 = 0.0
     package var seconds3 = 0.0
     package var seconds4 = 0.0
-    /// CPU time of its process; nil where that does other work as well.
+    /// CPU time of its process; nil if the process also does other work.
     package var cpuSeconds: Double?
-    /// Fetches that it can have under way, and cores of its machine.
+    /// Maximum simultaneous fetches, and cores of its machine.
     package var connections: Int
     package var cores: Int
 
@@ -68,7 +68,7 @@ package struct WorkDone: Codable, Hashable, Sendable {
         self.cores = cores
     }
 
-    /// Adds a fetch that ended well.
+    /// Adds a successful fetch.
     package mutating func add(seconds value: Double, bytes count: Int64) {
         fetches += 1
         bytes += count
@@ -80,22 +80,22 @@ package struct WorkDone: Codable, Hashable, Sendable {
     }
 }
 
-/// `GET /v1/workers/history?seconds=…`: what all workers did, minute by minute, oldest first.
+/// `GET /v1/workers/history?seconds=…`: the work of all workers by minute, oldest first.
 package struct WorkersHistory: Codable, Sendable {
     package var minutes: [Minute]
 
-    /// What workers told in one minute that they had done since they told it before.
+    /// The workers' increments of work reported in one minute.
     package struct Minute: Codable, Hashable, Sendable {
         /// Its beginning, in seconds since 1970, by the database's clock.
         package var start: Double
         /// Workers that did something.
         package var workers: Int
-        /// Of the one that was busy for longest, and of all of them.
+        /// Busy time of the longest busy worker.
         package var longestBusySeconds: Double
-        /// Transfers that they could have had under way, times the seconds they were busy.
+        /// Possible simultaneous transfers times busy seconds.
         package var slotSeconds: Double
-        /// Their sums; `connections` and `cores` are those of all workers together. `cpuSeconds` is nil
-        /// where one of them does not tell it.
+        /// Sums over the workers; `connections` and `cores` are those of all together. `cpuSeconds`
+        /// is nil if one of them does not report it.
         package var done: WorkDone
 
         package init(
@@ -112,7 +112,7 @@ package struct WorkersHistory: Codable, Sendable {
 
     package init(minutes: [Minute]) { self.minutes = minutes }
 
-    /// For how long it is kept, in seconds, and most minutes in an answer.
+    /// Retention time in seconds, and maximum minutes in an answer.
     package static let keptSeconds = 7 * 86_400
     package static let mostMinutes = keptSeconds / 60
 }

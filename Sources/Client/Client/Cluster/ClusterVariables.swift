@@ -2,7 +2,7 @@ package import Embedded
 import Glibc
 import Model
 
-/// Prints the environment that other processes need to use a cluster of this machine, for a shell.
+/// Prints the environment with which other processes use a cluster of this machine, for a shell.
 package enum ClusterVariables {
     package static func exports(coordinator: String, tokenPath: String?) -> String {
         var lines = "export DRAY_COORDINATOR=\(quoted(coordinator))\n"
@@ -10,7 +10,7 @@ package enum ClusterVariables {
         return lines
     }
 
-    /// As it is, or in single quotes.
+    /// Returns the text unchanged if that is safe, or else in single quotes.
     private static func quoted(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy {
             (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20)
@@ -19,14 +19,15 @@ package enum ClusterVariables {
         return isPlain ? text : "'\(text.replacing("'", with: "'\\''"))'"
     }
 
-    /// Prepares a private cluster; where `dray up` has its state, the failure says how to use that.
+    /// Prepares a private cluster. If `dray up` uses its state, the failure explains how to use
+    /// that cluster.
     package static func prepare(
         _ configuration: EmbeddedCluster.Configuration
     ) async throws -> EmbeddedCluster {
         do throws(Failure) {
             return try await EmbeddedCluster.prepare(configuration)
         } catch {
-            guard error.code == "cluster.stateInUse",
+            guard error.code == .clusterStateInUse,
                 let running = StateDirectory.running(in: configuration.statePath)
             else { throw error }
             let path = running.tokenFile.path
@@ -40,7 +41,7 @@ package enum ClusterVariables {
     }
 }
 
-/// A failure with more to do about it than its code says.
+/// A failure with a more specific hint than its code's.
 struct HintedFailure: Error {
     var failure: Failure
     /// Ends with a line feed.

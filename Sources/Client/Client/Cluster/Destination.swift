@@ -4,14 +4,14 @@ import Services
 package import Storage
 import Text
 
-/// Where `--to` points.
+/// The directory of `--to`.
 package struct Destination: Sendable {
-    /// As the workers are told: `file:///absolute/path`.
+    /// URL for the workers: `file:///absolute/path`.
     package let storageURL: String
-    /// As people read it: the directory.
+    /// Path for people.
     let path: String
 
-    /// For a cluster: a directory or storage URL as its workers see it; nothing is checked here.
+    /// Reads a directory or storage URL as a cluster's workers see it; checks no file system.
     package init(remote text: String) throws(Failure) {
         if text.contains("://") || text.hasPrefix("file:") {
             try self.init(url: text)
@@ -20,13 +20,13 @@ package struct Destination: Sendable {
         }
     }
 
-    /// For the embedded cluster: a directory that can be written, or can be made.
+    /// Reads a directory for the embedded cluster, which must be writable or creatable.
     package init(local text: String) throws(Failure) {
         let named = try Destination(remote: text)
         try self.init(directory: try Self.checked(named.path, given: text))
     }
 
-    /// The only directory that the workers of a private cluster may write to.
+    /// The only directory to which the workers of a private cluster may write.
     package var roots: SiteRoots {
         get throws(Failure) { SiteRoots(making: try StorageURL(storageURL)) }
     }
@@ -37,7 +37,7 @@ package struct Destination: Sendable {
             storageURL = parsed.description
             path = parsed.path
         } catch {
-            throw Failure("input.destination", "--to \(redacted(url: url)): \(error.message)")
+            throw Failure(.inputDestination, "--to \(redacted(url: url)): \(error.message)")
         }
     }
 
@@ -47,19 +47,19 @@ package struct Destination: Sendable {
             storageURL = parsed.description
             path = parsed.path
         } catch {
-            throw Failure("input.destination", "--to \(printable(directory)): \(error.message)")
+            throw Failure(.inputDestination, "--to \(printable(directory)): \(error.message)")
         }
     }
 
     private static func site(_ url: StorageURL) throws(Failure) -> StorageURL {
         guard url.path != "/" else {
             throw Failure(
-                "input.destination", "this is the whole file system; use a directory in it")
+                .inputDestination, "this is the whole file system; use a directory in it")
         }
         return url
     }
 
-    /// `path` from the root, with `.` and `..` taken out by name alone.
+    /// Makes a path absolute, and resolves `.` and `..` by name alone.
     static func absolute(_ path: String) -> String {
         var components: [Substring] = []
         let whole = path.hasPrefix("/") ? path : currentDirectory() + "/" + path
@@ -86,8 +86,8 @@ package struct Destination: Sendable {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// `path` with the symlinks of what exists of it resolved, so that a directory is one site
-    /// whatever way leads to it. Throws when it cannot be written; leaves nothing behind.
+    /// Resolves the symlinks of a path's existing part, so that a directory is one site under all
+    /// its names. Throws if it cannot be written; leaves no files.
     private static func checked(_ path: String, given: String) throws(Failure) -> String {
         var existing = path
         var missing = ""
@@ -95,17 +95,17 @@ package struct Destination: Sendable {
         while stat(existing, &status) != 0 {
             let code = errno
             let isMissing = code == ENOENT
-            // A dangling symlink is not there for stat, but in the way of mkdir.
+            // A dangling symlink does not exist for stat, but blocks mkdir.
             guard isMissing, lstat(existing, &status) != 0, existing != "/" else {
                 if let target = linkTarget(existing) {
                     throw Failure(
-                        "input.destination",
+                        .inputDestination,
                         "--to \(printable(given)): \(printable(existing)) is a symlink "
                             + "to \(printable(target)): \(systemErrorText(code)); create its "
                             + "target, or remove it")
                 }
                 throw Failure(
-                    "input.destination",
+                    .inputDestination,
                     "--to \(printable(given)): \(systemErrorText(code))")
             }
             let slash = existing.lastIndex(of: "/") ?? existing.startIndex
@@ -114,14 +114,15 @@ package struct Destination: Sendable {
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "--to \(printable(given)): \(printable(existing)) is not a directory")
         }
-        // Tried, not asked for: root may do everything, but not on /proc or a read-only file system.
+        // Tried rather than checked: root has all permissions, but not on /proc or a read-only file
+        // system.
         var probe = Array("\(existing)/.dray-XXXXXX".utf8CString)
         guard mkdtemp(&probe) != nil else {
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "--to \(printable(given)): cannot write to \(printable(existing)): "
                     + systemErrorText(errno))
         }

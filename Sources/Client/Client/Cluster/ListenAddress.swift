@@ -9,12 +9,13 @@ import Text
 package struct ListenAddress: Equatable {
     /// An IP address.
     package let address: String
-    /// 0 takes any free port.
+    /// Port number; 0 for any free port.
     package let port: Int
 
     package var isLoopback: Bool { Coordinator.isLoopback(address) }
 
-    /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`; an address alone is at the default port.
+    /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`; an address alone gets the default
+    /// port.
     package init(_ text: String, option: String = "listen") throws(UsageError) {
         let isAlone = option == "listen" && Self.isAddress(text)
         let text = isAlone ? "\(text):\(ClientSettings.defaultPort)" : text
@@ -32,7 +33,8 @@ package struct ListenAddress: Equatable {
         self.port = port
     }
 
-    /// Tells whether it has no port, and is no name that is another's or a slip of the pen.
+    /// Returns true for an address without a port: `localhost`, an IPv4 address or a bracketed IPv6
+    /// address, but no other name.
     private static func isAddress(_ text: String) -> Bool {
         let isIPv4 = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
         return text == "localhost" || text.hasPrefix("[") && text.hasSuffix("]")
@@ -45,8 +47,8 @@ package struct ListenAddress: Equatable {
             hint: "Use ADDRESS:PORT, for example 127.0.0.1:7400, with a port from 0 to 65535.")
     }
 
-    /// Throws `cluster.portInUse` when another process listens here, before anything is started for
-    /// it. Taking the port itself decides in the end.
+    /// Throws `cluster.portInUse` if another process listens here, before anything is started.
+    /// Binding the port decides in the end.
     package func checkFree() throws(Failure) {
         guard port != 0 else { return }
         var hints = addrinfo()
@@ -55,29 +57,29 @@ package struct ListenAddress: Equatable {
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(address, String(port), &hints, &found) == 0, let info = found else {
             throw Failure(
-                "input.field", "--listen \(printable(address)) is not an IP address of this machine"
+                .inputField, "--listen \(printable(address)) is not an IP address of this machine"
             )
         }
         defer { freeaddrinfo(found) }
         let probe = socket(info.pointee.ai_family, info.pointee.ai_socktype, 0)
         guard probe >= 0 else { return }
         defer { close(probe) }
-        // As the server does: a port that only lingers in TIME_WAIT is free.
+        // Like the server: a port in TIME_WAIT is free.
         var yes: Int32 = 1
         setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         guard bind(probe, info.pointee.ai_addr, info.pointee.ai_addrlen) != 0 else { return }
         let code = errno
         if code == EADDRINUSE {
             throw Failure(
-                "cluster.portInUse", "\(printable(address)):\(port) is in use by another process")
+                .clusterPortInUse, "\(printable(address)):\(port) is in use by another process")
         }
         throw Failure(
-            "input.field", "--listen \(printable(address)):\(port): \(systemErrorText(code))")
+            .inputField, "--listen \(printable(address)):\(port): \(systemErrorText(code))")
     }
 
-    /// The URL of a coordinator that listens here on `port`.
+    /// Returns the URL of a coordinator that listens here on `port`.
     package func url(port: Int) -> String {
-        // An address that means "all of them" is reached by the loopback one.
+        // A wildcard address is reached through loopback.
         switch address {
         case "0.0.0.0": "http://127.0.0.1:\(port)"
         case "::": "http://[::1]:\(port)"

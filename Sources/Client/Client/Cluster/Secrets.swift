@@ -4,10 +4,11 @@ package import Model
 import Services
 import Text
 
-/// What nobody else is to read, from a file or the environment: the token, the database's URL. Every user of a
-/// machine can see a command line.
+/// Reads secrets, such as the token and the database's URL, from files or the environment. Every
+/// user of a machine can see a command line.
 package enum Secrets {
-    /// The cluster's token, from `DRAY_TOKEN` or the file of `DRAY_TOKEN_FILE`; nil where neither is set.
+    /// The cluster's token, from `DRAY_TOKEN` or the file of `DRAY_TOKEN_FILE`; nil if neither is
+    /// set.
     package static var token: AccessToken? {
         get throws {
             guard let secret = try environment("DRAY_TOKEN", "DRAY_TOKEN_FILE") else { return nil }
@@ -19,8 +20,8 @@ package enum Secrets {
         }
     }
 
-    /// Users, besides the caller, root and the token file's owner, who may run a coordinator on this machine, from
-    /// `DRAY_COORDINATOR_USER`: names or numbers with commas between them, or `any`.
+    /// Reads `DRAY_COORDINATOR_USER`: users who may run a coordinator on this machine, besides the
+    /// caller, root and the token file's owner. Names or numbers separated by commas, or `any`.
     private static func coordinatorUsers() throws(UsageError) -> CoordinatorUsers {
         let text = ClientSettings.environment["DRAY_COORDINATOR_USER"] ?? ""
         guard text != "any" else { return .anyone }
@@ -36,7 +37,7 @@ package enum Secrets {
         return .these(users)
     }
 
-    /// The same for a process that is no use without one.
+    /// Returns the token; throws if none is set.
     package static func requiredToken() throws -> AccessToken {
         guard let token = try token else {
             throw UsageError(
@@ -63,7 +64,7 @@ package enum Secrets {
                 + "string. Other users can see it, so leave out the password."),
     ]
 
-    /// The database's URL: of the command line, or else of the environment.
+    /// Returns the database's URL from the command line, or else from the environment.
     package static func databaseURL(_ arguments: Arguments) throws -> String {
         let (url, path) = (arguments.text("database"), arguments.text("database-file"))
         guard url == nil || path == nil else {
@@ -89,7 +90,7 @@ package enum Secrets {
         return secret.text
     }
 
-    /// Returns whether a libpq URL, or its keywords and values, has a password.
+    /// Returns true if a libpq URL or key-value string contains a password.
     static func holdsPassword(_ database: String) -> Bool {
         if database.contains("password") { return true }
         guard let scheme = database.firstRange(of: "://") else { return false }
@@ -102,14 +103,14 @@ package enum Secrets {
 
     // MARK: Reading
 
-    /// A secret and what named it.
+    /// A secret and its source.
     private struct Secret {
         var text: String
         var source: String
-        /// The owner of the file it was read from.
+        /// Owner of the file that it was read from.
         var owner: UInt32?
 
-        /// Makes something of the text; failures name the source.
+        /// Parses the text; failures name the source.
         func named<Value>(_ make: (String) throws(Failure) -> Value) throws(Failure) -> Value {
             do throws(Failure) {
                 return try make(text)
@@ -119,7 +120,7 @@ package enum Secrets {
         }
     }
 
-    /// What one of two variables holds or leads to; nil where neither is set, or both are empty.
+    /// Reads a secret from one of two variables; nil if neither is set, or both are empty.
     private static func environment(_ variable: String, _ fileVariable: String) throws -> Secret? {
         let values = [variable, fileVariable].map { ClientSettings.environment[$0] ?? "" }
         guard values.contains("") else {
@@ -130,8 +131,8 @@ package enum Secrets {
         return values[1].isEmpty ? nil : try read(values[1], namedBy: fileVariable)
     }
 
-    /// The text of a file without the end of its last line. Warns where every user can read it: whoever
-    /// mounts secrets into a container may not choose their mode.
+    /// Reads a file without its final line feed. Warns if every user can read it, but does not
+    /// fail: the mode of a container's mounted secrets may be fixed.
     private static func read(
         _ path: String, namedBy source: String
     ) throws(Failure) -> Secret {
@@ -150,7 +151,7 @@ package enum Secrets {
         guard !text.isEmpty else {
             let isToken = source == "DRAY_TOKEN_FILE"
             throw Failure(
-                isToken ? "input.token" : "input.malformed",
+                isToken ? .inputToken : .inputMalformed,
                 "\(source): the file \(printable(path)) is empty, without "
                     + (isToken ? "a token" : "the database's URL"))
         }

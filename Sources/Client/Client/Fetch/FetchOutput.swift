@@ -7,38 +7,38 @@ import Synchronization
 import Text
 import Transfer
 
-/// Where `dray fetch` puts the bytes: a temporary file beside FILE that gets its name at the end, or
-/// stdout, a pipe or a device, which take them as they come.
+/// Output of `dray fetch`: a temporary file beside FILE that is renamed at the end, or stdout, a
+/// pipe or a device, which receive the bytes in order.
 ///
-/// Used by one transfer at a time, or by several parts of one file. Ends by `keep` or `abandon`.
+/// For one transfer at a time, or for several parts of one file. Ends by `keep` or `abandon`.
 package final class FetchOutput: TransferSink {
-    /// As it is shown; nil for stdout.
+    /// Path for messages; nil for stdout.
     let path: String?
-    /// True when parts may be written out of order.
+    /// True if parts may be written out of order.
     var takesParts: Bool { file?.isSpecial == false }
     private var descriptor: Int32 { file?.descriptor.rawValue ?? STDOUT_FILENO }
     /// Nil for stdout.
     private let file: OutputFile?
-    /// Set where what has come may be gone on with by another run.
+    /// The partial file that another run can resume; nil if there is none.
     let kept: KeptFile?
-    /// FILE was named by Dray and not by a person: what is there already stays.
+    /// True if Dray chose the name FILE: an existing file then stays.
     private let mustBeNew: Bool
     private let expected = Mutex<Int64?>(nil)
     private let isStopped = Atomic<Bool>(false)
-    /// A pipe may block as long as its reader likes.
+    /// True for a pipe, which may block as long as its reader wants.
     private let mayBlock: Bool
-    /// A pipe has got bytes.
+    /// True once a pipe received bytes.
     private let hasWritten = Atomic<Bool>(false)
-    /// The mode of the replaced file; nil without one.
+    /// Mode of the replaced file; nil without one.
     private let mode: UInt32?
 
-    /// The length that the origin has announced.
+    /// The length that the origin announced.
     var expectedBytes: Int64? {
         get { expected.withLock { $0 } }
         set { expected.withLock { $0 = newValue } }
     }
 
-    /// `-` is stdout. Throws `input.destination`; nothing is left behind then.
+    /// Opens the output; `-` is stdout. Throws `input.destination` and then leaves no files.
     package init(_ path: String, mustBeNew: Bool) throws(Failure) {
         self.mustBeNew = mustBeNew
         if path == "-" {
@@ -74,14 +74,14 @@ package final class FetchOutput: TransferSink {
     }
 
     static func failure(_ path: String, _ reason: String) -> Failure {
-        Failure("input.destination", "\(printable(path)): \(reason)")
+        Failure(.inputDestination, "\(printable(path)): \(reason)")
     }
 
     private func failure(_ code: Int32) -> Failure {
         Self.failure(path ?? "stdout", systemErrorText(code))
     }
 
-    /// Begins again with the first byte. Throws where what was written cannot be taken back.
+    /// Restarts at the first byte. Throws if written bytes cannot be discarded.
     func restart() throws(Failure) {
         if takesParts {
             kept?.forget()
@@ -118,15 +118,15 @@ package final class FetchOutput: TransferSink {
         var place = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         while poll(&place, 1, 100) == 0 {
             guard !isStopped.load(ordering: .relaxed) else {
-                throw Failure("worker.cancelled", "interrupted")
+                throw Failure(.workerCancelled, "interrupted")
             }
         }
     }
 
-    /// Ends a write that waits for a pipe's reader, from any thread.
+    /// Ends a write that waits for a pipe's reader. From any thread.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    /// Reads the file from its start, a block at a time; only where it takes parts.
+    /// Reads the file from its start in blocks; only for outputs that take parts.
     func readBack(_ take: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
         do throws(SystemCallFailure) {
             try forEachBlock(of: descriptor, most: .max) { block in
@@ -138,11 +138,11 @@ package final class FetchOutput: TransferSink {
         }
     }
 
-    /// Makes the file durable and gives it its name. Throws `input.destination`; FILE is then as it
-    /// was before.
+    /// Makes the file durable and renames it to FILE. Throws `input.destination`; FILE is then
+    /// unchanged.
     func keep() throws(Failure) {
         do throws(OutputFileError) {
-            // As it was for who may read it; a new one as the umask has it.
+            // Keeps the mode of the replaced file; a new one gets the umask's.
             try file?.keep(mode: mode, mustBeNew: mustBeNew)
         } catch {
             kept?.forget()
@@ -151,8 +151,8 @@ package final class FetchOutput: TransferSink {
         kept?.forget()
     }
 
-    /// Ends without FILE; what a pipe has got, it has. Answers how many bytes another run can go on
-    /// with, which stay; 0 when nothing is left.
+    /// Ends without FILE; bytes in a pipe stay there. Returns the number of kept bytes that another
+    /// run can resume from; 0 if nothing is kept.
     func abandon() -> Int64 {
         let bytes = kept?.leave() ?? 0
         if bytes == 0 { file?.abandon() }

@@ -3,16 +3,16 @@ import Model
 package import Rendering
 import Services
 
-/// The live line of `dray fetch`: name, bar, bytes, speed, time left.
+/// The progress line of `dray fetch`: name, bar, bytes, speed, time left.
 ///
-/// Used by one task at a time.
+/// For one task at a time.
 package struct FetchProgress: Sendable {
     let name: String
     let style: TerminalStyle
     private var lastBytes: Int64 = 0
     private var lastSeconds = 0.0
     private var perSecond: Double?
-    /// A change of speed shows by two thirds after so many seconds.
+    /// Seconds after which the line shows two thirds of a change of speed.
     private static let smoothingSeconds = 2.0
 
     package init(name: String, style: TerminalStyle) {
@@ -20,7 +20,7 @@ package struct FetchProgress: Sendable {
         self.style = style
     }
 
-    /// The line after `seconds` since the start, in at most `columns` columns.
+    /// Returns the line at `seconds` after the start, in at most `columns` columns.
     mutating func line(
         bytes: Int64, expected: Int64?, seconds: Double, columns: Int
     ) -> String {
@@ -40,7 +40,7 @@ package struct FetchProgress: Sendable {
         )
         line.append("  ")
         line.appendBar(fraction, width: columns >= 90 ? 20 : columns >= 64 ? 8 : 0, style: style)
-        // 100 % is for what is whole: rounding up would say it too early.
+        // Only a complete file shows 100 %: rounding up would show it too early.
         let percent = fraction.map { "\(Int(($0 * 100).rounded(.down)))%" } ?? "–"
         line.append(TextLayout.padded(percent, to: 5, right: true))
         let amount = expected.map { "\(HumanFormat.bytes(bytes)) of \(HumanFormat.bytes($0))" }
@@ -55,7 +55,7 @@ package struct FetchProgress: Sendable {
     }
 }
 
-/// Draws the line in place on stderr, and takes it away.
+/// Draws the progress line on stderr, and removes it.
 enum FetchLine {
     static func show(_ text: String) { writeAll("\r\(text)\u{1B}[K", to: STDERR_FILENO) }
 

@@ -5,25 +5,25 @@ import Text
 
 /// The result of one `dray fetch`, as JSON and as text.
 package struct FetchReport: Encodable, Sendable {
-    /// Without user and query, which may be secret; the same for `finalURL`.
+    /// URL without user and query, which may be secret; so is `finalURL`.
     var url: String
-    /// After redirects.
+    /// URL after redirects.
     var finalURL: String?
-    /// nil for stdout.
+    /// Path of the file; nil for stdout.
     var file: String?
     var bytes: Int64 = 0
-    /// Bytes of an earlier run among these; nil for none.
+    /// Bytes among these that an earlier run fetched; nil for none.
     var resumedBytes: Int64?
     /// Bytes that the next run can resume from after a failure; nil for none.
     package var keptBytes: Int64?
-    /// How often it was tried again.
+    /// Number of retries.
     var retries = 0
     var sha256: String?
-    /// A digest was compared, of the command line or of the answer, and agrees.
+    /// True if a digest of the command line or the response was compared and matches.
     var verified = false
-    /// From the start of the command's work to the last byte.
+    /// Seconds from the start of the command's work to the last byte.
     var seconds = 0.0
-    /// From the start of the last request; 0 with an existing connection.
+    /// Seconds from the start of the last request; 0 on an existing connection.
     var connectSeconds: Double?
     var firstByteSeconds: Double?
     var bytesPerSecond: Double?
@@ -32,11 +32,11 @@ package struct FetchReport: Encodable, Sendable {
     var contentType: String?
     var etag: String?
     var lastModified: String?
-    /// In how many it was fetched.
+    /// Number of parts that were fetched.
     var parts = 1
     package var failure: Failure?
 
-    /// The lines that say what was fetched.
+    /// The lines of the text report.
     package var lines: [String] {
         var words = "\(HumanFormat.bytes(bytes)) in \(Self.duration(seconds))"
         if let resumedBytes {
@@ -63,7 +63,7 @@ package struct FetchReport: Encodable, Sendable {
         return "\(HumanFormat.fixed(value, places: value < 10 ? 1 : 0)) ms"
     }
 
-    /// One line, keys sorted.
+    /// Encodes the report as one line of JSON with sorted keys.
     package func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -7,9 +7,9 @@ import Text
 import Transfer
 import WebURL
 
-// Requests that are tried again as the failure table says, from where they broke off.
+// Retries requests as the failure table specifies, and resumes their bodies.
 extension FetchSession {
-    /// For the whole file.
+    /// Creates the request for the whole file.
     func request(range: TransferRequest.ByteRange?) -> TransferRequest {
         let output = plan.output
         var request = TransferRequest(
@@ -23,7 +23,7 @@ extension FetchSession {
             }, role: .file)
         request.range = range
         var resumption = Resumption(sink: output) { _, record in
-            // Of a file in parts nobody knows which are there.
+            // The received parts of a split file are not recorded.
             guard range == nil, self.state.withLock({ $0.large == nil }) else { return }
             output.kept?.note(record)
         }
@@ -32,7 +32,7 @@ extension FetchSession {
         return request
     }
 
-    /// For the part of a file that starts at `start`.
+    /// Creates the request for the part that starts at `start`.
     func request(of large: LargeObject, from start: Int64) -> TransferRequest {
         request(
             range: .init(
@@ -40,8 +40,8 @@ extension FetchSession {
                 totalBytes: large.totalBytes, validator: large.validator))
     }
 
-    /// One request to its end, tried again where that may help; the first that fails for good ends
-    /// the others.
+    /// Runs a request to its end, with retries where these may help. The first final failure ends
+    /// the other requests.
     func transfer(
         _ request: TransferRequest, whenEnded: @escaping @Sendable () -> Void = {}
     ) async -> TransferResult {
@@ -55,16 +55,16 @@ extension FetchSession {
         while true {
             let result = await once(request, number)
             guard case .failure(let failure) = result.outcome else { return result }
-            if failure.code == "worker.cancelled", firstFailure == nil,
+            if failure.code == .workerCancelled, firstFailure == nil,
                 await !draining.wait(atMost: .seconds(1))
             {
-                // Not begun: the origin wants to be left alone, as another part was told.
+                // Not started: the origin is in cooldown, as another part's request learned.
                 request.resumption?.partial = result.left
                 continue
             }
             let large = state.withLock { $0.large }
             if request.range == nil { note(failure, result.left, isWhole: large == nil) }
-            // Of a file in parts, the others' bytes are of no use either.
+            // A failure of the whole file makes the bytes of other parts useless too.
             let isForAll = large != nil && failure.code.isOfTheWhole
             guard !isForAll,
                 await waits(
@@ -72,8 +72,8 @@ extension FetchSession {
                 firstFailure == nil
             else {
                 if draining.isDraining {
-                    // While it waited for another try: what it would have been told then is not known.
-                    let interrupted = Failure("worker.cancelled", "interrupted")
+                    // Interrupted while it waited for a retry, whose result is unknown.
+                    let interrupted = Failure(.workerCancelled, "interrupted")
                     end(interrupted)
                     return TransferResult(.failure(interrupted))
                 }
@@ -82,7 +82,7 @@ extension FetchSession {
             }
             attempt += 1
             if request.range == nil, let large {
-                // Its other parts are under way: the first one is all that is left to ask for.
+                // The other parts are running: only the first one is left to request.
                 request = self.request(of: large, from: 0)
             } else {
                 request.resumption?.partial = result.left
@@ -91,16 +91,16 @@ extension FetchSession {
     }
 
     private func once(_ request: TransferRequest, _ number: Int) async -> TransferResult {
-        // Its answer would otherwise come before it is cancelled, and begin a file anew.
+        // Otherwise its response could arrive before it is cancelled, and start a new file.
         guard !draining.isDraining else {
-            return TransferResult(.failure(Failure("worker.cancelled", "interrupted")))
+            return TransferResult(.failure(Failure(.workerCancelled, "interrupted")))
         }
         return await withCheckedContinuation { continuation in
             let transfer = engine.submit(request) { _, result in
                 continuation.resume(returning: result)
             }
             state.withLock { $0.transfers[number] = transfer }
-            // While it was being submitted.
+            // Draining may have started during the submission.
             if draining.isDraining || firstFailure != nil { engine.cancel(transfer) }
         }
     }
@@ -113,7 +113,7 @@ extension FetchSession {
         if isFirst { engine.cancelAll(group: Self.group) }
     }
 
-    /// Notes what another run could go on with.
+    /// Records the bytes that another run could resume from.
     private func note(_ failure: Failure, _ partial: PartialBody?, isWhole: Bool) {
         guard let kept = plan.output.kept else { return }
         if !isWhole || failure.code.spoilsBody {
@@ -125,8 +125,8 @@ extension FetchSession {
 
     // MARK: Waiting
 
-    /// Waits before a try after number `attempt`, as a worker's job does; false where there is to be
-    /// none.
+    /// Waits before the retry after attempt number `attempt`, like a worker's job. Returns false if
+    /// there must be no retry.
     func waits(after failure: Failure, attempt: Int, retryAfter: Double?) async -> Bool {
         guard case .attempts(let most) = failure.code.row.retry, !draining.isDraining,
             attempt < plan.retries.map({ $0 + 1 }) ?? most
@@ -146,12 +146,13 @@ extension FetchSession {
 }
 
 extension FailureCode {
-    /// What was fetched is not, or is no longer, the object, or its parts cannot be had.
+    /// True if the fetched bytes are not, or no longer, the object, or if its parts are
+    /// unavailable.
     var isOfTheWhole: Bool {
         rawValue.hasPrefix("content.") || rawValue.hasPrefix("integrity.") || speaksAgainstRanges
-            || rawValue == "origin.http.416"
+            || self == .originHTTP416
     }
 
-    /// The kept bytes cannot be resumed.
-    var spoilsBody: Bool { isOfTheWhole || rawValue == "origin.protocol" }
+    /// True if kept bytes cannot be resumed.
+    var spoilsBody: Bool { isOfTheWhole || self == .originProtocol }
 }

@@ -6,10 +6,10 @@ import Synchronization
 package import Transfer
 package import WebURL
 
-/// One `dray fetch`: transfers by the workers' own engine, their progress and their report.
+/// One `dray fetch`: transfers by the workers' engine, their progress and report.
 ///
-/// A service, so that a signal ends it in order: what was written of a file is kept, where another
-/// run can go on with it, or taken away.
+/// It is a service, so that a signal ends it in order: written bytes are kept if another run can
+/// resume from them, or else removed.
 package final class FetchSession: DrainableService {
     package let name = "fetch"
 
@@ -17,14 +17,14 @@ package final class FetchSession: DrainableService {
         package var url: WebURL
         package var output: FetchOutput
         package var expectedSHA256: String?
-        /// More than 1 fetches a large file in parts.
+        /// Maximum number of connections; more than 1 fetches a large file in parts.
         package var connections: Int
-        /// How often at most a request is tried again; nil for as often as its failure's row says.
+        /// Maximum number of retries per request; nil for the maximum of its failure's row.
         package var retries: Int?
-        /// Tells of a try to come.
+        /// True to print a message before a retry.
         package var tellsRetries = true
         package var engine: TransferEngine.Options
-        /// nil shows none.
+        /// The progress line; nil for none.
         package var progress: FetchProgress?
 
         package init(
@@ -53,7 +53,7 @@ package final class FetchSession: DrainableService {
         var transfers: [Int: Transfer] = [:]
         var nextRequest = 0
         var firstFailure: Failure?
-        /// Once the file is being fetched in parts.
+        /// Set while the file is fetched in parts.
         var large: LargeObject?
         var retries = 0
         var report: FetchReport?
@@ -64,7 +64,7 @@ package final class FetchSession: DrainableService {
     let draining = ShutdownSignal()
     let engine: TransferEngine
     static let group = "fetch"
-    /// Of a file that is fetched in parts.
+    /// Size of a part in bytes.
     static let partBytes: Int64 = 16 << 20
 
     package init(_ plan: Plan) throws(Failure) {
@@ -108,7 +108,7 @@ package final class FetchSession: DrainableService {
 
     // MARK: The file
 
-    /// Fetches the file; once more from its start where parts of it did not fit together.
+    /// Fetches the file; retries from its start if its parts did not match.
     private func fetchWhole(into report: inout FetchReport) async throws(Failure) {
         var attempt = 1
         var takesParts = plan.connections > 1 && plan.output.takesParts
@@ -130,7 +130,7 @@ package final class FetchSession: DrainableService {
         }
     }
 
-    /// Bytes that an earlier run has kept.
+    /// Takes the bytes that an earlier run kept.
     private func resume() -> PartialBody? {
         plan.output.kept?.take { !self.draining.isDraining }
     }
@@ -185,7 +185,7 @@ package final class FetchSession: DrainableService {
         }
     }
 
-    /// Fetches the parts behind the first; answers their number.
+    /// Fetches the parts after the first; returns their number.
     private func fetchRest(of large: LargeObject) async -> Int {
         let starts = Array(
             stride(from: Self.partBytes, to: large.totalBytes, by: Int(Self.partBytes)))
@@ -205,7 +205,7 @@ package final class FetchSession: DrainableService {
         state.withLock { $0.transfers.values.reduce(0) { $0 + $1.receivedBytes } }
     }
 
-    /// Of a file whose parts came in any order: read once more, mostly from memory.
+    /// Hashes a file whose parts arrived in any order: reads it again, mostly from the page cache.
     private func wholeDigest(of large: LargeObject) throws(Failure) -> String {
         var expected = large.stated
         if let digest = plan.expectedSHA256.flatMap({ ExpectedDigest(.sha256, hex: $0) }) {
@@ -219,7 +219,7 @@ package final class FetchSession: DrainableService {
             let given = all.first { $0.algorithm == digest.algorithm }
             guard given == digest else {
                 throw Failure(
-                    "integrity.digestMismatch",
+                    .integrityDigestMismatch,
                     "\(digest.algorithm.title) is \(given?.hex ?? "not available"), expected "
                         + digest.hex)
             }

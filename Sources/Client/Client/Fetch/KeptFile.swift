@@ -6,26 +6,26 @@ import Model
 import Storage
 import Synchronization
 
-/// What a fetch of FILE has when it breaks off: `.FILE.dray-part` beside FILE, and in
-/// `.FILE.dray-part.record` how much of it is proved, of what.
+/// Keeps the bytes of an interrupted fetch: `.FILE.dray-part` beside FILE has them, and
+/// `.FILE.dray-part.record` their verified length and source.
 ///
-/// One process has it at a time: it holds the file's lock. Safe from any thread.
+/// Only one process has it at a time, by a lock on the file. Safe from any thread.
 final class KeptFile: Sendable {
     let path: String
-    /// In the folder of the file.
+    /// Name in the folder of FILE.
     let name: String
-    /// It holds the lock as long as it is open.
+    /// The open file, which holds the lock.
     let file: FileDescriptor
     private var descriptor: Int32 { file.rawValue }
     private var recordPath: String { path + ".record" }
     private let record = Mutex<PartialRecord?>(nil)
-    /// Records are written here, one after the other, and not by who receives bytes.
+    /// Writes records in order, off the threads that receive bytes.
     private let writer = DispatchQueue(label: "dray.fetch.record")
 
-    /// Less is not worth keeping when the command ends, in bytes; the same as at a site.
+    /// Minimum bytes worth keeping when the command ends; the same as at a site.
     private static let minimumBytes: Int64 = 1 << 20
 
-    /// Nil when it is another process's, or another user's, or cannot be made.
+    /// Opens the file; returns nil if another process or user has it, or if it cannot be created.
     init?(beside place: FileLocation) {
         name = ".\(place.name).dray-part"
         path = place.directoryPath + name
@@ -54,18 +54,18 @@ final class KeptFile: Sendable {
         return nil
     }
 
-    /// In a directory that others write to, a file of that name may be theirs, or one of ours that they
-    /// have linked there.
+    /// Returns true for our own file. In a directory that others write to, a file of that name may
+    /// be theirs, or a hard link to one of ours.
     private static func isOwn(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
             && status.st_uid == geteuid() && status.st_nlink == 1
     }
 
-    // MARK: Going on
+    // MARK: Resuming
 
-    /// What an earlier run has left, if it is what was recorded; else the file is emptied. Reads it
-    /// once, while `isWanted`; nil and nothing changed where it no longer is.
+    /// Takes the bytes of an earlier run if they match the record, or else empties the file. Reads
+    /// them once while `isWanted` is true; afterwards it returns nil and changes nothing.
     func take(while isWanted: () -> Bool) -> PartialBody? {
         guard let record = readRecord() else {
             forget()
@@ -113,19 +113,19 @@ final class KeptFile: Sendable {
 
     // MARK: Leaving
 
-    /// Notes how far the file is, for a process that is killed.
+    /// Records the progress of the file, in case the process is killed.
     func note(_ record: PartialRecord) {
         self.record.withLock { $0 = record }
         writer.async { self.write(record) }
     }
 
-    /// Nothing that lies there is to be gone on with.
+    /// Removes the record, so that the bytes cannot be resumed.
     func forget() {
         record.withLock { $0 = nil }
         writer.sync { _ = unlink(recordPath) }
     }
 
-    /// Keeps what is proved, and answers how much that is; 0 for nothing.
+    /// Keeps the verified bytes and returns their number; 0 for none.
     func leave() -> Int64 {
         guard let record = record.withLock({ $0 }), record.bytes >= Self.minimumBytes,
             writer.sync(execute: { write(record) }),
@@ -145,7 +145,7 @@ final class KeptFile: Sendable {
         defer { close(file) }
         guard Self.isOwn(file) else { return false }
         let text = record.text
-        // Written over, never first emptied: a record that is there stays there.
+        // Overwritten, never truncated first: an existing record survives.
         return pwrite(file, text, text.count, 0) == text.count
             && ftruncate(file, off_t(text.count)) == 0
     }
@@ -156,8 +156,7 @@ struct SystemCallFailure: Error {
     let code: Int32
 }
 
-/// Reads a file from its start, up to `most` bytes, a block at a time, for as long as `take` answers
-/// true.
+/// Reads a file from its start in blocks, up to `most` bytes, while `take` returns true.
 func forEachBlock(
     of descriptor: Int32, most: Int64, _ take: (UnsafeRawBufferPointer) -> Bool
 ) throws(SystemCallFailure) {

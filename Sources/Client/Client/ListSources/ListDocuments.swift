@@ -2,14 +2,14 @@ import Lists
 import Model
 import Synchronization
 
-/// What a list consists of beside the file that it may be: the list at a URL, and the sitemaps that indexes of
-/// sitemaps name, at any depth to a bound. Each is fetched once, for both readings.
+/// The documents of a list besides its file: the list at a URL, and the sitemaps of sitemap
+/// indexes, nested to a limit. Each is fetched once, for both passes over the list.
 final class ListDocuments: Sendable {
-    /// How deep sitemaps may lie: an index that an index names is at depth 2.
+    /// Maximum depth of sitemaps: an index in an index is at depth 2.
     static let mostDepth = 3
 
     struct Document: Sendable {
-        /// Its URL, as it may be shown.
+        /// Its URL for messages.
         var label: String
         var extent: ListDownloader.Extent
         var depth: Int
@@ -18,7 +18,7 @@ final class ListDocuments: Sendable {
     private struct State {
         var documents: [Document] = []
         var urls: Set<String> = []
-        /// Named, of which the first `fetched` were fetched.
+        /// Listed URLs, of which the first `fetched` were fetched.
         var waiting: [(url: String, depth: Int)] = []
         var fetched = 0
     }
@@ -28,17 +28,17 @@ final class ListDocuments: Sendable {
 
     init(_ downloader: ListDownloader) { self.downloader = downloader }
 
-    /// Those that were fetched, in their order.
+    /// The fetched documents in order.
     var all: [Document] { state.withLock { $0.documents } }
 
-    /// Names a list to fetch; once for each URL.
+    /// Adds sitemaps to fetch, once for each URL.
     ///
-    /// - Parameter label: of the list that names it.
+    /// - Parameter label: the list that contains them.
     func add(_ sitemaps: [ListedSitemap], depth: Int, in label: String) throws(Failure) {
         guard let first = sitemaps.first else { return }
         guard depth <= Self.mostDepth else {
             throw Failure(
-                "input.tooLarge",
+                .inputTooLarge,
                 "\(label): line \(first.line): indexes of sitemaps are nested deeper than "
                     + "\(Self.mostDepth - 1)")
         }
@@ -49,7 +49,7 @@ final class ListDocuments: Sendable {
         }
     }
 
-    /// Fetches the next one; nil where there is none.
+    /// Fetches the next document; returns nil if there is none.
     func next() throws(Failure) -> Document? {
         let waiting = state.withLock { state -> (url: String, depth: Int)? in
             guard state.fetched < state.waiting.count else { return nil }

@@ -6,20 +6,19 @@ import Services
 import Synchronization
 package import Transfer
 
-/// Fetches lists from URLs, before anything of a command runs: until a fetch has ended signals end the
-/// process.
+/// Fetches lists from URLs before a command starts; during a fetch, signals end the process.
 ///
-/// One request at a time, with the command's own address policy and settings of origins. What comes is
-/// appended to one temporary file without a name.
+/// Sends one request at a time, with the command's address policy and origin settings. Appends all
+/// bodies to one unnamed temporary file.
 package final class ListDownloader: Sendable {
     package struct Limits: Sendable {
-        /// Of one list as it is transferred, in bytes.
+        /// Maximum bytes of one list as transferred.
         var documentBytes: Int64 = 1 << 30
-        /// Of a list and all sitemaps that it names.
+        /// Maximum bytes of a list and all its sitemaps.
         var totalBytes: Int64 = 8 << 30
         var documentSeconds = 600.0
         var totalSeconds = 3_600.0
-        /// How often one is requested.
+        /// Maximum number of requests for one document.
         var attempts = 3
 
         package init() {}
@@ -28,7 +27,7 @@ package final class ListDownloader: Sendable {
     private struct State {
         var engine: TransferEngine?
         var file: UnnamedFile?
-        /// Of `file`, so far.
+        /// Bytes in `file` so far.
         var bytes = 0
         var deadline: ContinuousClock.Instant?
     }
@@ -38,7 +37,7 @@ package final class ListDownloader: Sendable {
     private let state = Mutex(State())
     private static let group = "list"
 
-    /// Starts nothing before the first fetch.
+    /// Creates a downloader; the first fetch starts its engine.
     package init(_ options: TransferEngine.Options, limits: Limits = Limits()) {
         self.options = options
         self.limits = limits
@@ -46,21 +45,21 @@ package final class ListDownloader: Sendable {
 
     deinit { state.withLock { $0.engine }?.shutdown() }
 
-    /// Where a list's bytes lie in the temporary file.
+    /// A range of the temporary file with a list's bytes.
     struct Extent: Sendable {
         var file: UnnamedFile
         var offset: Int
         var count: Int
 
-        /// Fills `buffer` with what is at `place` of the list; answers how much that is, 0 at the end.
+        /// Reads bytes at an offset into `buffer`; returns their number, 0 at the end.
         func read(_ buffer: inout [UInt8], at place: Int) throws(Failure) -> Int {
             guard place < count else { return 0 }
             return min(try file.read(&buffer, at: offset + place), count - place)
         }
     }
 
-    /// Fetches a list whole. Fails as a transfer does, with `origin.tooLarge` beyond the limits of bytes and
-    /// `origin.timeout` beyond those of time.
+    /// Fetches a list completely. Fails like a transfer, with `origin.tooLarge` beyond the byte
+    /// limits and `origin.timeout` beyond the time limits.
     func fetch(_ url: String) throws(Failure) -> Extent {
         let (file, start, deadline) = try begin()
         var random = SystemRandomNumberGenerator()
@@ -101,8 +100,8 @@ package final class ListDownloader: Sendable {
         }
     }
 
-    /// The first bytes of what a URL leads to, at most `bytes`, and whether these are all; nil where they
-    /// cannot be had within `seconds`.
+    /// Returns at most `bytes` from the start of a URL's body, and true if these are all. Returns
+    /// nil if they are not available within `seconds`.
     package func start(of url: String, bytes: Int, seconds: Double) -> (
         bytes: [UInt8], isWhole: Bool
     )? {
@@ -130,12 +129,12 @@ package final class ListDownloader: Sendable {
 
     private func overdue(_ url: String, _ seconds: Double) -> Failure {
         Failure(
-            "origin.timeout",
+            .originTimeout,
             "\(Redaction.shown(url)): the list was not complete after "
                 + "\(HumanFormat.fixed(seconds, places: 0)) s")
     }
 
-    /// One request to its end; nil where that has not come in time.
+    /// Runs one request to its end; returns nil after a timeout.
     private func run(
         _ request: TransferRequest, seconds: Double
     ) throws(Failure) -> TransferResult? {
@@ -175,7 +174,7 @@ private final class ResultBox: Sendable {
     func set(_ value: TransferResult) { result.withLock { $0 = value } }
 }
 
-/// Writes a body behind what lies in a temporary file already.
+/// Appends a body to a temporary file.
 private final class SpoolSink: TransferSink {
     private let file: UnnamedFile
     private let start: Int
@@ -196,7 +195,7 @@ private final class SpoolSink: TransferSink {
     }
 }
 
-/// Takes the start of a body, and ends the transfer then.
+/// Takes the start of a body, and then ends the transfer.
 private final class SampleSink: TransferSink {
     private let most: Int
     private let taken = Mutex<[UInt8]>([])
@@ -211,6 +210,6 @@ private final class SampleSink: TransferSink {
             taken += bytes.prefix(most - taken.count)
             return taken.count >= most
         }
-        if isFull { throw Failure("worker.cancelled", "no more of it is needed") }
+        if isFull { throw Failure(.workerCancelled, "the rest is not needed") }
     }
 }

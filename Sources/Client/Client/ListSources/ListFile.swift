@@ -6,46 +6,46 @@ import Services
 import Synchronization
 import Text
 
-/// A list's bytes, which are read once or twice, one reading after the other.
+/// A list's bytes, which are read once or twice, one pass after the other.
 package final class ListFile: Sendable {
     private let descriptor: Int32
-    /// Input that cannot be read twice.
+    /// True for input that cannot be read twice.
     private let isStream: Bool
-    /// Where that was copied to.
+    /// Copy of such input.
     private let copy = Mutex<UnnamedFile?>(nil)
 
     /// Opens a file, or stdin for `-`. Throws `input.unreadable`.
     package init(_ operand: String) throws(Failure) {
         descriptor = operand == "-" ? dup(STDIN_FILENO) : open(operand, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw Failure("input.unreadable", "\(printable(operand)): \(systemErrorText(errno))")
+            throw Failure(.inputUnreadable, "\(printable(operand)): \(systemErrorText(errno))")
         }
         var status = stat()
         fstat(descriptor, &status)
         isStream = status.st_mode & S_IFMT != S_IFREG || operand == "-"
         guard status.st_mode & S_IFMT != S_IFDIR else {
-            throw Failure("input.unreadable", "\(printable(operand)) is a directory, not a list")
+            throw Failure(.inputUnreadable, "\(printable(operand)) is a directory, not a list")
         }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Fills `buffer` with what is at `offset`; answers how much that is, 0 at the end. `copies`: what
-    /// comes but once is kept for another reading.
+    /// Reads bytes at an offset into `buffer`; returns their number, 0 at the end. `copies` saves a
+    /// stream's bytes for a second pass.
     func read(
         _ buffer: inout [UInt8], at offset: Int, copies: Bool
     ) throws(Failure) -> Int {
         let copied = copy.withLock { $0 }
         if isStream, !copies, let copied { return try copied.read(&buffer, at: offset) }
         while true {
-            // Nothing has been started yet, and a person who is asked for a list may leave.
+            // Nothing has been started yet, and a user who must type a list may want to quit.
             let count = ProcessSignals.withDefaultAction {
                 isStream
                     ? Glibc.read(descriptor, &buffer, buffer.count)
                     : pread(descriptor, &buffer, buffer.count, off_t(offset))
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Failure("input.unreadable", systemErrorText(errno)) }
+            guard count >= 0 else { throw Failure(.inputUnreadable, systemErrorText(errno)) }
             if isStream, copies {
                 let file = try spool()
                 _ = try buffer.withUnsafeBytes { bytes in
@@ -66,12 +66,12 @@ package final class ListFile: Sendable {
     }
 }
 
-/// A temporary file without a name, which goes away with the process. Safe from any thread.
+/// An unnamed temporary file, which vanishes with the process. Safe from any thread.
 final class UnnamedFile: Sendable {
     private let descriptor: Int32
     private let length = Mutex(0)
 
-    /// Throws `input.unreadable`, as it is a list that needs it.
+    /// Creates the file. Throws `input.unreadable`, since a list needs it.
     init() throws(Failure) {
         let directory = getenv("TMPDIR").map { String(cString: $0) } ?? ""
         var template = Array(
@@ -86,11 +86,11 @@ final class UnnamedFile: Sendable {
 
     private static func failure(_ code: Int32) -> Failure {
         Failure(
-            "input.unreadable",
+            .inputUnreadable,
             "a temporary file for the list cannot be written: \(systemErrorText(code))")
     }
 
-    /// Writes at the end; answers where that was.
+    /// Appends bytes and returns their offset.
     func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         let start = length.withLock { length in
             defer { length += bytes.count }
@@ -112,7 +112,7 @@ final class UnnamedFile: Sendable {
         }
     }
 
-    /// Reads as much as `buffer` holds, from `offset`; answers how much there was.
+    /// Fills `buffer` from `offset`; returns the number of bytes read.
     func read(_ buffer: inout [UInt8], at offset: Int) throws(Failure) -> Int {
         let result = buffer.withUnsafeMutableBytes { bytes in
             Result { () throws(Failure) in try read(bytes, at: offset) }
@@ -135,7 +135,7 @@ final class UnnamedFile: Sendable {
     }
 }
 
-/// Scratch room in a temporary file, which is made when it is needed.
+/// Scratch space in a temporary file, which is created on first use.
 final class ScratchFile: ListScratch {
     private var file: UnnamedFile?
 
@@ -148,21 +148,21 @@ final class ScratchFile: ListScratch {
 
     func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(Failure) {
         guard try file?.read(bytes, at: offset) == bytes.count else {
-            throw Failure("input.unreadable", "a temporary file for the list was cut short")
+            throw Failure(.inputUnreadable, "a temporary file for the list was cut short")
         }
     }
 }
 
-/// One reading of a list's bytes, decoded where they are gzip.
+/// One pass over a list's bytes, decompressed if they are gzip.
 package final class ListInput {
-    /// Fills its buffer with what is at an offset; answers how much that is, 0 at the end.
+    /// Reads bytes at an offset into its buffer; returns their number, 0 at the end.
     typealias Reader = (inout [UInt8], Int) throws(Failure) -> Int
 
     private let reader: Reader
     private var offset = 0
     private var hasBegun = false
     private var gzip: GzipDecoder?
-    /// Bytes that are not decoded yet.
+    /// Compressed bytes that are not decoded yet.
     private var packed: ArraySlice<UInt8> = []
 
     private static let chunkBytes = 256 << 10
@@ -175,7 +175,7 @@ package final class ListInput {
         }
     }
 
-    /// The next bytes; nil at the end.
+    /// Returns the next bytes; nil at the end.
     package func next() throws(Failure) -> [UInt8]? {
         while true {
             if gzip != nil {
@@ -191,7 +191,7 @@ package final class ListInput {
         }
     }
 
-    /// What the file has next, as it is; tells at its start whether that is gzip.
+    /// Reads the next bytes of the file; detects gzip at its start.
     private func chunk() throws(Failure) -> [UInt8]? {
         guard var chunk = try read() else { return nil }
         guard !hasBegun else { return chunk }
@@ -223,6 +223,6 @@ package final class ListInput {
     }
 
     private static func failure(_ error: GzipError) -> Failure {
-        Failure("input.malformed", "the gzip data cannot be decoded: \(error.detail)")
+        Failure(.inputMalformed, "the gzip data cannot be decoded: \(error.detail)")
     }
 }

@@ -3,10 +3,11 @@ package import Lists
 package import Model
 import Text
 
-/// What LIST names: one URL, a file, stdin, or a list at a URL; read twice, once to check it and once to submit it.
+/// The LIST operand: one URL, a file, stdin, or a list at a URL. It is read twice, once to check it
+/// and once to submit it.
 ///
-/// What cannot be read twice (stdin, a pipe) is copied to an unnamed temporary file while it is checked,
-/// so that nothing is begun for a list that turns out malformed, at any length and in bounded memory.
+/// Input that cannot be read twice (stdin, a pipe) is copied to an unnamed temporary file during
+/// the check. So a malformed list starts nothing, at any length and in bounded memory.
 package struct ListSource: Sendable {
     private enum Content: Sendable {
         case url(String)
@@ -15,22 +16,22 @@ package struct ListSource: Sendable {
         case remote(String)
     }
 
-    /// For messages: the file's name, `stdin`, the URL of a list, or nil for a URL that is an asset.
+    /// Name for messages: the file's name, `stdin`, or a list's URL; nil for the URL of an asset.
     package let label: String?
-    /// Made of the file's name or the URL's host and path; used when the list gives no name.
+    /// Name for a list without one, from the file's name or the URL's host and path.
     package let defaultName: String
-    /// The form that was asked for; nil to tell it from the list.
+    /// The requested format; nil to detect it.
     package let format: ListFormat?
-    /// Which query parameters belong to keys.
+    /// Rules for the query parameters that belong to keys.
     private let rules: KeyQueryRules
     private let content: Content
-    /// The lists that are fetched; nil where nothing is.
+    /// The documents to fetch; nil if nothing is fetched.
     private let documents: ListDocuments?
 
     /// Opens the list. Throws `input.unreadable`.
     ///
-    /// - Parameter downloader: fetches the list at a URL whose `format` is named, and the sitemaps of an
-    ///   index; without one the former is an asset, and the latter is refused.
+    /// - Parameter downloader: fetches the list at a URL if `format` is set, and the sitemaps of an
+    ///   index. Without one, such a URL is an asset, and an index is rejected.
     package init(
         _ operand: String, format: ListFormat? = nil, downloader: ListDownloader? = nil,
         rules: KeyQueryRules = KeyQueryRules()
@@ -52,16 +53,17 @@ package struct ListSource: Sendable {
         defaultName = Self.cleaned(stem)
     }
 
-    /// A file may be called anything; something with :// that is no file is meant as a URL.
+    /// Returns true for a URL: a file may have any name, but an operand with :// that is no file is
+    /// a URL.
     package static func isURL(_ operand: String) -> Bool {
         operand.contains("://") && access(operand, F_OK) != 0
     }
 
-    /// `cdn.example/films/7/master.m3u8`: titles of a host are catalogs of their own.
+    /// Returns a name such as `cdn.example/films/7/master.m3u8`: each title of a host is a catalog.
     private static func name(of url: String) -> String {
         let rest = url.split(separator: "://", maxSplits: 1).last ?? "url"
         var text = redacted(url: "x://\(rest)").dropFirst(4)
-        // What stands for a secret says nothing.
+        // The redaction mark has no meaning in a name.
         if text.hasPrefix(Redaction.mark + "@") { text = text.dropFirst(1 + Redaction.mark.count) }
         for end in ["?", "#"] where text.hasSuffix(end + Redaction.mark) {
             text = text.dropLast(1 + Redaction.mark.count)
@@ -69,27 +71,27 @@ package struct ListSource: Sendable {
         while text.last == "/" { text.removeLast() }
         let name = printable(String(text))
         guard name.count > 200 else { return cleaned(name) }
-        // Their ends differ.
+        // Such URLs differ at their ends.
         return cleaned("\(name.prefix(99))…\(name.suffix(100))")
     }
 
-    /// A name holds 1 to 200 characters and no control characters.
+    /// Returns a valid name: 1 to 200 characters without control characters.
     private static func cleaned(_ text: String) -> String {
         let name = String(printable(text).prefix(200))
         return name.isEmpty ? "list" : name
     }
 
-    /// The purpose of a reading.
+    /// The purpose of a pass over the list.
     package enum Purpose {
-        /// It is the only one; entries that cannot be used are gathered, up to a number.
+        /// The only pass; collects invalid entries, up to a number.
         case report(mostFailures: Int)
-        /// It is the first of two; what cannot be used is thrown.
+        /// The first of two passes; throws for an invalid entry.
         case check
-        /// It is the second, with what the first one found: names are not compared again.
+        /// The second pass, with the first one's result: keys are not compared again.
         case submission(SharedKeys)
     }
 
-    /// The result of a reading.
+    /// The result of a pass.
     package struct Reading: Sendable {
         package var format: ListFormat?
         package var name: String?
@@ -102,10 +104,10 @@ package struct ListSource: Sendable {
         package var sharedKeys = SharedKeys()
     }
 
-    /// Reads the whole list and hands its assets to `take` as they come.
+    /// Reads the whole list and passes its assets to `take` as they arrive.
     ///
-    /// Throws what is wrong with the list, with its name and line, unless a report is asked for: that
-    /// has it as its last failure, without the name.
+    /// Throws if the list is invalid, with its name and line. A report has that as its last failure
+    /// instead, without the name.
     package func read(
         _ purpose: Purpose, _ take: ([AssetSubmission]) async throws(Failure) -> Void
     ) async throws(Failure) -> Reading {
@@ -120,7 +122,7 @@ package struct ListSource: Sendable {
         case .file, .remote:
             var reader = reader(purpose)
             var problem: Failure?
-            // Those of a report are all of the one list.
+            // All failures of a report are of the same list.
             var shown = label
             if case .report = purpose { shown = nil }
             do throws(Failure) {
@@ -138,7 +140,7 @@ package struct ListSource: Sendable {
         }
     }
 
-    /// Reads what is to be fetched, or was for an earlier reading.
+    /// Reads documents: fetches them, or reads those that an earlier pass fetched.
     private func read(
         _ documents: ListDocuments, _ purpose: Purpose, _ reader: inout ListReader,
         _ take: ([AssetSubmission]) async throws(Failure) -> Void
@@ -176,7 +178,7 @@ package struct ListSource: Sendable {
         try await feed(input, document.label, &reader, take)
     }
 
-    /// Reads one document of the list whole.
+    /// Reads one document of the list completely.
     private func feed(
         _ input: ListInput, _ label: String?, _ reader: inout ListReader,
         _ take: ([AssetSubmission]) async throws(Failure) -> Void
@@ -222,7 +224,7 @@ package struct ListSource: Sendable {
         return reading
     }
 
-    /// As `body`; a failure names the list that is read.
+    /// Runs `body`; a failure gets the list's name.
     private func labelled<Value>(
         _ label: String?, _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {

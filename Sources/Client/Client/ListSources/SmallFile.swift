@@ -3,11 +3,11 @@ package import Model
 import Services
 import Text
 
-/// A file that is read whole: settings, measurements.
+/// Reads small files completely: settings, measurements.
 package enum SmallFile {
     package static let maximumBytes = 4 << 20
 
-    /// The bytes and the status of the file at `path`, of standard input if that is `-`. Throws
+    /// Returns the bytes and the status of the file at `path`; `-` is stdin. Throws
     /// `input.unreadable`, or `input.tooLarge` beyond `maximumBytes`.
     package static func read(
         _ path: String, maximumBytes: Int = Self.maximumBytes
@@ -15,7 +15,7 @@ package enum SmallFile {
         let isInput = path == "-"
         let descriptor = isInput ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
+            throw Failure(.inputUnreadable, "\(printable(path)): \(systemErrorText(errno))")
         }
         defer { if !isInput { close(descriptor) } }
         var status = stat()
@@ -26,13 +26,13 @@ package enum SmallFile {
             let count = Glibc.read(descriptor, &block, block.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
-                throw Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
+                throw Failure(.inputUnreadable, "\(printable(path)): \(systemErrorText(errno))")
             }
             if count == 0 { return (bytes, status) }
             bytes += block[..<count]
             guard bytes.count <= maximumBytes else {
                 throw Failure(
-                    "input.tooLarge", "\(printable(path)) is larger than \(maximumBytes) bytes")
+                    .inputTooLarge, "\(printable(path)) is larger than \(maximumBytes) bytes")
             }
         }
     }

@@ -5,14 +5,14 @@ package import Model
 import Synchronization
 import Text
 
-/// The workers of a cluster.
+/// Runs a load test on the workers of a cluster.
 package struct ClusterLoadPlace: LoadPlace {
     private let client: CoordinatorClient
     private let options: ClusterLoadRunner.Options
     private let isTold: Bool
     private let notes: ClusterLoadNotes
 
-    /// - Parameter isTold: a load may go to public addresses without a notice.
+    /// - Parameter isTold: true if a load may go to public addresses without a notice.
     package init(
         _ place: ClusterPlace, _ options: ClusterLoadRunner.Options, isTold: Bool,
         note: @escaping ClusterLoadNotes.Note
@@ -23,7 +23,7 @@ package struct ClusterLoadPlace: LoadPlace {
         notes = ClusterLoadNotes(note)
     }
 
-    /// A coordinator that takes longer is asked again: it may stand still.
+    /// Timeout of a request in seconds: a coordinator that takes longer may hang, and is retried.
     private static let answerSeconds = 10.0
 
     package var generators: LoadGenerators { notes.generators }
@@ -32,7 +32,7 @@ package struct ClusterLoadPlace: LoadPlace {
         var scenario = try await Self.withoutLists(scenario)
         try LoadScenarioWriter.checkFiles(of: scenario)
         let hosts = await scenario.hosts()
-        // Workers may see other addresses than the notice is of.
+        // Workers may resolve hosts to other addresses than those in the notice.
         if !isTold { scenario.privateHosts = Set(scenario.privateHosts + hosts.closed).sorted() }
         return PreparedLoad(
             scenario: scenario,
@@ -42,7 +42,7 @@ package struct ClusterLoadPlace: LoadPlace {
 
     package func close() { client.shutdown() }
 
-    /// The same with the assets of its lists in place of these: workers have none of this machine's files.
+    /// Replaces lists by their assets: workers cannot read this machine's files.
     private static func withoutLists(_ scenario: LoadScenario) async throws -> LoadScenario {
         var whole = scenario
         whole.targets = []
@@ -67,7 +67,7 @@ package struct ClusterLoadPlace: LoadPlace {
             }
             guard whole.targets.count <= LoadLimits.targets else {
                 throw Failure(
-                    "input.tooLarge",
+                    .inputTooLarge,
                     "A test on a cluster has at most \(LoadLimits.targets) targets; "
                         + "\(printable(path)) has more.")
             }
@@ -77,9 +77,9 @@ package struct ClusterLoadPlace: LoadPlace {
     }
 }
 
-/// Tells what becomes of a test's workers. Safe from any thread.
+/// Shows the state of a test's workers. Safe from any thread.
 package final class ClusterLoadNotes: Sendable {
-    /// Shows a line; what `isNeeded` also where nothing is to be shown while it runs.
+    /// Shows a line; `isNeeded` shows it in quiet mode too.
     package typealias Note = @Sendable (_ text: String, _ isNeeded: Bool) -> Void
 
     private let show: Note
@@ -88,7 +88,7 @@ package final class ClusterLoadNotes: Sendable {
 
     init(_ show: @escaping Note) { self.show = show }
 
-    /// The workers that take part in the test that was heard of last.
+    /// The workers of the latest reported test.
     var generators: LoadGenerators { known.withLock(\.self) }
 
     func tell(_ status: LoadTestStatus) {

@@ -5,19 +5,19 @@ import Model
 import Synchronization
 import Text
 
-/// Runs a scenario on the workers of a cluster, and follows it from here.
+/// Runs a scenario on the workers of a cluster, and follows it.
 package final class ClusterLoadRunner: LoadRunner {
     package struct Options: Sendable {
-        /// The queue whose workers take part; nil for any.
+        /// Queue of the workers; nil for any.
         package var queue: String?
-        /// How many; nil for all that are ready when the wait is over.
+        /// Number of workers; nil for all that are ready after the wait.
         package var workers: Int?
-        /// Fewer will do, but not fewer than these; nil for `workers`.
+        /// Minimum number of workers; nil for `workers`.
         package var atLeast: Int?
-        /// How long workers are waited for.
+        /// Seconds to wait for workers.
         package var waitSeconds = 60.0
-        /// How long a test that runs is asked for where no coordinator answers. Workers keep what they
-        /// measured for as long.
+        /// Seconds for which requests about a running test are retried if no coordinator answers.
+        /// Workers keep their results for as long.
         var patienceSeconds = 60.0
 
         package init() {}
@@ -29,17 +29,18 @@ package final class ClusterLoadRunner: LoadRunner {
         case stopped(LoadResult.Ending)
     }
 
-    /// How long a coordinator may be away where there is nothing to lose yet, or it is to be over.
+    /// Seconds of retries before a test runs, or while it stops.
     private static let retrySeconds = 15.0
 
     private let client: CoordinatorClient
     private let options: Options
     private let onStatus: @Sendable (LoadTestStatus) -> Void
     private let state = Mutex(State.idle)
-    /// Why this process stopped the running test.
+    /// The reason for which this process stopped the running test.
     private let asked = Mutex<LoadResult.Ending?>(nil)
 
-    /// - Parameter onStatus: told what becomes of the test and its shares, some times a second.
+    /// - Parameter onStatus: called with the state of the test and its shards, several times per
+    ///   second.
     init(
         client: CoordinatorClient, _ options: Options,
         onStatus: @escaping @Sendable (LoadTestStatus) -> Void
@@ -58,12 +59,12 @@ package final class ClusterLoadRunner: LoadRunner {
             id: UUID().uuidString.lowercased(), name: Self.name(of: scenario),
             queue: options.queue, scenario: try LoadScenarioWriter.write(scenario),
             workers: wanted,
-            // A step of a ladder has all of its workers, or none.
+            // A step of a test in steps has all of its workers, or none.
             atLeast: workers ?? options.atLeast ?? wanted ?? 1, waitSeconds: options.waitSeconds,
             durationSeconds: min(
                 scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
                 WireLimits.loadSeconds.upperBound))
-        // Not cancelled with whoever waits for it: the test is stopped, and what it measured is told.
+        // Not cancelled with its caller: the test is stopped, and its results are reported.
         let following = Task { try await self.follow(test, scenario, onInterval) }
         return try await withTaskCancellationHandler {
             try await following.value
@@ -84,7 +85,7 @@ package final class ClusterLoadRunner: LoadRunner {
         guard let running else { return }
         asked.withLock { $0 = $0 ?? ending }
         Task {
-            // Where no coordinator hears it, the test ends because nobody follows it.
+            // If no coordinator answers, the test ends because nobody follows it.
             try? await client.stopLoadTest(running, retrySeconds: Self.retrySeconds)
         }
     }
@@ -112,7 +113,7 @@ package final class ClusterLoadRunner: LoadRunner {
             state.withLock { if case .running = $0 { $0 = .idle } }
         }
         onStatus(try await client.create(test, retrySeconds: Self.retrySeconds))
-        // One that came before the test was there has stopped nothing.
+        // A stop before the test was created had no effect.
         if asked.withLock({ $0 }) != nil {
             try await client.stopLoadTest(test.id, retrySeconds: Self.retrySeconds)
         }
@@ -130,9 +131,10 @@ package final class ClusterLoadRunner: LoadRunner {
                 }
             }
         } catch let failure as Failure {
-            // What has come is not lost for what does not.
+            // Results so far are kept, even if more are missing.
             for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
-            // Where it is there still, nobody follows it from here on.
+            // A coordinator that answers should stop the test now, since nobody follows it any
+            // more.
             if !failure.code.isOfUnavailableCluster {
                 _ = try? await client.stopLoadTest(test.id, retrySeconds: Self.shortSeconds)
             }
@@ -141,11 +143,11 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
-    /// How far a test is that is followed.
+    /// The progress of a followed test.
     private struct Progress {
         var merge: ClusterLoadMerge
         var latest: LoadTestStatus?
-        /// That were told of.
+        /// Number of reported seconds.
         var seconds = 0
 
         mutating func tell(
@@ -156,7 +158,7 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
-    /// Asks for as long as a coordinator may be away.
+    /// Requests the test's changes; retries for as long as a coordinator may be unavailable.
     private func news(of id: LoadTestID, _ progress: Progress) async throws -> LoadTestNews {
         let follow = LoadTestFollow(
             after: progress.merge.after, waitMilliseconds: 1_000, known: progress.latest?.state)
@@ -176,10 +178,10 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
-    /// Between two looks at whether it is to be over.
+    /// Seconds of retries between two checks for a stop.
     private static let shortSeconds = 1.0
 
-    /// What there is of a test that cannot be followed to its end.
+    /// Returns the results of a test that cannot be followed to its end.
     private func givenUp(_ progress: Progress, _ failure: Failure) -> LoadRunEnd {
         let asked = asked.withLock { $0 }
         var end = LoadRunEnd(
@@ -205,20 +207,21 @@ package final class ClusterLoadRunner: LoadRunner {
         var isThere = true
         for report in reports {
             guard isThere, let share = await shareEnd(report.index, of: test.id, &isThere) else {
-                // Until when it went on, nobody knows.
+                // The time at which it ended is unknown.
                 end.elapsedSeconds = max(end.elapsedSeconds, Double(progress.seconds))
                 end.sharesWithoutBreakdown.append(report.index)
                 continue
             }
             end.breakdown.add(share.breakdown)
             end.elapsedSeconds = max(end.elapsedSeconds, share.elapsedSeconds)
-            // One that could not go on has ended itself alone.
+            // A failed shard ended only itself.
             if end.ending == .finished, report.state == .finished { end.ending = share.ending }
         }
         return end
     }
 
-    /// Nil for a share that never told; `isThere` is false once no coordinator answers.
+    /// Returns the end of a shard; nil if it reported none. Sets `isThere` to false if no
+    /// coordinator answers.
     private func shareEnd(
         _ index: Int, of id: LoadTestID, _ isThere: inout Bool
     ) async -> LoadShareEnd? {
@@ -238,7 +241,7 @@ package final class ClusterLoadRunner: LoadRunner {
         do {
             return try JSONDecoder().decode(LoadShareEnd.self, from: Data(text.utf8))
         } catch {
-            throw Failure("cluster.protocol", "The results of a shard cannot be read: \(error)")
+            throw Failure(.clusterProtocol, "The results of a shard cannot be read: \(error)")
         }
     }
 
@@ -249,7 +252,7 @@ package final class ClusterLoadRunner: LoadRunner {
 }
 
 extension LoadTestStatus {
-    /// Of all workers that have a part in it.
+    /// Number of cores of all workers in the test.
     fileprivate var loadCores: Int {
         shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
     }

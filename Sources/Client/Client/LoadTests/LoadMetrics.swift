@@ -11,24 +11,24 @@ package final class LoadMetrics: Sendable {
     private let live: Mutex<LoadLive>
     private let generators: @Sendable () -> LoadGenerators
 
-    /// - Parameter generators: asked whenever somebody wants to know.
+    /// - Parameter generators: called for each request.
     package init(_ scenario: LoadScenario, generators: @escaping @Sendable () -> LoadGenerators) {
         live = Mutex(LoadLive(scenario, startedSeconds: Date().timeIntervalSince1970))
         self.generators = generators
     }
 
-    /// A run begins.
+    /// Starts the metrics of a run.
     func begin(_ scenario: LoadScenario) { live.withLock { $0.begin(scenario) } }
 
-    /// Takes a second that is over, with all that counts up to then.
+    /// Adds a complete second, and the totals up to then.
     func take(_ interval: LoadInterval, _ result: LoadResult) {
         live.withLock { $0.add(interval, of: result) }
     }
 
-    /// No more is sent.
+    /// Ends the run's metrics.
     func end() { live.withLock { $0.end() } }
 
-    /// In Prometheus's text format.
+    /// The metrics in Prometheus's text format.
     var page: String {
         let generators = generators()
         var copy = live.withLock(\.self)
@@ -38,7 +38,7 @@ package final class LoadMetrics: Sendable {
     }
 }
 
-/// Answers `GET /metrics` for as long as a load test runs. It tells no URL and no header, and asks for no token.
+/// Answers `GET /metrics` during a load test. It shows no URL and no header, and requires no token.
 package final class LoadMetricsService: Service {
     package let name = "metrics"
     private let listen: ListenAddress
@@ -55,13 +55,13 @@ package final class LoadMetricsService: Service {
         self.metrics = metrics
     }
 
-    /// `ADDR:PORT`, or a port on loopback.
+    /// Reads `ADDR:PORT`, or a port on loopback.
     package static func address(_ text: String) throws(UsageError) -> ListenAddress {
         let isPort = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         return try ListenAddress(isPort ? "127.0.0.1:\(text)" : text, option: "metrics-listen")
     }
 
-    /// Throws a usage error where it cannot listen: nothing has been sent then.
+    /// Starts the server. Throws a usage error if it cannot listen; nothing has been sent then.
     package func start() async throws {
         let configuration = HTTPServer.Configuration(
             address: listen.address, port: UInt16(clamping: listen.port),
@@ -71,7 +71,7 @@ package final class LoadMetricsService: Service {
                 Self.answer(request, metrics)
             }
             server.withLock { $0 = started }
-            // Who asks for any port has to be told which one it is.
+            // With port 0, the user needs the actual port.
             if !isQuiet || listen.port == 0 {
                 Console.note("metrics at \(listen.url(port: Int(started.port)))/metrics")
             }
@@ -95,7 +95,7 @@ package final class LoadMetricsService: Service {
             body: Array(metrics.page.utf8))
     }
 
-    /// Requests are answered on the server's own threads; this only lasts.
+    /// Waits for its cancellation: the server's own threads answer requests.
     package func run() async throws { await ShutdownSignal().wait() }
 
     package func stop() async {

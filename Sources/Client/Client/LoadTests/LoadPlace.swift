@@ -5,42 +5,42 @@ package import Model
 import Text
 import Transfer
 
-/// Where the load of a test comes from.
+/// The processes from which the load of a test comes.
 package protocol LoadPlace: Sendable {
-    /// As far as they are known.
+    /// The generators, as far as they are known.
     var generators: LoadGenerators { get }
 
-    /// Finds out what there is to be found out before any load is sent.
+    /// Prepares a load: checks scenario and targets before any load is sent.
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad
 
-    /// Ends what it has begun; nothing is asked of it after it.
+    /// Ends all that it started; no call may follow.
     func close()
 }
 
 /// The processes that send the load of a test.
 package struct LoadGenerators: Sendable, Equatable {
-    /// CPUs that they can use at once, from 1.
+    /// Number of CPUs that they can use at once, from 1.
     var cores = 1
-    /// On a cluster, the number of shards in each state.
+    /// Number of shards in each state, on a cluster.
     var shares: [LoadShareReport.State: Int] = [:]
 }
 
-/// A load that could begin.
+/// A load that is ready to start.
 package struct PreparedLoad: Sendable {
     var scenario: LoadScenario
     var runner: any LoadRunner
-    /// Hosts with addresses of the public Internet, by name, each with the first of them.
+    /// Names of hosts with public addresses, each with its first one.
     var publicHosts: [(host: String, address: String)]
 }
 
-/// This process.
+/// Runs a load test in this process.
 package struct LocalLoadPlace: LoadPlace {
     private let options: LoadEngine.Options
     private let transfer: TransferEngine
     private let lookup: any HostLookup
     private let cores: LocalLoadCores
 
-    /// - Parameter http: how the scenario's requests are made, for manifests as well.
+    /// - Parameter http: HTTP settings of the scenario's requests, for manifests as well.
     package init(
         _ options: LoadEngine.Options, _ http: LoadHTTP,
         lookup: any HostLookup = SystemHostLookup()
@@ -71,15 +71,15 @@ package struct LocalLoadPlace: LoadPlace {
 
     package func close() { transfer.shutdown() }
 
-    /// The assets of a list.
+    /// Reads the assets of a list.
     static func assets(of path: String) async throws(Failure) -> [AssetSubmission] {
         var assets: [AssetSubmission] = []
         _ = try await ListSource(path).read(.check) { some throws(Failure) in
             assets += some
             guard assets.count <= LoadPlan.mostObjects else {
                 throw Failure(
-                    "input.target",
-                    "\(printable(path)) names more than \(LoadPlan.mostObjects) files and titles")
+                    .inputTarget,
+                    "\(printable(path)) lists more than \(LoadPlan.mostObjects) files and titles")
             }
         }
         return assets

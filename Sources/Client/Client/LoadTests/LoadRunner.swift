@@ -9,29 +9,29 @@ package protocol LoadRunner: Sendable {
     /// Runs to the end, or until `stop`.
     ///
     /// - Parameters:
-    ///   - workers: how many workers take part; nil for all that are wanted.
-    ///   - onInterval: gets the sum of all shares, second by second; must not wait.
+    ///   - workers: number of workers; nil for all that the options allow.
+    ///   - onInterval: receives the sum of all shards for each second; must not block.
     func run(
         _ scenario: LoadScenario, workers: Int?,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadRunEnd
 
-    /// Ends what runs at once; nothing more is begun after it. From any thread.
+    /// Ends the run at once and prevents further ones. From any thread.
     func stop(_ ending: LoadResult.Ending)
 }
 
-/// How a run ended.
+/// The end of a run.
 package struct LoadRunEnd: Sendable {
     var ending: LoadResult.Ending
     var breakdown: LoadBreakdown
     var shares: [LoadShareReport]
-    /// Of `shares`, by index: whose part of `breakdown` is not there.
+    /// Indexes in `shares` of shards whose part of `breakdown` is missing.
     var sharesWithoutBreakdown: [Int] = []
-    /// Why it could not be followed to its end.
+    /// The failure because of which it could not be followed to its end.
     var failure: Failure?
-    /// From the start until the last request ended.
+    /// Seconds from the start to the end of the last request.
     var elapsedSeconds: Double
-    /// CPUs that the generators could use at once.
+    /// Number of CPUs that the generators could use at once.
     var cores: Int
 }
 
@@ -48,7 +48,7 @@ final class LocalLoadRunner: LoadRunner {
     private let cores: LocalLoadCores
     private let state = Mutex(State.idle)
 
-    /// - Parameter cores: told of those of each run when it begins.
+    /// - Parameter cores: updated at the start of each run.
     init(plan: LoadPlan, options: LoadEngine.Options, cores: LocalLoadCores) {
         self.plan = plan
         self.options = options
@@ -85,7 +85,7 @@ final class LocalLoadRunner: LoadRunner {
                 ending: outcome.ending, breakdown: outcome.breakdown, shares: [],
                 elapsedSeconds: outcome.elapsedSeconds, cores: cores)
         } catch {
-            // What was measured until then is told all the same.
+            // Results so far are reported all the same.
             var end = LoadRunEnd(
                 ending: .interrupted, breakdown: LoadBreakdown(), shares: [],
                 elapsedSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
@@ -101,7 +101,7 @@ final class LocalLoadRunner: LoadRunner {
                 state = .stopped(ending)
                 return nil
             }
-            // A threshold ends the run it broke in, a signal all that are to come as well.
+            // A threshold ends only its run; a signal also ends all later ones.
             if ending == .interrupted { state = .stopped(ending) }
             return engine
         }
@@ -109,7 +109,7 @@ final class LocalLoadRunner: LoadRunner {
     }
 }
 
-/// CPUs that the load of this process can use at once, from 1. Safe to use from any thread.
+/// Number of CPUs that the load of this process can use at once, from 1. Safe from any thread.
 final class LocalLoadCores: Sendable {
     private let value: Mutex<Int>
 
@@ -122,7 +122,7 @@ final class LocalLoadCores: Sendable {
 }
 
 extension LoadScenario {
-    /// How many of so many loops can be at work at once: a user is in one of them.
+    /// Returns how many of `loops` event loops can be busy at once: each user is in one of them.
     fileprivate func mostBusy(ofLoops loops: Int) -> Int {
         guard model == .closed else { return loops }
         return min(loops, max(Int(min(mostLevel, 1e6).rounded(.up)), 1))

@@ -3,9 +3,9 @@ import LoadReport
 package import Rendering
 import Synchronization
 
-/// Shows how a load test goes: live on a terminal, a line now and then without one, or not at all.
+/// Shows the progress of a load test: live on a terminal, otherwise regular lines, or nothing.
 ///
-/// Safe to use from any thread.
+/// Safe from any thread.
 package final class LoadTestDisplay: Sendable {
     private let screen: LiveLines
     private let style: TerminalStyle
@@ -16,18 +16,18 @@ package final class LoadTestDisplay: Sendable {
         self.style = style
     }
 
-    /// A run begins.
+    /// Starts the display of a run.
     ///
-    /// - Parameter step: which of several; nil for a test that runs once.
+    /// - Parameter step: name of the step; nil for a test that runs once.
     func begin(_ step: String?, _ scenario: LoadScenario) {
         var new = LoadProgress(scenario, cores: 1)
         new.step = step
         progress.withLock { $0 = new }
     }
 
-    /// Takes a second that is over, with all that counts up to then.
+    /// Shows a complete second, and the totals up to then.
     ///
-    /// - Parameter cores: CPUs that the generators can use at once, from 1.
+    /// - Parameter cores: number of CPUs that the generators can use at once, from 1.
     func show(_ interval: LoadInterval, _ result: LoadResult, cores: Int) {
         progress.withLock { progress in
             progress?.cores = cores
@@ -39,11 +39,11 @@ package final class LoadTestDisplay: Sendable {
         }
     }
 
-    /// Tells something above the live lines; what is not needed only where these are shown.
+    /// Prints a message above the live lines; without them, only a needed one.
     @Sendable package func note(_ text: String, isNeeded: Bool) {
         screen.note(text, isNeeded: isNeeded)
     }
 
-    /// Takes the live lines away and the terminal back to its normal state.
+    /// Removes the live lines and restores the terminal.
     package func end() { screen.end() }
 }

@@ -3,8 +3,8 @@ import Model
 import Services
 import Synchronization
 
-/// Finds what a test's targets come to, tells of public addresses, and runs the test: a service, so that a
-/// signal ends any of it in order.
+/// Checks a test's targets, shows the notice about public addresses, and runs the test. It is a
+/// service, so that a signal ends it in order.
 package final class LoadTestService: DrainableService {
     package let name = "load test"
     private let scenario: LoadScenario
@@ -18,13 +18,13 @@ package final class LoadTestService: DrainableService {
     private let running = Mutex<Task<Void, any Error>?>(nil)
     private let found = Mutex<LoadTestSession.Outcome?>(nil)
 
-    /// Returns after so many seconds, or throws when it is cancelled.
+    /// Waits for some seconds; throws if cancelled.
     package typealias Pause = @Sendable (_ seconds: Double) async throws -> Void
 
     /// - Parameters:
-    ///   - isTold: there is no wait before a load goes to a public address.
-    ///   - pause: that wait.
-    ///   - told: an error of the scenario, as it is told.
+    ///   - isTold: true to start a load to public addresses without the pause.
+    ///   - pause: waits before such a load.
+    ///   - told: converts an error of the scenario to one for the user.
     package init(
         _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
         isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
@@ -54,16 +54,16 @@ package final class LoadTestService: DrainableService {
                 task.cancel()
             }
         } catch {
-            // Stopped before there was a load: that is no failure.
+            // Stopped before the load started: no failure.
             guard task.isCancelled, Self.isCancellation(error) else { throw error }
         }
     }
 
     private static func isCancellation(_ error: any Error) -> Bool {
-        error is CancellationError || (error as? Failure)?.code == "worker.cancelled"
+        error is CancellationError || (error as? Failure)?.code == .workerCancelled
     }
 
-    /// Ends the load at once; workers of a cluster take a moment to say what there was of it.
+    /// Ends the load at once; workers of a cluster take a moment to report their results.
     package func drain() async { running.withLock { $0 }?.cancel() }
 
     private func prepareAndRun() async throws {

@@ -8,33 +8,32 @@ import Statistics
 import Synchronization
 import Text
 
-/// Runs a load test, once or with one load after another.
+/// Runs a load test, once or in steps of different loads.
 package final class LoadTestSession: Sendable {
-    /// How often, and with what load, the scenario is run.
+    /// The mode of a test: how often, and with which loads, the scenario runs.
     package enum Course: Sendable, Equatable {
         case once
-        /// From the scenario's own load on, a step of so many seconds for each load.
-        /// `seconds` is the time of all steps together, nil for as long as it takes; a step that would go
-        /// beyond it is not begun.
+        /// One step of `stepSeconds` per load, from the scenario's own load up. `seconds` limits
+        /// the time of all steps; nil for no limit. A step that would exceed it does not start.
         case search(stepSeconds: Double, most: Double, seconds: Double? = nil)
-        /// With so many workers, each with the scenario's users.
+        /// One step per number of workers, each worker with the scenario's users.
         case scale([Int])
     }
 
     /// The result of the test.
     package struct Outcome: Sendable {
-        /// The result of the run; of a search the highest load that passed, of a scale the last step.
+        /// The result of the run; the highest passed load of a search, the last step of a scale.
         package var result: LoadResult
         package var ladder: LoadLadder?
-        /// What ended the test early; the results until then are reported.
+        /// The failure that ended the test early; earlier results are reported.
         package var failure: Failure?
 
-        /// What a failure comes to is for whoever tells of it.
+        /// The exit code of the results; the caller must handle `failure`.
         package var exitCode: ExitCode {
             if result.ending == .interrupted { return .interrupted }
             if let ladder, ladder.kind == .search {
                 if ladder.highest != nil { return .success }
-                // Nothing of what was tested has broken where the load was never sent.
+                // Without a broken threshold, the load was never fully sent.
                 return ladder.steps.contains { $0.limit == .threshold }
                     ? .thresholdBroken : .noCluster
             }
@@ -52,7 +51,7 @@ package final class LoadTestSession: Sendable {
         var failure: Failure?
     }
 
-    /// Told of each second that is over, with all that counts up to then. From any thread; must not wait.
+    /// Receives each complete second, with the totals up to then. From any thread; must not block.
     typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
 
     private let scenario: LoadScenario
@@ -74,10 +73,10 @@ package final class LoadTestSession: Sendable {
         self.follower = follower
     }
 
-    /// Nil before the end.
+    /// The outcome; nil before the end.
     var outcome: Outcome? { found.withLock { $0 } }
 
-    /// Runs to the end; a cancelled one ends at once, and has what was measured until then.
+    /// Runs to the end. A cancelled test ends at once, with its results so far.
     func run() async throws {
         let outcome = try await withTaskCancellationHandler {
             switch course {
@@ -92,7 +91,7 @@ package final class LoadTestSession: Sendable {
         found.withLock { $0 = outcome }
     }
 
-    // MARK: Courses
+    // MARK: Modes
 
     private func once() async throws -> Outcome {
         let step = try await step(scenario, workers: nil, name: nil)
@@ -124,7 +123,7 @@ package final class LoadTestSession: Sendable {
             ladder.steps[ladder.steps.count - 1].limit = limit
             guard result.ending != .interrupted else { break }
             caps = left.left(after: result)
-            // What its caps ended has shown neither.
+            // A step that a cap ended neither passed nor failed.
             if limit == .cap { caps = nil } else { search.record(holds: limit == nil) }
         }
         ladder.highest = search.highest
@@ -146,7 +145,7 @@ package final class LoadTestSession: Sendable {
             (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
             let name = "\(count) worker\(count == 1 ? "" : "s")"
             let result = try await take(one, count, name, Double(count), &ladder, &failure)
-            // What a break is to end, more load does not go on with.
+            // A broken threshold that aborts one step also ends the steps with more load.
             guard let result, result.ending != .interrupted, result.ending != .aborted else {
                 break
             }
@@ -167,8 +166,8 @@ package final class LoadTestSession: Sendable {
         return outcome(ladder, last, failure)
     }
 
-    /// Runs one load and adds it to the ladder; nil where it failed. Throws where there is nothing to tell
-    /// of then.
+    /// Runs one load and adds it to the steps; returns nil if it failed. Throws if there is no step
+    /// to report.
     private func take(
         _ scenario: LoadScenario, _ workers: Int?, _ name: String, _ level: Double,
         _ ladder: inout LoadLadder, _ failure: inout Failure?
@@ -176,7 +175,7 @@ package final class LoadTestSession: Sendable {
         do {
             let step = try await step(scenario, workers: workers, name: name)
             failure = step.failure
-            // Of one that was cut short there is more than nothing where it is the only one.
+            // The first step is kept even if it was cut short.
             guard step.failure == nil || ladder.steps.isEmpty else { return nil }
             var result = step.result
             if step.failure != nil { result.notes.removeAll() }
@@ -184,7 +183,7 @@ package final class LoadTestSession: Sendable {
             return step.failure == nil ? result : nil
         } catch {
             guard !ladder.steps.isEmpty else { throw error }
-            failure = error as? Failure ?? Failure("worker.internal", "\(error)")
+            failure = error as? Failure ?? Failure(.workerInternal, "\(error)")
             return nil
         }
     }
@@ -198,7 +197,7 @@ package final class LoadTestSession: Sendable {
             result.notes.append("It ended early: a limit of requests or bytes was reached.")
         }
         var failure = failure
-        if failure?.code == "worker.cancelled" {
+        if failure?.code == .workerCancelled {
             result.ending = .interrupted
             failure = nil
         }
@@ -257,14 +256,14 @@ package final class LoadTestSession: Sendable {
         }
     }
 
-    /// Ends a run in which a threshold is broken that is to end it.
+    /// Stops a run in which a threshold with an abort time is broken.
     private func abort(_ interval: LoadInterval, _ result: LoadResult, _ scenario: LoadScenario) {
         let measured = scenario.measuredSeconds(atSeconds: Double(interval.second + 1))
         let isBroken = scenario.thresholds.contains { threshold in
             guard let seconds = threshold.abortAfterSeconds, measured >= seconds, measured > 0
             else { return false }
             let verdict = threshold.judge(result.total, measuredSeconds: measured)
-            // Where there is nothing to judge by yet, nothing has broken.
+            // Without measurements there is nothing to judge.
             return verdict.measured != nil && !verdict.holds
         }
         if isBroken { runner.stop(.aborted) }
@@ -275,7 +274,8 @@ extension LoadScenario {
     /// The highest rate, or number of users, of its stages.
     package var mostLevel: Double { stages.map { max($0.from, $0.to) }.max() ?? 1 }
 
-    /// The same at one load for so long, with a fifth of it, two seconds at most, to settle.
+    /// Returns the scenario at one constant load, with a fifth of the time, two seconds at most, as
+    /// warm-up.
     func held(at level: Double, seconds: Double) -> LoadScenario {
         var scenario = self
         scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
@@ -285,7 +285,7 @@ extension LoadScenario {
         return scenario
     }
 
-    /// The same with so many times the users and places.
+    /// Returns the scenario with its users and concurrency multiplied.
     func multiplied(by factor: Double) -> LoadScenario {
         var scenario = self
         scenario.stages = stages.map {
@@ -295,7 +295,7 @@ extension LoadScenario {
         return scenario
     }
 
-    /// What was enough for the users of the scenario is for those of a step.
+    /// Raises the concurrency to that of the step's users.
     private mutating func makePlacesForUsers() {
         guard user == .requests else { return }
         http.concurrency = http.concurrency.map { max($0, placesForUsers) }

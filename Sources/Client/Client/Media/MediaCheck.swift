@@ -7,23 +7,23 @@ import Services
 import Storage
 import Text
 
-/// `--check-media`: has ffprobe open the entry to play of everything that a catalog has completed.
+/// `--check-media`: opens the entry file of each completed asset of a catalog with ffprobe.
 package struct MediaCheck: Sendable {
     package static let option = CommandOption(
         "check-media", .flag,
         help: "Check completed media with ffprobe. DEST must be on this machine.")
 
-    /// What was found of a catalog. An asset that is completed, that `isMedia` and that is in neither
-    /// table plays.
+    /// The results for a catalog. A completed asset that `isMedia` and is in neither table can be
+    /// played.
     struct Findings: Sendable {
         var playable = 0
         var unplayable: [AssetID: Failure] = [:]
-        /// With why.
+        /// The assets that could not be checked, with the reason.
         var unchecked: [AssetID: String] = [:]
-        /// The first of `unplayable`, to be listed.
+        /// The first of `unplayable`, for the list.
         var listed: [AssetStatus] = []
 
-        /// The line of the summary.
+        /// The summary line.
         var text: String {
             let counts = [
                 "\(HumanFormat.count(playable)) can be played",
@@ -34,7 +34,7 @@ package struct MediaCheck: Sendable {
             return "ffprobe: \(counts.compactMap(\.self).joined(separator: ", "))\n"
         }
 
-        /// Tells which do not play, on stderr.
+        /// Lists the unplayable assets on stderr.
         func list(reportPath: String?) {
             guard !unplayable.isEmpty else { return }
             writeAll(
@@ -47,9 +47,9 @@ package struct MediaCheck: Sendable {
     private static let atATime = min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 4)
     private let probe: MediaProbe
 
-    /// Looks for ffprobe when the option is given; nil without it, and says so where it is missing.
+    /// Finds ffprobe if the option is set; prints a note and returns nil if it is missing.
     ///
-    /// Throws a usage error where the title's keys are left with the origin, whom nobody asks here.
+    /// Throws a usage error if the title's keys are not stored: the check contacts no origin.
     package static func prepare(
         _ arguments: Arguments, leavesKeys: Bool = false
     ) async throws(UsageError) -> MediaCheck? {
@@ -68,8 +68,8 @@ package struct MediaCheck: Sendable {
         return MediaCheck(probe: probe)
     }
 
-    /// Checks all that a catalog has completed; nil where its site is not on this machine, which is
-    /// said, and when the draining began first.
+    /// Checks all completed assets of a catalog. Returns nil, with a note, if its site is not on
+    /// this machine, or if draining started first.
     func run(
         _ status: CatalogStatus, _ client: CoordinatorClient, draining: ShutdownSignal
     ) async throws(Failure) -> Findings? {
@@ -95,7 +95,7 @@ package struct MediaCheck: Sendable {
         return findings
     }
 
-    /// One for each asset, nil for what is no media; what is under way ends when the draining begins.
+    /// Returns one verdict per asset, nil for no media; draining stops the checks.
     private func verdicts(
         on assets: [AssetStatus], at site: String, _ draining: ShutdownSignal
     ) async -> [MediaProbe.Verdict?] {
@@ -112,7 +112,7 @@ package struct MediaCheck: Sendable {
         }
     }
 
-    /// A few at a time.
+    /// Runs a few checks at a time.
     private func verdicts(
         on assets: [AssetStatus], at site: String
     ) async -> [MediaProbe.Verdict?] {
@@ -135,7 +135,7 @@ package struct MediaCheck: Sendable {
         }
         guard MediaProbe.isMedia(asset.kind, path: path) else { return nil }
         do {
-            // What a coordinator says stays beneath the site.
+            // A coordinator's path must stay beneath the site.
             return await probe.verdict(
                 on: "\(site)/\(try ObjectKey(path).path)", kind: asset.kind)
         } catch {
@@ -145,7 +145,7 @@ package struct MediaCheck: Sendable {
 }
 
 extension MediaCheck.Findings {
-    /// Reasons that are kept in full.
+    /// Maximum number of reasons that are kept.
     private static let mostReasons = 10_000
 
     fileprivate mutating func add(_ asset: AssetStatus, _ verdict: MediaProbe.Verdict?) {
@@ -153,8 +153,8 @@ extension MediaCheck.Findings {
         case nil: return
         case .playable: playable += 1
         case .unplayable(let reason):
-            let reason = unplayable.count < Self.mostReasons ? reason : "ffprobe refuses it"
-            let failure = Failure("content.unplayable", reason)
+            let reason = unplayable.count < Self.mostReasons ? reason : "ffprobe rejects it"
+            let failure = Failure(.contentUnplayable, reason)
             unplayable[asset.id] = failure
             guard listed.count < RunSummary.listedFailures else { return }
             var asset = asset

@@ -4,32 +4,32 @@ import Services
 import Text
 import Titles
 
-/// ffprobe, opening what lies at an edge.
+/// Runs ffprobe on files at an edge.
 ///
-/// It is given one file and may open files beside it; nothing is asked of any network. Bounded in time,
-/// in what it reads of a title and in what is kept of its words.
+/// It gets one file and may open files beside it; it contacts no network. Its time, the part of a
+/// title that it reads and its output are bounded.
 struct MediaProbe: Sendable {
     enum Verdict: Hashable, Sendable {
         case playable
-        /// With why, in a sentence.
+        /// The reason, as a sentence.
         case unplayable(String)
-        /// Nothing can be said, and why.
+        /// Not checked, with the reason.
         case unchecked(String)
     }
 
-    /// Longest that ffprobe may take for one.
+    /// Maximum seconds of one run of ffprobe.
     static let patienceSeconds = 60.0
-    /// How much of a title is read, from its start.
+    /// Seconds of a title that are read, from its start.
     static let readSeconds = 10
 
     private static let program = "ffprobe"
     private static let mostOutput = 1 << 20
     private static let mostReason = 200
 
-    /// Options of the demuxers, for any file name; versions of ffprobe differ in those they know.
+    /// Demuxer options that allow any file name; versions of ffprobe differ in those they support.
     private let options: [AssetKind: [String]]
 
-    /// Nil when ffprobe is not installed.
+    /// Finds ffprobe; returns nil if it is not installed.
     static func find() async -> MediaProbe? {
         var options: [AssetKind: [String]] = [:]
         for (kind, demuxer) in [(AssetKind.hls, "hls"), (.dash, "dash")] {
@@ -47,11 +47,11 @@ struct MediaProbe: Sendable {
         return MediaProbe(options: options)
     }
 
-    /// Returns whether an asset is media, by its kind or its name.
+    /// Returns true if an asset is media by its kind or name.
     static func isMedia(_ kind: AssetKind, path: String) -> Bool {
         guard kind == .file else { return true }
         let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? [][...]
-        // What comes after ? is a query.
+        // The query starts at ?.
         let plain = name.prefix { $0 != UInt8(ascii: "?") }
         guard let dot = plain.lastIndex(of: UInt8(ascii: ".")) else { return false }
         let ending = String(decoding: plain[plain.index(after: dot)...], as: UTF8.self)
@@ -63,12 +63,12 @@ struct MediaProbe: Sendable {
         "mp4", "mpeg", "mpg", "mts", "mxf", "oga", "ogg", "ogv", "opus", "ts", "wav", "webm", "wmv",
     ]
 
-    /// Opens one, the entry to play of a title or a file of its own.
+    /// Checks one file: the entry of a title or a single file.
     func verdict(on file: String, kind: AssetKind) async -> Verdict {
         guard let start = Self.start(of: file) else {
             return .unchecked("it cannot be read here: \(systemErrorText(errno))")
         }
-        // As the manifest says itself, whatever the list took it for.
+        // By the manifest's content, regardless of the list's kind.
         let form =
             kind == .file ? kind : ManifestForm.kind(of: start, contentType: nil, otherwise: kind)
         let arguments =
@@ -87,7 +87,7 @@ struct MediaProbe: Sendable {
         }
     }
 
-    /// The first bytes of a regular file; nil, with errno, when it cannot be read.
+    /// Returns the first bytes of a regular file; nil, with errno, if it cannot be read.
     private static func start(of file: String) -> [UInt8]? {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -98,8 +98,7 @@ struct MediaProbe: Sendable {
         return Array(bytes.prefix(count))
     }
 
-    /// What ffprobe's words come to: its own complaint, else each stream of pictures or sound that has
-    /// nothing to play.
+    /// Evaluates ffprobe's output: its error, or else each video or audio stream without packets.
     static func verdict(_ captured: Subprocess.Captured) -> Verdict {
         if captured.isOutOfTime {
             return .unchecked("ffprobe did not finish within \(Int(patienceSeconds)) s")

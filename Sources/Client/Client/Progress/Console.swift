@@ -7,39 +7,40 @@ import Text
 
 /// Writes results to stdout and everything else to stderr.
 package enum Console {
-    /// The errno value of what stdout did not take; 0 while it has taken everything.
+    /// The errno of a failed write to stdout; 0 if none failed.
     private static let broken = Atomic<Int32>(0)
 
-    /// Writes to stdout; once that has failed, nothing more. Says so at once, and `ending` at the end.
+    /// Writes to stdout, unless an earlier write failed. Reports the first failure at once;
+    /// `ending` returns its code.
     package static func write(_ text: String) {
         guard broken.load(ordering: .relaxed) == 0,
             let code = writeAll(text, to: STDOUT_FILENO)
         else { return }
         broken.store(code, ordering: .relaxed)
-        // A reader that has gone has read what it wanted: `| head`.
+        // A closed pipe is no error: its reader, such as `| head`, has enough.
         if code != EPIPE { note("stdout: \(systemErrorText(code)) (input.destination)") }
     }
 
-    /// How the process ends: no success where stdout lacks some of what it was to have.
+    /// Returns the exit code: no success if a write to stdout failed.
     package static func ending(_ code: ExitCode) -> ExitCode {
         code == .success && broken.load(ordering: .relaxed) != 0 ? .usage : code
     }
 
     package static func note(_ text: String) { writeAll("dray: \(text)\n", to: STDERR_FILENO) }
 
-    /// Tells of a command line that cannot be run.
+    /// Reports an invalid command line.
     package static func fail(_ error: UsageError) -> ExitCode {
         let what = printable(Redaction.message(error.message))
         writeAll("dray: \(what) (input.usage)\n\(error.hint)\n", to: STDERR_FILENO)
         return .usage
     }
 
-    /// Tells of an error and what to do about it, and says how the process ends.
+    /// Reports an error with a hint, and returns the exit code.
     package static func fail(_ error: any Error) -> ExitCode {
         if let error = error as? UsageError { return fail(error) }
         if let error = error as? HintedFailure { return fail(error.failure, hint: error.hint) }
-        let failure = error as? Failure ?? Failure("worker.internal", "\(error)")
-        if failure.code == "worker.cancelled" { return .interrupted }
+        let failure = error as? Failure ?? Failure(.workerInternal, "\(error)")
+        if failure.code == .workerCancelled { return .interrupted }
         return fail(failure, hint: failure.code.row.hint + "\n")
     }
 
@@ -49,9 +50,9 @@ package enum Console {
         return exitCode(of: failure.code)
     }
 
-    /// What was given wrong is 2; what an origin fails with is 1; what keeps a cluster from being there is 3.
+    /// Returns 2 for invalid input, 1 for an origin's failure, and 3 for an unavailable cluster.
     static func exitCode(of code: FailureCode) -> ExitCode {
-        switch code.rawValue.prefix(while: { $0 != "." }) {
+        switch code.family {
         case "input", "storage": .usage
         case "origin", "content", "integrity": .someFailed
         default: .noCluster
@@ -59,10 +60,9 @@ package enum Console {
     }
 }
 
-/// Runs services until they end, then says how the process ends.
+/// Runs services until they end, and returns the exit code.
 ///
-/// A service stopped by a signal in good order has done its work: success. One that was cut short
-/// has not.
+/// A service that a signal stops in order succeeded; one that was forced did not.
 package func runServices(_ stages: [[any Service]], graceSeconds: Double) async -> ExitCode {
     do {
         let group = ServiceGroup(

@@ -2,10 +2,9 @@ import Glibc
 import Services
 import Synchronization
 
-/// Lines on a terminal that are written anew in their place, a line now and then without a terminal, or
-/// nothing at all.
+/// Lines on a terminal that are redrawn in place, regular lines without a terminal, or nothing.
 ///
-/// Safe to use from any thread; log lines are printed above the live lines.
+/// Safe from any thread; log lines are printed above the live lines.
 package final class LiveLines: Sendable {
     package enum Mode: Sendable {
         case quiet
@@ -14,7 +13,7 @@ package final class LiveLines: Sendable {
     }
 
     private struct State {
-        /// The lines on the terminal.
+        /// The lines on the terminal now.
         var lines: [String] = []
         var isLive = false
         var hasEnded = false
@@ -27,7 +26,7 @@ package final class LiveLines: Sendable {
     /// Time between two plain lines.
     private static let plainInterval = Duration.seconds(5)
 
-    /// Live when stderr is a terminal that understands more than plain text.
+    /// Returns `live` if stderr is a terminal that supports more than plain text.
     package static func mode(isQuiet: Bool, environment: [String: String]) -> Mode {
         if isQuiet { return .quiet }
         let isTerminal = isatty(STDERR_FILENO) == 1 && environment["TERM"] ?? "dumb" != "dumb"
@@ -36,11 +35,11 @@ package final class LiveLines: Sendable {
 
     init(mode: Mode) { self.mode = mode }
 
-    /// Shows what there is now, in the way of the mode.
+    /// Shows the current lines in the form of the mode.
     ///
     /// - Parameters:
-    ///   - live: the lines, of at most so many columns and rows.
-    ///   - plain: the one line without a terminal.
+    ///   - live: returns at most `rows` lines of `columns` columns.
+    ///   - plain: returns the single line without a terminal.
     func show(live: (_ columns: Int, _ rows: Int) -> [String], plain: () -> String) {
         state.withLock { state in
             guard !state.hasEnded else { return }
@@ -63,13 +62,13 @@ package final class LiveLines: Sendable {
         }
     }
 
-    /// A message above the lines; not shown when quiet, unless it is needed.
+    /// Prints a message above the lines; in quiet mode only if it is needed.
     func note(_ text: String, isNeeded: Bool = false) {
         guard isNeeded || mode != .quiet else { return }
         print("dray: \(text)\n")
     }
 
-    /// Takes the live lines away and the terminal back to its normal state.
+    /// Removes the live lines and restores the terminal.
     func end() {
         LogOutput.redirect(to: nil)
         state.withLock { state in
@@ -99,14 +98,14 @@ package final class LiveLines: Sendable {
         }
     }
 
-    /// Lines in the place of the `rows` lines before the cursor, in one write: each line is
-    /// overwritten and its rest cleared, so that nothing flickers.
+    /// Returns one write that replaces the `rows` lines before the cursor. Each line is overwritten
+    /// and its rest cleared, so that nothing flickers.
     static func frame(_ lines: [String], over rows: Int) -> String {
         let up = rows > 0 ? "\u{1B}[\(rows)A" : ""
         return "\r" + up + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J"
     }
 
-    /// Nil for what is no terminal.
+    /// Returns the columns of a terminal; nil for any other file.
     package static func columns(of descriptor: Int32) -> Int? {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }

@@ -2,15 +2,15 @@ import Model
 package import Rendering
 import Synchronization
 
-/// Shows how far a catalog is: live on a terminal, a line now and then without one, or not at all.
+/// Shows the progress of a catalog: live on a terminal, otherwise regular lines, or nothing.
 ///
-/// Safe to use from any thread.
+/// Safe from any thread.
 package final class ProgressDisplay: Sendable {
     private struct State {
         var meter = ProgressMeter()
         var status: CatalogStatus?
         var troubles = Troubles()
-        /// Kinds of outlooks of the deadline that were reported.
+        /// Kinds of deadline outlooks that were reported.
         var outlooks: Set<DeadlineOutlook.Kind> = []
     }
 
@@ -19,7 +19,7 @@ package final class ProgressDisplay: Sendable {
     private let state = Mutex(State())
     private let began = ContinuousClock.now
 
-    /// Most lines of assets: more could not be read while they change.
+    /// Maximum number of asset lines: more could not be read while they change.
     private static let assetRows = 12
 
     package init(mode: LiveLines.Mode, style: TerminalStyle) {
@@ -27,10 +27,10 @@ package final class ProgressDisplay: Sendable {
         self.style = style
     }
 
-    /// Whether current assets have their own lines.
+    /// True if active assets have their own lines.
     var showsAssets: Bool { screen.mode == .live }
 
-    /// Takes what the coordinator says now, and why nothing goes on, if so.
+    /// Shows a status, and the failure that blocks the catalog, if any.
     func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
         state.withLock { state in
             let isOver = status.state == .running || status.state == .completed
@@ -41,13 +41,13 @@ package final class ProgressDisplay: Sendable {
         }
     }
 
-    /// For how long the catalog waited for what, as far as it was followed.
+    /// Times that the catalog waited, by reason, while it was followed.
     var waited: [WaitHistory.Total] { state.withLock { $0.meter.waits.totals } }
 
-    /// What the catalog waits for now.
+    /// The catalog's present reasons to wait.
     var waits: [CatalogWait] { state.withLock { $0.meter.waits.current } }
 
-    /// Reports once of each kind that the deadline is not met; a terminal has it among its lines.
+    /// Reports each kind of a missed deadline once; a terminal shows it in its lines.
     private func tellDeadline(_ status: CatalogStatus, _ state: inout State) {
         guard status.state == .running, let outlook = status.outlook,
             let text = DeadlineText.line(status), state.outlooks.insert(outlook.kind).inserted,
@@ -56,7 +56,7 @@ package final class ProgressDisplay: Sendable {
         Console.note(text)
     }
 
-    /// Takes why the coordinator does not say how far it is.
+    /// Shows that the coordinator does not answer.
     func showNoAnswer(_ text: String) {
         state.withLock { state in
             tell(state.troubles.noAnswer(text))
@@ -79,14 +79,14 @@ package final class ProgressDisplay: Sendable {
         }
     }
 
-    /// A message above the progress; not shown when quiet.
+    /// Prints a message above the progress; nothing in quiet mode.
     func note(_ text: String) { screen.note(text) }
 
-    /// Takes the live lines away and the terminal back to its normal state.
+    /// Removes the live lines and restores the terminal.
     func end() { screen.end() }
 
     private func draw(_ state: State) {
-        // Without a terminal what is the matter was told, and nothing is to be added.
+        // Without a terminal the failure was reported already; further lines add nothing.
         guard let status = state.status, screen.mode == .live || state.troubles.text == nil else {
             return
         }

@@ -1,18 +1,18 @@
 import Glibc
 import Model
 
-/// Speed and time left from a series of statuses. Pure: the time is passed in.
+/// Computes speed and time left from a series of statuses. Pure: the time is passed in.
 struct ProgressMeter {
     /// Seconds after which a change of speed shows by two thirds.
     private static let smoothingSeconds = 4.0
 
-    /// A quantity that grows, and its smoothed growth a second.
+    /// A growing quantity and its smoothed growth per second.
     private struct Gauge {
         var value: Double
         var perSecond: Double?
 
         mutating func update(to new: Double, afterSeconds seconds: Double) {
-            // Bytes under way vanish when a transfer fails; that is no negative speed.
+            // Bytes of running transfers vanish when these fail; that is no negative speed.
             let sample = max(0, new - value) / seconds
             let weight = 1 - exp(-seconds / ProgressMeter.smoothingSeconds)
             perSecond = perSecond.map { $0 + (sample - $0) * weight } ?? sample
@@ -20,17 +20,17 @@ struct ProgressMeter {
         }
     }
 
-    /// How much is there of what there is to be.
+    /// The completed part of the expected total.
     private struct Fraction {
         var value: Double
-        /// False of segments, as long as the bytes are not known for all.
+        /// True for bytes; false for segments, which count until all sizes are known.
         var isOfBytes: Bool
-        /// Bytes that were fetched, or segments that have ended; and those that are lacking.
+        /// Fetched bytes or ended segments; `rest` has the remaining ones.
         var done = 0.0
         var rest = 0.0
     }
 
-    /// One asset's bytes.
+    /// The progress of one asset's bytes.
     private struct AssetMeter {
         var gauge: Gauge?
         var window = ProgressWindow()
@@ -38,13 +38,13 @@ struct ProgressMeter {
 
     /// The values of a line.
     struct Reading: Equatable {
-        /// 0 to 1, nil while nothing tells how much there is.
+        /// Completed part, 0 to 1; nil if the total is unknown.
         var fraction: Double?
         var bytes: Int64
         var expectedBytes: Int64?
-        /// nil until two statuses are there.
+        /// Speed; nil before the second status.
         var bytesPerSecond: Double?
-        /// nil while it cannot be known.
+        /// Estimated time left; nil if unknown.
         var secondsLeft: Double?
     }
 
@@ -55,10 +55,10 @@ struct ProgressMeter {
     private var assets: [AssetID: AssetMeter] = [:]
     private(set) var catalog = Reading(bytes: 0)
     private(set) var active: [AssetID: Reading] = [:]
-    /// Why nothing is under way, and for how long that was so.
+    /// The catalog's waits and their times.
     private(set) var waits = WaitHistory()
 
-    /// Takes a status that came at `seconds` of any steady clock.
+    /// Applies a status received at `seconds` of any steady clock.
     mutating func update(_ status: CatalogStatus, atSeconds seconds: Double) {
         let elapsed = lastSeconds.map { max(seconds - $0, 0.001) }
         lastSeconds = seconds
@@ -68,16 +68,17 @@ struct ProgressMeter {
         let known = Self.fraction(of: totals)
         if let known {
             if known.isOfBytes != highest.isOfBytes {
-                // A share of the segments says nothing of the bytes: neither how far nor how fast.
+                // A fraction of segments and one of bytes have different values and speeds.
                 highest = known
                 window = ProgressWindow()
             }
-            // A manifest that was resolved adds to what there is; the bar waits, and does not go back.
+            // A newly resolved manifest raises the total; the bar then stops rather than going
+            // back.
             highest.value = max(highest.value, known.value)
             window.update(to: known.done, atSeconds: seconds)
         }
         waits.update(status.state == .running ? status.waits ?? [] : [], atSeconds: seconds)
-        // What was fetched before a wait says nothing of what comes after it.
+        // The speed before a wait does not predict the speed after it.
         if waits.current.contains(where: \.stopsWork) { window = ProgressWindow() }
         catalog = Reading(
             fraction: known.map { _ in highest.value }, bytes: bytes,
@@ -119,7 +120,7 @@ struct ProgressMeter {
         gauge?.update(to: value, afterSeconds: elapsed)
     }
 
-    /// By bytes when they are known for all, else by segments.
+    /// Returns the fraction of bytes if all sizes are known, or else of segments.
     private static func fraction(of totals: CatalogTotals) -> Fraction? {
         if let expected = totals.expectedBytes, expected > 0 {
             let bytes = Double(totals.bytes + totals.receivingBytes)

@@ -7,10 +7,10 @@ struct ProgressText {
     let status: CatalogStatus
     let meter: ProgressMeter
     let style: TerminalStyle
-    /// Why nothing goes on at present.
+    /// The failure that blocks the catalog now.
     var trouble: String?
 
-    /// A line for the catalog and one for each active asset, as many as `rows` hold.
+    /// Returns a line for the catalog and one for each active asset, at most `rows`.
     func lines(columns: Int, rows: Int) -> [String] {
         let shape = Shape.all(columns: columns).first {
             catalogLine($0).untilTimeLeft <= columns
@@ -30,7 +30,7 @@ struct ProgressText {
         }
         let room = max(0, rows - lines.count)
         let active = status.active
-        // The last row tells of those that have none.
+        // The last row counts the assets without a line.
         let shown = active.count <= room ? active : Array(active.prefix(max(0, room - 1)))
         for asset in shown {
             lines.append(assetLine(asset, nameWidth: nameWidth, barWidth: barWidth))
@@ -38,22 +38,22 @@ struct ProgressText {
         if shown.count < active.count, room > 0 {
             var line = StyledLine()
             let more = status.active.count >= 20 ? "more" : "\(active.count - shown.count) more"
-            line.append("  and \(more) under way", .dim)
+            line.append("  and \(more) active", .dim)
             lines.append(line)
         }
         return lines.map { $0.rendered(columns: columns, usesColor: style.usesColor) }
     }
 
-    /// How much of its width each part of a line has, alike in all.
+    /// Widths of a line's parts, the same in all lines.
     private struct Shape {
         var nameWidth: Int
         var barWidth: Int
-        /// `3/50` instead of `3 of 50 assets`.
+        /// True for `3/50` instead of `3 of 50 assets`.
         var isNarrow: Bool
-        /// Without what there is to be in all.
+        /// True to omit the expected bytes.
         var isBrief = false
 
-        /// From the one that says the most.
+        /// Returns all shapes, the most detailed first.
         static func all(columns: Int) -> [Shape] {
             let nameWidth = min(max(columns * 7 / 25, 12), 44)
             let barWidth = columns >= 116 ? 20 : columns >= 90 ? 12 : columns >= 64 ? 8 : 0
@@ -72,7 +72,8 @@ struct ProgressText {
         }
     }
 
-    /// With the columns that it takes up to the time left, which is to be seen on every terminal that has room.
+    /// Returns the catalog's line and its columns up to the time left, which every terminal with
+    /// enough columns must show.
     private func catalogLine(_ shape: Shape) -> (line: StyledLine, untilTimeLeft: Int) {
         let totals = status.totals
         let reading = meter.catalog
@@ -82,7 +83,7 @@ struct ProgressText {
         line.append("  ")
         line.appendBar(reading.fraction, width: barWidth, style: style)
         line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
-        // What matters most comes first: a narrow terminal cuts the end.
+        // The most important parts come first: a narrow terminal cuts the end.
         line.append("  \(assets(totals, isNarrow: shape.isNarrow))")
         if totals.failed > 0 { line.append("  \(HumanFormat.count(totals.failed)) failed", .red) }
         if let count = totals.cancelled {
@@ -125,12 +126,12 @@ struct ProgressText {
         return line
     }
 
-    /// Only for a running catalog; the summary has the others.
+    /// The deadline's line of a running catalog; the summary has it for ended ones.
     private var deadline: String? {
         status.state == .running ? DeadlineText.line(status) : nil
     }
 
-    /// One line without a terminal: what a log shows.
+    /// The single line without a terminal, as in a log.
     var plainLine: String {
         let totals = status.totals
         let reading = meter.catalog
@@ -155,7 +156,7 @@ struct ProgressText {
         return "\(printable(status.name)): \(parts.joined(separator: ", "))"
     }
 
-    // Columns of fixed width, so that nothing jumps from frame to frame.
+    // Columns of fixed width, so that nothing moves between frames.
 
     private func name(_ text: String, width: Int) -> String {
         TextLayout.padded(TextLayout.middleTruncated(text, to: width), to: width)
@@ -170,7 +171,7 @@ struct ProgressText {
     }
 
     private func percent(_ fraction: Double?) -> String {
-        // 100 % is for what is whole: rounding up would say it too early.
+        // Only a complete total shows 100 %: rounding up would show it too early.
         let text = fraction.map { "\(Int(($0 * 100).rounded(.down)))%" } ?? "–"
         return TextLayout.padded(text, to: 4, right: true)
     }
@@ -203,6 +204,6 @@ struct ProgressText {
 }
 
 extension AssetStatus {
-    /// The name as it may be shown: see `redactedName`.
+    /// The printable name without secrets: see `redactedName`.
     var shownName: String { printable(redactedName) }
 }

@@ -1,7 +1,9 @@
-/// How fast a quantity has grown lately, and how long its rest takes. Pure: the time is passed in.
+/// Estimates the time left of a growing quantity from its recent growth. Pure: the time is passed
+/// in.
 ///
-/// An estimate needs progress to go by: two steps at least, the last of them not long ago, over two seconds or more.
-/// It reaches no further than `reach` times what was watched, so that the first seconds of a run promise nothing.
+/// An estimate needs progress: two steps at least, the last one recent, over two seconds or more.
+/// It is at most `reach` times the observed time, so that the first seconds of a run promise
+/// nothing.
 struct ProgressWindow {
     private struct Sample {
         var seconds: Double
@@ -10,26 +12,27 @@ struct ProgressWindow {
 
     private static let leastSeconds = 2.0
     private static let leastSteps = 2
-    /// A quantity that stands still for so long says nothing of its rest, unless its steps are far apart.
+    /// Seconds without progress after which there is no estimate, unless steps are far apart.
     private static let stillSeconds = 5.0
-    /// Steps that are older count only as long as there are few.
+    /// Seconds after which steps count only if there are few.
     private static let windowSeconds = 15.0
     private static let fewSteps = 5
     private static let longestSeconds = 300.0
     private static let reach = 60.0
 
-    /// Where it began, and each step since then that counts.
+    /// The start, and each later step that counts.
     private var samples: [Sample] = []
     private var firstSeconds = 0.0
 
-    /// Takes a value that was seen at `seconds` of any steady clock.
+    /// Applies a value observed at `seconds` of any steady clock.
     mutating func update(to value: Double, atSeconds seconds: Double) {
         guard let last = samples.last else {
             samples = [Sample(seconds: seconds, value: value)]
             firstSeconds = seconds
             return
         }
-        // Bytes under way vanish when a transfer fails: that is no progress, and no setback for good.
+        // Bytes of running transfers vanish when these fail: that is no progress, and a temporary
+        // loss.
         if value > last.value { samples.append(Sample(seconds: seconds, value: value)) }
         while samples.count > 2, seconds - samples[1].seconds > limitSeconds {
             samples.removeFirst()
@@ -40,7 +43,7 @@ struct ProgressWindow {
         samples.count > Self.fewSteps + 1 ? Self.windowSeconds : Self.longestSeconds
     }
 
-    /// How long `rest` more takes; nil while that cannot be known.
+    /// Returns the seconds that `rest` takes; nil if unknown.
     func secondsLeft(_ rest: Double, atSeconds seconds: Double) -> Double? {
         guard rest > 0 else { return samples.isEmpty ? nil : 0 }
         guard samples.count > Self.leastSteps, let first = samples.first, let last = samples.last,
@@ -48,7 +51,7 @@ struct ProgressWindow {
         else { return nil }
         let stepSeconds = (last.seconds - first.seconds) / Double(samples.count - 1)
         guard seconds - last.seconds <= max(Self.stillSeconds, 3 * stepSeconds) else { return nil }
-        // From step to step, and no less when the next one is overdue.
+        // From step to step, and longer if the next one is overdue.
         let elapsed = max(last.seconds - first.seconds, seconds - first.seconds - stepSeconds)
         let left = rest * elapsed / (last.value - first.value)
         return left <= Self.reach * (seconds - firstSeconds) ? left : nil

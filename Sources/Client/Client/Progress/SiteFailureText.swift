@@ -1,14 +1,14 @@
 package import Model
 import Text
 
-/// Words the failure of a site that cannot be written.
+/// Formats the failure of a site that cannot be written.
 package enum SiteFailureText {
-    /// Returns what to do about it, with the site's name in its commands.
+    /// Returns the failure's hint, with the site's name in its commands.
     package static func hint(ofFault fault: Failure, at queue: String) -> String {
         fault.code.row.hint.replacing(" SITE ", with: " \(printable(queue)) ")
     }
 
-    /// `storage.full: pwrite: No space left on device`
+    /// Returns text such as `storage.full: pwrite: No space left on device`.
     package static func text(ofFault fault: Failure) -> String {
         "\(fault.code.rawValue): \(printable(fault.message))"
     }

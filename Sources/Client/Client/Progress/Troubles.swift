@@ -1,9 +1,9 @@
-/// Why nothing of a catalog goes on: what of it is told, once each, and what is told of its end.
+/// Reports each failure that blocks a catalog once, and its end.
 struct Troubles {
     /// A failure that the coordinator reports.
     struct Trouble {
         var text: String
-        /// The message at its end. Failures with the same message are of one kind.
+        /// Message at the failure's end. Failures with the same message are of one kind.
         var relief: String
     }
 
@@ -12,9 +12,9 @@ struct Troubles {
         case relief(String)
     }
 
-    /// Why the coordinator does not answer; nil while it does.
+    /// The reason for which the coordinator does not answer; nil while it does.
     private var silence: String?
-    /// As it last answered.
+    /// The failure in its last answer.
     private var trouble: Trouble?
 
     /// The present failure.
@@ -25,15 +25,15 @@ struct Troubles {
         return silence == nil ? [.trouble(text)] : []
     }
 
-    /// - Parameter isOver: without a trouble now, the former one is over: the catalog runs or is completed. One that
-    ///   failed or was cancelled ended with its trouble.
+    /// - Parameter isOver: true if the catalog runs or is completed, so that a previous failure has
+    ///   ended. One that failed or was cancelled ended with its failure.
     mutating func answer(_ now: Trouble?, isOver: Bool) -> [Line] {
         var lines: [Line] = []
         let wasSilent = silence != nil
         silence = nil
         if wasSilent { lines.append(.relief("the coordinator answers again")) }
         if let now, wasSilent || now.relief != trouble?.relief {
-            // Anew after a silence: else its end would look like the end of this.
+            // Repeated after a silence: otherwise its end would look like the end of this failure.
             lines.append(.trouble(now.text))
         } else if now == nil, let trouble, isOver {
             lines.append(.relief(trouble.relief))

@@ -1,12 +1,12 @@
 import Model
 
-/// Why nothing of a catalog was under way while it was followed. Pure: the time is passed in.
+/// Records the reasons for which a followed catalog waited. Pure: the time is passed in.
 ///
-/// What is over within a second is not shown: between two jobs a catalog has nothing under way for a moment.
+/// Waits under a second are not shown: between two jobs a catalog is idle for a moment.
 struct WaitHistory {
-    /// The waits of one kind together.
+    /// Total time of one reason.
     struct Total: Encodable, Equatable {
-        /// As `CatalogWait.Reason.name` has it.
+        /// Name of the reason, as in `CatalogWait.Reason.name`.
         var reason: String
         var seconds: Double
     }
@@ -16,17 +16,17 @@ struct WaitHistory {
     private var since: Double?
     private var countedSeconds = 0.0
     private var secondsByReason: [String: Double] = [:]
-    /// What it waits for now, that which ends last first.
+    /// The present waits, the one that ends last first.
     private(set) var current: [CatalogWait] = []
 
-    /// How long the catalog waited, the longest first. Where several reasons held at once, that which was to end last
+    /// Total times by reason, the longest first. Among simultaneous reasons, the one that ends last
     /// counts.
     var totals: [Total] {
         secondsByReason.map { Total(reason: $0.key, seconds: ($0.value * 1_000).rounded() / 1_000) }
             .sorted { ($1.seconds, $0.reason) < ($0.seconds, $1.reason) }
     }
 
-    /// Takes the waits of a status that came at `seconds` of any steady clock.
+    /// Applies the waits of a status received at `seconds` of any steady clock.
     mutating func update(_ waits: [CatalogWait], atSeconds seconds: Double) {
         count(upTo: seconds)
         guard !waits.isEmpty else {

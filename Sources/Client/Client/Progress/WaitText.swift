@@ -2,13 +2,14 @@ package import Model
 import Rendering
 import Text
 
-/// Describes why a catalog waits, and whether it meets its deadline. The follower, the summaries and
-/// `dray status` all say it in these words.
+/// Describes a catalog's waits and its deadline. The follower, the summaries and `dray status` all
+/// use this text.
 package enum WaitText {
-    /// Reasons that a line names; JSON has them all.
+    /// Maximum number of reasons in a line; JSON has all.
     private static let mostNamed = 2
 
-    /// `waits: the schedule opens at 22:00 UTC (in 3:10:05)`; nil for no waits.
+    /// Returns text such as `waits: the schedule opens at 22:00 UTC (in 3:10:05)`; nil for no
+    /// waits.
     package static func line(_ waits: [CatalogWait]) -> String? {
         guard !waits.isEmpty else { return nil }
         return "waits: " + waits.prefix(mostNamed).map(text).joined(separator: "; ")
@@ -51,7 +52,8 @@ package enum WaitText {
         return printable(redacted(url: origin)) + more
     }
 
-    /// `in 0:42`, `at 22:00 UTC (in 3:10:05)`, `at 2026-11-27 06:00 UTC (in 1 d 12 h)`.
+    /// Returns text such as `in 0:42`, `at 22:00 UTC (in 3:10:05)` or `at 2026-11-27 06:00 UTC (in
+    /// 1 d 12 h)`.
     private static func time(of wait: CatalogWait) -> String? {
         guard let seconds = wait.seconds else { return nil }
         let left =
@@ -60,13 +62,14 @@ package enum WaitText {
                 ? HumanFormat.clock(seconds: seconds) : HumanFormat.duration(seconds: seconds))
         guard seconds >= 3_600, let until = wait.until else { return left }
         let text = TimeText.minute(ofSeconds: until)
-        // The date is clear while it is less than a day away.
+        // Within a day, the time needs no date.
         return "at \(seconds < 72_000 ? String(text.suffix(9)) : text) (\(left))"
     }
 
-    // MARK: What was waited for
+    // MARK: Totals
 
-    /// `waited 3 h 10 min: closed schedule 3 h 10 min, paused queue 5.0 s`; nil for less than a second.
+    /// Returns text such as `waited 3 h 10 min: closed schedule 3 h 10 min, paused queue 5.0 s`;
+    /// nil for less than a second.
     static func line(_ totals: [WaitHistory.Total]) -> String? {
         let seconds = totals.reduce(0) { $0 + $1.seconds }
         guard seconds >= 1 else { return nil }
@@ -94,9 +97,9 @@ package enum WaitText {
     }
 }
 
-/// Describes whether a catalog meets its deadline.
+/// Describes how a catalog meets its deadline.
 package enum DeadlineText {
-    /// Nil while the deadline may be met.
+    /// Returns the deadline's line; nil if it may still be met.
     package static func line(_ status: CatalogStatus) -> String? {
         guard let outlook = status.outlook else { return nil }
         let name =
@@ -117,6 +120,6 @@ package enum DeadlineText {
 }
 
 extension CatalogStatus {
-    /// It ended after its deadline.
+    /// True if it ended after its deadline.
     var missedDeadline: Bool { state.isTerminal && outlook?.kind == .missed }
 }

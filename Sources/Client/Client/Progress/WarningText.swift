@@ -4,7 +4,7 @@ import Text
 
 /// Warnings about manifests, for people.
 package enum WarningText {
-    /// A line each, and how many there are besides.
+    /// Returns one line per warning, and the number of further ones.
     package static func lines(_ warnings: ManifestWarnings) -> String {
         var text = warnings.first.map { "warning: \(printable($0.text))\n" }.joined()
         let more = warnings.count - warnings.first.reduce(0) { $0 + $1.count }

@@ -4,16 +4,16 @@ package import Model
 import Services
 import Text
 
-/// A file of JSON, an object a line, each there as soon as it is appended. Safe from any thread.
+/// A file with one JSON object per line, each written when it is appended. Safe from any thread.
 package final class LineFile: Sendable {
     private let file: FileDescriptor
 
-    /// Makes the file at `path`, or empties it. Throws `input.destination` when that cannot be.
+    /// Creates or empties the file at `path`. Throws `input.destination` if that fails.
     package init(_ path: String) throws(Failure) {
         do throws(OutputFileError) {
             file = try OutputFile.emptied(path)
         } catch {
-            throw Failure("input.destination", "cannot write \(printable(path)): \(error.reason)")
+            throw Failure(.inputDestination, "cannot write \(printable(path)): \(error.reason)")
         }
     }
 

@@ -3,15 +3,15 @@ import Model
 import Planner
 import Statistics
 
-/// How workers did in a run, as its report has it, and as a plan is held against it.
+/// The workers' performance in a run, for its report and for comparison with a plan.
 package struct ReportWork: Codable {
-    /// From a catalog's start until a file of it was stored, in seconds.
+    /// Seconds from a catalog's start until its files were stored.
     package struct Waits: Codable {
         package var p50: Double
         package var p95: Double
         package var p99: Double
 
-        /// Nil of nothing.
+        /// Creates the quantiles; nil without samples.
         init?(_ waits: LogHistogram) {
             guard waits.count > 0 else { return nil }
             p50 = rounded(waits.quantile(0.5))
@@ -20,16 +20,16 @@ package struct ReportWork: Codable {
         }
     }
 
-    /// Most that worked in one minute.
+    /// Maximum number of workers in one minute.
     package var workers: Int
-    /// The share of the transfers that workers can have under way which were, while they had work.
+    /// Used part of the workers' connections while they had jobs, 0 to 1.
     package var utilisation: Double
-    /// The mean time of a fetch on the network, and its variance over its squared mean.
+    /// Mean time of a fetch on the network; `fetchCV2` is the variance over the squared mean.
     package var fetchSeconds: Double
     package var fetchCV2: Double
 
-    /// Of what workers told in the time of a catalog that has just ended, other catalogs' work in it; nil
-    /// when that is nothing, or no coordinator answers.
+    /// Returns the work that workers reported during an ended catalog, including that for other
+    /// catalogs. Returns nil if there is none, or if no coordinator answers.
     static func of(_ status: CatalogStatus, _ client: CoordinatorClient) async -> ReportWork? {
         let seconds = Int(min(max(60, status.totals.seconds), Double(WorkersHistory.keptSeconds)))
         guard let history = try? await client.workersHistory(seconds: seconds) else { return nil }
@@ -47,5 +47,5 @@ package struct ReportWork: Codable {
     }
 }
 
-/// To a microsecond.
+/// Rounds to a microsecond.
 private func rounded(_ value: Double) -> Double { (value * 1e6).rounded() / 1e6 }

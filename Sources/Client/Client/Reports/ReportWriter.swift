@@ -5,25 +5,26 @@ package import Model
 import Statistics
 import Text
 
-/// Writes the JSON report of a catalog: keys sorted, an asset a line, page by page, so that memory
-/// does not grow with the catalog; under a temporary name first, so that a report is whole or absent.
+/// Writes the JSON report of a catalog with sorted keys and one asset per line. It writes page by
+/// page, so that memory stays bounded, to a temporary name first, so that a report is complete or
+/// absent.
 package struct ReportWriter {
     let path: String
     let client: CoordinatorClient
     /// The result of `--check-media`; nil without it.
     var media: MediaCheck.Findings?
-    /// The reasons that the catalog waited for while this command followed it.
+    /// Times that the catalog waited, by reason, while this command followed it.
     var waited: [WaitHistory.Total] = []
     /// The last reasons to wait; empty for an ended catalog.
     var waits: [CatalogWait] = []
 
-    /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
+    /// Throws `input.destination` if no report can be written to `path`; leaves no files.
     package static func check(_ path: String, option: String = "report") throws(Failure) {
         do throws(OutputFileError) {
             try OutputFile.check(path)
         } catch {
             throw Failure(
-                "input.destination", "--\(option) \(printable(path)): \(error.reason)")
+                .inputDestination, "--\(option) \(printable(path)): \(error.reason)")
         }
     }
 
@@ -43,7 +44,7 @@ package struct ReportWriter {
     }
 
     private func failure(_ error: OutputFileError) -> Failure {
-        Failure("input.destination", "\(printable(path)): \(error.reason)")
+        Failure(.inputDestination, "\(printable(path)): \(error.reason)")
     }
 
     private func writeBody(
@@ -69,7 +70,7 @@ package struct ReportWriter {
                     if file.verified != true { unverified += 1 }
                     if let seconds = file.afterSeconds, seconds >= 0 { waits.add(seconds) }
                 }
-                // The rest of the members, behind `files` in the order of the keys.
+                // The remaining members follow `files` in the order of the keys.
                 try output.append("]," + json(Rest(asset, media)).dropFirst(), path)
             }
             after = page.next
@@ -89,15 +90,15 @@ package struct ReportWriter {
     private func json(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // These are strings and whole or finite numbers, which JSON always holds.
+        // Strings and finite numbers always encode.
         return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
     }
 
-    /// Nil for a catalog without one.
+    /// The deadline of a catalog; nil without one.
     struct Deadline: Encodable {
-        /// By how many seconds it was missed; nil when it was met, or is not over.
+        /// Seconds by which it was missed; nil if it was met, or is still ahead.
         let missedBySeconds: Double?
-        /// In seconds since 1970.
+        /// Time in seconds since 1970.
         let time: Double
 
         init?(_ status: CatalogStatus) {
@@ -113,7 +114,7 @@ package struct ReportWriter {
         let path: String
         let sha256: String
         let url: String
-        /// It was compared with a digest that the list or the origin states.
+        /// True if it was compared with a digest that the list or the origin states.
         let verified: Bool
 
         init(_ file: FilePage.StoredFile) {
@@ -131,7 +132,7 @@ package struct ReportWriter {
         let reason: String?
         let result: String
 
-        /// Nil for what was not looked at.
+        /// Creates the result; nil for an asset that was not checked.
         init?(_ asset: AssetStatus, _ findings: MediaCheck.Findings) {
             guard asset.state == .completed,
                 MediaProbe.isMedia(asset.kind, path: asset.path ?? "")
@@ -147,7 +148,7 @@ package struct ReportWriter {
         let media: Media?
         let missing: [AssetStatus.MissingSidecar]?
         let name: String
-        /// The final key: of a title the entry to play.
+        /// The final key; for a title, that of its entry file.
         let path: String?
         let refreshed: RefreshOutcome?
         let state: AssetState
@@ -169,20 +170,20 @@ package struct ReportWriter {
     private struct Totals: Encodable {
         let assets: Int
         let bytes: Int64
-        /// Nil for none.
+        /// Number of cancelled assets; nil for none.
         let cancelled: Int?
         let completed: Int
         let failed: Int
-        /// `bytes` without those that lay at the destination already.
+        /// `bytes` without those already stored at the destination.
         let fetchedBytes: Int64
         let retries: Int
         let seconds: Double
         let segments: Int
-        /// Files that there was nothing to compare with.
+        /// Number of files without a digest to compare.
         let unverified: Int
-        /// Nil without files.
+        /// Waits of the files; nil without files.
         var waitSeconds: ReportWork.Waits?
-        /// Nil where no coordinator knows.
+        /// The workers' performance; nil if no coordinator knows it.
         var work: ReportWork?
 
         init(_ totals: CatalogTotals, unverified: Int) {
@@ -199,7 +200,8 @@ package struct ReportWriter {
         }
     }
 
-    /// The files of one asset after the other; both kinds of pages are in the order of assets.
+    /// Reads the files of one asset after the other; both kinds of pages are in the order of
+    /// assets.
     private struct FileCursor {
         let client: CoordinatorClient
         let catalog: CatalogID
@@ -213,10 +215,10 @@ package struct ReportWriter {
             self.catalog = catalog
         }
 
-        /// The next file of `asset`, nil when it has no more.
+        /// Returns the next file of `asset`; nil if it has no more.
         mutating func next(of asset: AssetID) async throws(Failure) -> FilePage.StoredFile? {
             while true {
-                // What belongs to an asset before this one was added after that one's page was read.
+                // Files of an earlier asset were added after its page was read.
                 while index < page.count, page[index].asset < asset { index += 1 }
                 if index < page.count {
                     guard page[index].asset == asset else { return nil }
@@ -231,7 +233,7 @@ package struct ReportWriter {
         }
     }
 
-    /// Collects small pieces into few writes.
+    /// Combines small pieces into few writes.
     private struct BufferedOutput {
         private let file: OutputFile
         private var buffer: [UInt8] = []
@@ -247,7 +249,7 @@ package struct ReportWriter {
             do throws(OutputFileError) {
                 try file.write(buffer)
             } catch {
-                throw Failure("input.destination", "\(printable(path)): \(error.reason)")
+                throw Failure(.inputDestination, "\(printable(path)): \(error.reason)")
             }
             buffer.removeAll(keepingCapacity: true)
         }

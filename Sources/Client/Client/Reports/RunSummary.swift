@@ -8,21 +8,21 @@ struct RunSummary {
     let destination: String
     /// Columns of the terminal; nil for other output.
     var columns: Int?
-    /// Optional sidecars that are missing.
+    /// Number of missing optional sidecars.
     var missingSidecars = 0
-    /// Titles whose manifests break rules.
+    /// Number of titles whose manifests break rules.
     var titlesWithWarnings = 0
     /// The first of these warnings.
     var warnings = ManifestWarnings()
-    /// The reasons that the catalog waited for while this command followed it.
+    /// Times that the catalog waited, by reason, while this command followed it.
     var waited: [WaitHistory.Total] = []
 
-    /// Most failed assets that are listed.
+    /// Maximum number of failed assets in the list.
     static let listedFailures = 20
-    /// Most warnings that are listed.
+    /// Maximum number of warnings in the list.
     static let listedWarnings = 5
 
-    /// A heading and a table of one row.
+    /// A heading and a table with one row.
     var text: String {
         let totals = status.totals
         let fetched = max(0, totals.bytes - totals.adoptedBytes)
@@ -72,15 +72,15 @@ struct RunSummary {
                 + "\(HumanFormat.count(totals.assets, "asset")) cancelled"
                 + (totals.failed > 0 ? ", \(HumanFormat.count(totals.failed)) failed" : "")
         case .interrupted: return "interrupted"
-        case .open, .running: return "under way"
+        case .open, .running: return "running"
         }
     }
 
-    /// Each failed asset with its code, message and hint; `total` of them there are.
+    /// Formats failed assets with code, message and hint; `total` is the number of all.
     static func failures(_ failed: [AssetStatus], total: Int, reportPath: String?) -> String {
         var text = ""
         for asset in failed.prefix(listedFailures) {
-            let failure = asset.failure ?? Failure("internal.unknown", "no reason was recorded")
+            let failure = asset.failure ?? Failure(.internalUnknown, "no reason was recorded")
             text += "failed: \(asset.shownName)\n"
             text += "    \(failure.code): \(printable(failure.message))\n"
             text += "    \(failure.code.row.hint)\n"

@@ -4,17 +4,17 @@ import Rendering
 import Services
 import Text
 
-/// Follows a catalog to its end, and shows how far it is.
+/// Follows a catalog to its end, and shows its progress.
 struct CatalogFollower {
     let display: ProgressDisplay
     /// Ends the following.
     let draining: ShutdownSignal
-    /// The private cluster is asked more often than one that others use.
+    /// True for a private cluster, which is polled more often than a shared one.
     let isEmbedded: Bool
-    /// All its segments are there from the beginning.
+    /// True for a refresh, whose segments are all known from the start.
     var isRefresh = false
 
-    /// Asks for the status until the catalog has ended; nil when the draining began first.
+    /// Polls the status until the catalog has ended; returns nil if draining started first.
     func follow(
         _ catalog: CatalogID, _ client: CoordinatorClient
     ) async throws(Failure) -> CatalogStatus? {
@@ -35,7 +35,8 @@ struct CatalogFollower {
                 display.showNoAnswer(Self.words(for: failure))
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
-            // Often at first, for what is small ends soon, and when only lists of digests are left.
+            // Often at first, because small catalogs end soon, and again when few segments are
+            // left.
             let patience = isNearlyDone ? 0.05 : 0.05 + elapsed / 20
             let interval = min(isEmbedded ? 0.25 : 1, patience)
             _ = await draining.wait(atMost: .seconds(interval))
@@ -55,8 +56,8 @@ struct CatalogFollower {
         }
     }
 
-    /// How long it is worth waiting for a cluster whose workers are refused when they ask for work:
-    /// an operator may be about to mend it.
+    /// Seconds to wait for a cluster that rejects its workers' lease requests: an operator may be
+    /// repairing it.
     private static let mostTroubleSeconds = 60.0
 
     private static func check(_ status: CatalogStatus) throws(Failure) {
@@ -65,35 +66,35 @@ struct CatalogFollower {
             seconds >= mostTroubleSeconds
         else { return }
         throw Failure(
-            "cluster.noWork",
+            .clusterNoWork,
             "no worker could lease jobs for \(HumanFormat.duration(seconds: seconds)): "
                 + "\(trouble.code): \(trouble.message)")
     }
 
-    /// The party that keeps a catalog from making progress.
+    /// The cause that blocks a catalog.
     private enum Fault {
         case site
         case room
         case origins
-        /// None may write to the site.
+        /// No worker may write to the site.
         case roots
-        /// They are refused when they ask for work.
+        /// Coordinators reject the workers' lease requests.
         case workers
 
         init(of code: FailureCode) {
-            guard code != "storage.outsideRoots" else {
+            guard code != .storageOutsideRoots else {
                 self = .roots
                 return
             }
             switch code.row.retry {
             case .siteFault: self = .site
             case .waitsForRoom: self = .room
-            case .never, .attempts: self = code.rawValue.hasPrefix("origin.") ? .origins : .workers
+            case .never, .attempts: self = code.family == "origin" ? .origins : .workers
             }
         }
     }
 
-    /// Describes why a catalog makes no progress.
+    /// Describes the failure that blocks a catalog; nil for none.
     private static func trouble(of status: CatalogStatus) -> Troubles.Trouble? {
         guard let trouble = status.trouble, status.state == .running else { return nil }
         let message = printable(trouble.message)
@@ -128,8 +129,8 @@ struct CatalogFollower {
     private static func words(for failure: Failure) -> String {
         let what =
             switch failure.code {
-            case "cluster.databaseUnreachable": "database unreachable"
-            case "cluster.busy": "coordinator busy"
+            case .clusterDatabaseUnreachable: "database unreachable"
+            case .clusterBusy: "coordinator busy"
             default: "coordinator unreachable"
             }
         return "\(what), retrying: \(printable(failure.message)) (\(failure.code))"

@@ -7,7 +7,7 @@ import Titles
 package import Transfer
 import WebURL
 
-/// Reads a title's manifests from their origin. A service, so that a signal ends it in order.
+/// Reads a title's manifests from their origin. It is a service, so that a signal ends it in order.
 package final class InspectSession: Service {
     package let name = "inspect"
     private let url: String

@@ -5,22 +5,22 @@ package import WebURL
 
 /// The contents of a title's manifests.
 package struct Inspection: Sendable {
-    /// Nil where nothing tells.
+    /// The kind; nil if unknown.
     package var kind: AssetKind?
-    /// With a failure `manifest.live` it is what `--live snapshot` would take.
+    /// The listing; with the failure `manifest.live`, that of `--live snapshot`.
     package var listing: ManifestListing?
-    /// Why the title would not be taken.
+    /// The failure with which a cluster would reject the title.
     package var failure: Failure?
 
-    /// Nothing was listed, and what came may be something else than a manifest.
+    /// True if nothing was listed, and the body may be no manifest.
     package var isOfNoManifest: Bool {
-        let codes: [FailureCode] = ["manifest.malformed", "manifest.tooLarge"]
+        let codes: [FailureCode] = [.manifestMalformed, .manifestTooLarge]
         return listing == nil && failure.map { codes.contains($0.code) } ?? false
     }
 
-    package var isLive: Bool { listing?.isLive ?? (failure?.code == "manifest.live") }
+    package var isLive: Bool { listing?.isLive ?? (failure?.code == .manifestLive) }
 
-    /// Lists a title with `list`; a live one that is not wanted as a snapshot once more, as one.
+    /// Lists a title with `list`; lists a live one again as a snapshot.
     package init(
         _ options: TitleOptions,
         list: (TitleOptions) async throws(Failure) -> ManifestListing
@@ -30,19 +30,19 @@ package struct Inspection: Sendable {
         } catch {
             failure = error
         }
-        if failure?.code == "manifest.live", options.takesSnapshots != true {
+        if failure?.code == .manifestLive, options.takesSnapshots != true {
             var options = options
             options.takesSnapshots = true
             do throws(Failure) {
                 listing = try await list(options)
             } catch {
-                // Why it is not taken is known already.
+                // The failure is known already.
             }
         }
         kind = listing?.kind
     }
 
-    /// The kind of a manifest whose content does not show it.
+    /// Returns the default kind of a manifest whose content does not show it.
     package static func kind(of url: WebURL) -> AssetKind {
         ListReader.defaultKind(of: url) == .dash ? .dash : .hls
     }

@@ -10,26 +10,26 @@ import Storage
 import Synchronization
 import Text
 
-/// Submits a checked list to a coordinator, follows it to its end and says what it came to.
+/// Submits a checked list to a coordinator, follows the catalog to its end and reports the result.
 ///
-/// A service like the cluster's own parts: it starts after the coordinator and is drained before it,
-/// so that an interrupted catalog is marked while there is a coordinator to tell.
+/// It is a service like the cluster's own parts: it starts after the coordinator and is drained
+/// before it, so that an interrupted catalog is marked while a coordinator runs.
 package final class PrefetchSession: FollowingSession {
     package let name = "prefetch"
 
     package struct Plan: Sendable {
         package var source: ListSource
-        /// The result of the first reading.
+        /// The result of the first pass.
         package var sharedKeys: SharedKeys
-        /// How many assets `source` holds.
+        /// Number of assets in `source`.
         package var assets: Int
-        /// How many of them are titles.
+        /// Number of titles among them.
         package var titleCount: Int
-        /// How many sidecars these have.
+        /// Number of their sidecars.
         package var sidecars: Int
         package var catalogName: String
         package var priority: Int
-        /// In seconds since 1970.
+        /// Start time in seconds since 1970, as is `deadline`.
         package var notBefore: Double?
         package var deadline: Double?
         package var titles: TitleOptions?
@@ -37,9 +37,9 @@ package final class PrefetchSession: FollowingSession {
         package var reportPath: String?
         package var mediaCheck: MediaCheck?
         package var isQuiet: Bool
-        /// The private cluster is asked more often than one that others use.
+        /// True for a private cluster, which is polled more often than a shared one.
         package var isEmbedded: Bool
-        /// The site is on the volume that its directory is on now, whatever was recorded.
+        /// True to record the volume of the site's directory now, replacing an earlier record.
         package var acceptsVolume: Bool
 
         package init(
@@ -90,7 +90,7 @@ package final class PrefetchSession: FollowingSession {
         CatalogFollower(display: display, draining: draining, isEmbedded: plan.isEmbedded)
     }
 
-    /// `makeClient` is called when the cluster runs.
+    /// Creates a session; `makeClient` is called once the cluster runs.
     package init(
         _ plan: Plan, display: ProgressDisplay,
         makeClient: @escaping @Sendable () throws -> CoordinatorClient
@@ -103,7 +103,7 @@ package final class PrefetchSession: FollowingSession {
     /// True between the start of `run` and its end.
     package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
 
-    /// How the command ends; nil while it runs and when `run` threw.
+    /// The exit code; nil while it runs and if `run` threw.
     package var exitCode: ExitCode? { result.withLock { $0 } }
 
     package func drain() async { draining.trigger() }
@@ -122,9 +122,10 @@ package final class PrefetchSession: FollowingSession {
         try await conclude(status, client)
     }
 
-    /// Submits and follows; nil when the draining began first, and the catalog is marked then.
+    /// Submits and follows; if draining starts first, marks the catalog as interrupted and returns
+    /// nil.
     private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
-        // A cluster that is not there is worth a few tries only: the name may be mistyped.
+        // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
         try await settleVolume(client)
         var submission = CatalogSubmission(
@@ -136,15 +137,15 @@ package final class PrefetchSession: FollowingSession {
             try await submit(handle, client)
             if let status = try await follower.follow(handle.id, client) { return status }
         } catch {
-            // What fails once the draining has begun fails because of it.
+            // A failure after draining started was caused by it.
             guard draining.isDraining else { throw error }
         }
         await interrupt(handle, client)
         return nil
     }
 
-    /// Refuses a directory that is not on its site's volume before anything is submitted, or accepts what it is on.
-    /// Only a private cluster's directories can be looked at from here.
+    /// Rejects a directory that is not on its site's recorded volume before the submission, or
+    /// records its present volume. Only a private cluster's directories can be checked from here.
     private func settleVolume(_ client: CoordinatorClient) async throws(Failure) {
         guard plan.acceptsVolume || plan.isEmbedded else { return }
         let url = plan.destination.storageURL
@@ -162,17 +163,17 @@ package final class PrefetchSession: FollowingSession {
         _ = try await client.configure(settings)
     }
 
-    /// Sends the list and starts it; gives up when the draining begins.
+    /// Sends the list and starts the catalog; stops when draining starts.
     private func submit(
         _ handle: CatalogHandle, _ client: CoordinatorClient
     ) async throws(Failure) {
         var batch = SubmissionBatch(generation: handle.generation)
-        // The coordinator reads one while the database takes in the one before. They are of one
-        // list, which has been checked, so that it does not matter which of the two comes first.
+        // The coordinator reads one batch while the database stores the previous one. The list is
+        // checked, so the order of two batches does not matter.
         var sending: [Task<Result<Void, Failure>, Never>] = []
         _ = try await plan.source.read(.submission(plan.sharedKeys)) { assets throws(Failure) in
             for asset in assets {
-                if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
+                if draining.isDraining { throw Failure(.workerCancelled, "interrupted") }
                 guard let full = batch.add(asset) else { continue }
                 if sending.count == 2 { try await sending.removeFirst().value.get() }
                 sending.append(Task { await Self.send(full, to: handle.id, client) })
@@ -206,11 +207,11 @@ package final class PrefetchSession: FollowingSession {
         }
     }
 
-    /// Marks the catalog, so that nothing is begun for a submitter that has gone.
+    /// Marks the catalog, so that nothing starts for a submitter that is gone.
     ///
-    /// In a task of its own: a second signal cancels the session's, and the mark is to be set then
-    /// too. It takes milliseconds, a while after a list of millions; a coordinator that is not there is
-    /// given up after a second.
+    /// Runs in its own task: a second signal cancels the session's, and the mark is still needed.
+    /// It takes milliseconds, or some time after a list of millions; an absent coordinator is
+    /// retried for a second.
     private func interrupt(_ handle: CatalogHandle, _ client: CoordinatorClient) async {
         do {
             try await Task { try await client.interrupt(handle.id, retrySeconds: 1) }.value
@@ -228,7 +229,7 @@ package final class PrefetchSession: FollowingSession {
         }
     }
 
-    /// Writes the summary and the report; a report that fails does not take the summary with it.
+    /// Writes the summary and the report; a failed report does not prevent the summary.
     private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
         if !plan.isQuiet {
             var summary = RunSummary(status: status, destination: plan.destination.path)
@@ -269,7 +270,7 @@ package final class PrefetchSession: FollowingSession {
         }
     }
 
-    /// Adds sidecars that assets do without, and what is wrong with manifests: only the assets' pages tell.
+    /// Adds missing sidecars and manifest warnings, which only the assets' pages have.
     private func complete(
         _ summary: inout RunSummary, _ status: CatalogStatus, _ client: CoordinatorClient
     ) async throws {
@@ -301,23 +302,24 @@ package final class PrefetchSession: FollowingSession {
     }
 }
 
-/// Collects assets into requests within the bounds of the wire format.
+/// Collects assets into requests within the wire limits.
 struct SubmissionBatch {
     /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
     private static let mostBytes = 4 << 20
-    /// A coordinator takes 100,000 in a body; an asset has 16 at most beside its sidecars.
+    /// A coordinator accepts 100,000 values in a body; an asset has at most 16 besides its
+    /// sidecars.
     private static let mostValues = 90_000
 
     let generation: Int
     private var assets: [AssetSubmission] = []
-    /// A list may name an asset twice alike; a request names it once.
+    /// Names in the batch: a list may contain an asset twice, a request only once.
     private var names: Set<String> = []
     private var bytes = 0
     private var values = 0
 
     init(generation: Int) { self.generation = generation }
 
-    /// Adds an asset; a batch that is to be sent now, when this made it full.
+    /// Adds an asset; returns the batch if it is now full.
     mutating func add(_ asset: AssetSubmission) -> AssetBatch? {
         guard names.insert(asset.name).inserted else { return nil }
         assets.append(asset)
@@ -333,7 +335,7 @@ struct SubmissionBatch {
         return isFull ? takeRest() : nil
     }
 
-    /// The batch to send; nil if it is empty.
+    /// Returns the rest as a batch; nil if it is empty.
     mutating func takeRest() -> AssetBatch? {
         guard !assets.isEmpty else { return nil }
         defer { (assets, names, bytes, values) = ([], [], 0, 0) }

@@ -7,8 +7,8 @@ import Services
 import Synchronization
 import Text
 
-/// Has a catalog refreshed, follows it to its end and says what has changed. A service, as `PrefetchSession`
-/// is one.
+/// Refreshes a catalog, follows it to its end and reports the changes. It is a service, like
+/// `PrefetchSession`.
 package final class RefreshSession: FollowingSession {
     package let name = "refresh"
 
@@ -44,7 +44,7 @@ package final class RefreshSession: FollowingSession {
     private let result = Mutex<ExitCode?>(nil)
     private let underWay = Atomic<Bool>(false)
 
-    /// `makeClient` is called when the cluster runs.
+    /// Creates a session; `makeClient` is called once the cluster runs.
     package init(
         _ plan: Plan, display: ProgressDisplay,
         makeClient: @escaping @Sendable () throws -> CoordinatorClient
@@ -74,15 +74,15 @@ package final class RefreshSession: FollowingSession {
         try await conclude(status, client)
     }
 
-    /// Starts and follows; nil when the draining began first, and the refresh is cancelled then.
+    /// Starts and follows; if draining starts first, cancels the refresh and returns nil.
     private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
-        // A cluster that is not there is worth a few tries only: the name may be mistyped.
+        // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
         let answer = try await client.apply(
             SelectionAction(.refresh, catalog: plan.catalog), retrySeconds: 10)
         guard let catalog = answer.catalog else {
             throw Failure(
-                "cluster.protocol", "The coordinator does not support refresh; upgrade it.")
+                .clusterProtocol, "The coordinator does not support refresh; upgrade it.")
         }
         display.note("refreshing \(HumanFormat.count(answer.assets, "asset"))")
         let follower = CatalogFollower(
@@ -90,17 +90,17 @@ package final class RefreshSession: FollowingSession {
         do throws(Failure) {
             if let status = try await follower.follow(catalog, client) { return status }
         } catch {
-            // What fails once the draining has begun fails because of it.
+            // A failure after draining started was caused by it.
             guard draining.isDraining else { throw error }
         }
         await cancel(catalog, client)
         return nil
     }
 
-    /// Ends what is not refreshed yet, and nothing else of the catalog. What is in the midst of its switch, and the
-    /// lists of digests that are owed, have a few seconds.
+    /// Cancels the refresh only, not other work of the catalog. Waits a few seconds for running
+    /// publications and checksum files.
     private func cancel(_ catalog: CatalogID, _ client: CoordinatorClient) async {
-        // In a task of its own: a second signal cancels the session's.
+        // In its own task: a second signal cancels the session's.
         do {
             try await Task {
                 _ = try await client.apply(
@@ -129,7 +129,7 @@ package final class RefreshSession: FollowingSession {
         let unchanged: Int
         let changed: Int
         let failed: Int
-        /// As the report has them.
+        /// The same as in the report, like `waited` and `waits`.
         let deadline: ReportWriter.Deadline?
         let waited: [WaitHistory.Total]
         let waits: [CatalogWait]
@@ -182,7 +182,7 @@ package final class RefreshSession: FollowingSession {
         let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {
-            // A catalog is cancelled also by assets that were cancelled before the refresh.
+            // Assets that were cancelled before the refresh also make a catalog cancelled.
             case .cancelled where summary.isCancelled: $0 = .cancelled
             case .completed, .failed, .cancelled:
                 $0 = !isWell ? .someFailed : status.missedDeadline ? .deadlineMissed : .success

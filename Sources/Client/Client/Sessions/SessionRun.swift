@@ -2,15 +2,15 @@ package import CommandLine
 import Model
 package import Services
 
-/// Follows a catalog at a cluster to its end.
+/// A session that follows a cluster's catalog to its end.
 package protocol FollowingSession: DrainableService {
     /// True between the start of `run` and its end.
     var isUnderWay: Bool { get }
-    /// How the command ends; nil while it runs and when `run` threw.
+    /// The exit code; nil while it runs and if `run` threw.
     var exitCode: ExitCode? { get }
 }
 
-/// Runs a session, with a cluster around it or without, until it ends or a signal comes.
+/// Runs a session, with or without its own cluster, until it ends or a signal arrives.
 package enum SessionRun {
     package static func run(
         _ stages: [[any Service]], _ session: any FollowingSession, _ display: ProgressDisplay
@@ -28,7 +28,7 @@ package enum SessionRun {
             throw error
         }
         display.end()
-        // A catalog that ended before the signal took hold has its own answer.
+        // A catalog that ended before the signal took effect has its own exit code.
         if let exitCode = session.exitCode, exitCode != .interrupted { return exitCode }
         if case .finished = ending, session.exitCode == .interrupted {
             Console.note("another process interrupted the catalog; run the command again to resume")
@@ -38,7 +38,7 @@ package enum SessionRun {
         return .interrupted
     }
 
-    /// Says at once that the command is about to stop; the last service to start.
+    /// Announces at once that the command will stop; the last service to start.
     private struct StopNotice: DrainableService {
         let name = "notice"
         let session: any FollowingSession

@@ -3,12 +3,12 @@ import Model
 import Services
 
 extension Chore {
-    /// All chores of a coordinator, in the order in which those that are due at once are done: schedules first, so
-    /// that leases and work are looked at under those in force.
+    /// Returns all chores of a coordinator in the order in which due ones run. Schedules come
+    /// first, so that leases and jobs follow the current ones.
     static func all(_ queue: JobQueue, _ memory: ClusterMemory, _ signal: WorkSignal) -> [Chore] {
         let log = Logger("coordinator")
         return [
-            // The database's clock may have been set, and time zones have rules of their own.
+            // The database's clock may have been set, and time zones have their own rules.
             Chore("apply all schedules", every: .seconds(30)) {
                 try await queue.applySchedules(all: true)
             },
@@ -19,11 +19,11 @@ extension Chore {
             Chore("read site limits", every: .seconds(1)) { await memory.readSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
                 let ended = try await queue.sweep()
-                if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
+                if ended > 0 { log.warning("leases expired", ["jobs": ended]) }
             },
             Chore("move jobs to mirrors", every: .seconds(1)) {
                 let moved = try await queue.moveToMirrors()
-                if moved > 0 { log.info("mirrors serve for origins left alone", ["jobs": moved]) }
+                if moved > 0 { log.info("jobs moved to mirrors", ["jobs": moved]) }
             },
             Chore("end origin quotas", every: .seconds(1)) {
                 if try await queue.endQuotas() { signal.fire() }
@@ -32,7 +32,7 @@ extension Chore {
             Chore("reconcile load tests", every: .seconds(1)) {
                 try await memory.reconcileLoadTests()
             },
-            // Nothing notifies of work that became due.
+            // Due jobs cause no notification.
             Chore("look for work that is due", every: .seconds(1)) {
                 if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
             },
@@ -40,7 +40,7 @@ extension Chore {
             Chore("delete old catalogs", every: .seconds(60)) {
                 guard let days = queue.settings.retentionDays else { return }
                 let gone = try await queue.forget(olderThanDays: days)
-                if gone > 0 { log.info("old catalogs were forgotten", ["count": gone]) }
+                if gone > 0 { log.info("old catalogs deleted", ["count": gone]) }
             },
         ]
     }

@@ -1,11 +1,12 @@
 import JobQueue
 import Services
 
-/// What a coordinator keeps of the database in memory, so that no answer to a worker costs a query for it: origins in
-/// cooldown, limits of sites, load tests that want workers. Reads it anew.
+/// The part of the database that a coordinator keeps in memory, so that answers to workers cost no
+/// queries: cooldowns of origins, limits of sites, and load tests that need workers. Reads it again
+/// when it changes.
 struct ClusterMemory: Sendable {
     let queue: JobQueue
-    /// Fired when workers that wait for work are to be answered.
+    /// Fired when waiting lease requests must be answered.
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
@@ -20,8 +21,8 @@ struct ClusterMemory: Sendable {
         self.loadTests = loadTests
     }
 
-    /// Reads which origins are in cooldown. Workers that wait for work are notified of a new one at once: what
-    /// fires the signal afterwards is what notified of it, or this.
+    /// Reads the origins' cooldowns. A new one notifies waiting workers at once: either here, or by
+    /// the signal of its notification.
     func readCooling() async {
         do {
             if cooling.set(try await queue.coolingOrigins()) { signal.fire() }
@@ -38,8 +39,8 @@ struct ClusterMemory: Sendable {
         }
     }
 
-    /// Reads which load tests want workers, and wakes who waits for changes of one. Workers that wait for work are
-    /// notified of a new one at once.
+    /// Reads the load tests that need workers, and wakes requests that wait for a change. A new one
+    /// notifies waiting workers at once.
     func readLoadTests() async {
         do {
             if loadTests.set(try await queue.calledLoadTests()) { signal.fire() }
@@ -49,7 +50,7 @@ struct ClusterMemory: Sendable {
         loadTests.news.fire()
     }
 
-    /// Ends and starts load tests whose time has come, and keeps those that want workers.
+    /// Starts and ends load tests that are due, and stores those that need workers.
     func reconcileLoadTests() async throws {
         if loadTests.set(try await queue.tendLoadTests()) { signal.fire() }
     }

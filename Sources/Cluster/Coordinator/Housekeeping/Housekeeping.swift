@@ -1,11 +1,11 @@
 import Model
 import Services
 
-/// Something that a coordinator does again and again, whatever workers ask.
+/// A periodic action of a coordinator, independent of requests.
 struct Chore: Sendable {
-    /// As logs name it.
+    /// Name for logs.
     let name: String
-    /// From one start to the next, at least.
+    /// Minimum time between two starts.
     let period: Duration
     let action: @Sendable () async throws -> Void
 
@@ -19,7 +19,7 @@ struct Chore: Sendable {
     }
 }
 
-/// When each of some chores is due. A value, into which the time is passed.
+/// Schedules chores. A value; the time is passed in.
 struct ChoreTurns: Sendable {
     private let periods: [Duration]
     private var dueAt: [ContinuousClock.Instant?]
@@ -29,7 +29,7 @@ struct ChoreTurns: Sendable {
         dueAt = periods.map { _ in nil }
     }
 
-    /// The numbers of the chores that are due, in order; all of them the first time. They are due again a period
+    /// Returns the indexes of the due chores in order, at first all. They are due again one period
     /// from now.
     mutating func due(now: ContinuousClock.Instant) -> [Int] {
         let due = periods.indices.filter { dueAt[$0].map { $0 <= now } ?? true }
@@ -38,18 +38,18 @@ struct ChoreTurns: Sendable {
     }
 }
 
-/// Runs chores, each in its period, one after the other in their order.
+/// Runs each chore once per period, one after the other in order.
 struct Housekeeping: Service {
     let name = "housekeeping"
     let chores: [Chore]
     private let log = Logger("coordinator")
 
-    /// How often chores are looked at: no period is shorter.
+    /// Interval of checks: no period is shorter.
     static let tick = Duration.seconds(1)
 
     init(_ chores: [Chore]) { self.chores = chores }
 
-    /// Works until its task is cancelled.
+    /// Runs until its task is cancelled.
     func run() async {
         var turns = ChoreTurns(periods: chores.map(\.period))
         while !Task.isCancelled {
@@ -58,14 +58,15 @@ struct Housekeeping: Service {
         }
     }
 
-    /// Runs the chores of these numbers in order.
+    /// Runs the chores with these indexes in order.
     func run(_ due: [Int]) async {
         for number in due {
             guard await run(chores[number]) else { return }
         }
     }
 
-    /// False where the database does not answer: the other chores would fail as well.
+    /// Runs a chore; returns false if the database does not answer: the other chores would fail
+    /// too.
     private func run(_ chore: Chore) async -> Bool {
         do {
             try await chore.action()

@@ -1,14 +1,14 @@
 import JobQueue
 import Services
 
-/// Folds what reports left into the counts of catalogs: soon after a report, so that a catalog ends when its last
-/// segment does, and not for every report when there are many.
+/// Folds reports into the counts of catalogs: soon after a report, so that a catalog ends with its
+/// last segment, but not for every report when there are many.
 struct ReportFolding: Service {
     let name = "folding"
     let queue: JobQueue
     /// Fired when a report has left tallies to fold.
     let reported: WorkSignal
-    /// Has workers waiting that have no work.
+    /// Its waiters are workers without jobs.
     let signal: WorkSignal
     private let log = Logger("coordinator")
 
@@ -18,7 +18,7 @@ struct ReportFolding: Service {
         self.signal = signal
     }
 
-    /// Works until its task is cancelled.
+    /// Runs until its task is cancelled.
     func run() async {
         let clock = ContinuousClock()
         while !Task.isCancelled {
@@ -35,8 +35,8 @@ struct ReportFolding: Service {
         }
     }
 
-    /// While all workers have work, a twentieth of the time at most goes into folds; a third where one waits
-    /// for work, which the end of an asset may be.
+    /// Sleeps after a fold. Folds use a twentieth of the time at most while all workers have jobs,
+    /// and a third if one waits: the end of an asset may create jobs.
     private func rest(afterFoldOf duration: Duration) async {
         let clock = ContinuousClock()
         let start = clock.now

@@ -3,7 +3,7 @@ import JobQueue
 import Postgres
 import Services
 
-/// Wakes long polls on NOTIFY; its connection is made anew when it breaks.
+/// Wakes long polls on NOTIFY; reconnects when its connection breaks.
 struct WorkListener: Service {
     let name = "listener"
     let databaseURL: String
@@ -19,7 +19,7 @@ struct WorkListener: Service {
         self.memory = memory
     }
 
-    /// Works until its task is cancelled.
+    /// Runs until its task is cancelled.
     func run() async {
         while !Task.isCancelled {
             do {
@@ -36,7 +36,7 @@ struct WorkListener: Service {
             PostgresConfiguration.queue(url: databaseURL, applicationName: "dray listener"),
             on: loop)
         try await connection.listen(to: "dray_work")
-        // What was missed while nobody listened.
+        // Reads changes that were missed without a connection.
         await memory.readCooling()
         await memory.readSiteBounds()
         await memory.readLoadTests()

@@ -1,8 +1,8 @@
 import JobQueue
 
-/// The HTTP API, version 1: what there is to ask, in one table.
+/// The HTTP API, version 1, with all routes in one table.
 ///
-/// Stateless but for the signals that wake long polls and the folding of counts.
+/// Stateless except for the signals that wake long polls and start folding.
 struct API: Sendable {
     let health: HealthRoutes
     let leases: LeaseRoutes
@@ -25,7 +25,7 @@ struct API: Sendable {
         loadTests = LoadTestRoutes(queue: queue, loadTests: called)
     }
 
-    /// All of them.
+    /// All routes.
     var routes: [Route] {
         healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + loadRoutes
     }

@@ -3,7 +3,7 @@ import JobQueue
 import Model
 
 extension AssetQuery {
-    /// Reads the parameters of a request. Throws `input.field` for one that is not known or out of range.
+    /// Reads the parameters of a request. Throws `input.field` for an unknown or out-of-range one.
     static func read(_ request: HTTPRequest) throws(Failure) -> AssetQuery {
         let names = [
             "catalog", "site", "state", "kind", "code", "name", "search", "minimumBytes",

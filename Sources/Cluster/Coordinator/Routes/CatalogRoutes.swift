@@ -2,11 +2,11 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// Catalogs: opened, filled and started by clients, and what became of their assets.
+/// Routes for catalogs: clients open, fill and start them, and read their assets.
 struct CatalogRoutes: Sendable {
     let queue: JobQueue
 
-    /// The catalog that a path names.
+    /// Reads the catalog's number in a path.
     private static func catalog(_ path: PathParameters) throws(Failure) -> CatalogID {
         let number = path["catalog"]
         guard let id = Int64(number), id > 0 else {
@@ -18,7 +18,7 @@ struct CatalogRoutes: Sendable {
     func open(_ request: HTTPRequest) async throws -> HTTPResponse {
         var submission: CatalogSubmission = try RequestBody.read(request)
         try Validation.check(submission)
-        // A site has one name, whoever spells it.
+        // A site has one name, regardless of spelling.
         submission.storageURL = try Validation.storageURL(submission.storageURL)
         return try .wire(try await queue.open(submission))
     }
@@ -57,7 +57,7 @@ struct CatalogRoutes: Sendable {
 
     // MARK: Lists
 
-    /// Assets of any catalog, by state, name, failure and more.
+    /// Lists assets of any catalog by state, name, failure and more.
     func browse(_ request: HTTPRequest) async throws -> HTTPResponse {
         try .wire(try await queue.browse(try AssetQuery.read(request)))
     }
@@ -89,7 +89,7 @@ struct CatalogRoutes: Sendable {
                 limit: try Validation.limit(request.queryValue("limit"))))
     }
 
-    /// Digests of what completed assets have in a directory of a site.
+    /// Lists digests of completed assets in a directory of a site.
     func sums(_ request: HTTPRequest) async throws -> HTTPResponse {
         let site = request.queryValue("site") ?? ""
         guard let number = Int64(site), number > 0 else {

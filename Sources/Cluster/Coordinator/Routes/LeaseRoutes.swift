@@ -3,16 +3,16 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// Work and what may be done with it: leases, heartbeats, cooldowns of origins.
+/// Routes for leases, heartbeats and cooldowns of origins.
 struct LeaseRoutes: Sendable {
     let queue: JobQueue
-    /// Fired when there may be work.
+    /// Fired when there may be jobs.
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
 
-    /// Leases a batch; without work, waits for some until the client's time is over, or until it has
-    /// to hear of an origin that is left alone, or of a load test.
+    /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
+    /// there is a new cooldown or load test.
     func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: LeaseRequest = try RequestBody.read(request)
         try Validation.check(wanted)
@@ -24,7 +24,7 @@ struct LeaseRoutes: Sendable {
         while true {
             let version = signal.version
             if let call = loadTests.first(for: wanted) {
-                // It is to have nothing else to do.
+                // The worker must have no jobs during the test.
                 return try .wire(grant(with: call))
             }
             let askedAt = clock.now
@@ -42,12 +42,12 @@ struct LeaseRoutes: Sendable {
             guard rest > .zero, !signal.isClosed, cooling.news == known else {
                 return try .wire(grant)
             }
-            // Nothing notifies a worker that it may try a job alone now.
+            // No notification announces that a worker may try a job alone.
             let patience = queue.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
             await signal.wait(after: version, atMost: patience)
-            // A coordinator that stops hands nothing out any more.
+            // A stopping coordinator grants no leases.
             guard !signal.isClosed else { return try .wire(grant) }
-            // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
+            // Jobs that are leased to a worker that is gone are idle until the lease expires.
             guard request.isPeerConnected() else { return .done }
         }
     }
@@ -60,7 +60,7 @@ struct LeaseRoutes: Sendable {
         return grant
     }
 
-    /// Returns the jobs of a grant that nobody is there to receive.
+    /// Returns the jobs of a grant whose worker has disconnected.
     private func takeBack(
         _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
     ) async throws -> HTTPResponse {
@@ -69,7 +69,7 @@ struct LeaseRoutes: Sendable {
         return .done
     }
 
-    /// Tells which origins are left alone, as soon as there is something to tell.
+    /// Answers with the cooldowns as soon as they differ from the caller's version.
     func coolingList(_ request: HTTPRequest) async throws -> HTTPResponse {
         let text = request.queryValue("waitMilliseconds") ?? "0"
         guard let wait = Int(text), (0...WireLimits.waitMilliseconds).contains(wait) else {

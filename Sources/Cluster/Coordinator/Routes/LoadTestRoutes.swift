@@ -2,12 +2,12 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// Load tests on workers: what clients ask who want one, and what the workers ask.
+/// Routes for load tests: those of clients, and those of workers.
 struct LoadTestRoutes: Sendable {
     let queue: JobQueue
     let loadTests: CalledLoadTests
 
-    /// The load test that a path names.
+    /// Reads the load test's id in a path.
     private static func test(_ path: PathParameters) throws(Failure) -> LoadTestID {
         let id = path["test"]
         try Validation.uuid(id, "load test")
@@ -43,8 +43,8 @@ struct LoadTestRoutes: Sendable {
         return try .wire(try await queue.loadBreakdown(of: id, share: number))
     }
 
-    /// Seconds of shares come all the time, from many workers: there is no signal for each, so they are
-    /// looked for now and then while the question is held.
+    /// Interval at which a held request polls for results: shards report all the time, from many
+    /// workers, without a signal each.
     private static let followMilliseconds = 250
 
     func follow(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {

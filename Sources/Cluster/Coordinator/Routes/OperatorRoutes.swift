@@ -2,7 +2,7 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// What operators ask for: the cluster's status, queues, origins and sites.
+/// Routes for operators: the cluster's status, queues, origins and sites.
 struct OperatorRoutes: Sendable {
     let queue: JobQueue
     /// Fired when counts of catalogs may have changed.

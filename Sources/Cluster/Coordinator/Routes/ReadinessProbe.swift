@@ -1,7 +1,7 @@
 import JobQueue
 
-/// Asks whether the database answers, once for all who wait for that: requests of connections that have been closed
-/// meanwhile leave no queries behind.
+/// Checks that the database answers, once for all waiting requests: requests of closed connections
+/// leave no queries behind.
 actor ReadinessProbe {
     private let queue: JobQueue
     private var underWay: Task<Bool, Never>?

@@ -1,7 +1,7 @@
 import HTTPServer
 import Model
 
-/// `{}`: the body of a request that has nothing to say but its path.
+/// `{}`: the body of a request without fields.
 struct NoFields: Decodable {
     private enum CodingKeys: CodingKey {}
 
@@ -12,7 +12,7 @@ struct NoFields: Decodable {
 
 /// Reads the bodies of requests.
 enum RequestBody {
-    /// Only a request that a browser must ask leave for: no form can send this type.
+    /// Requires the JSON type, which no HTML form can send without a CORS preflight.
     static func requireJSON(_ request: HTTPRequest) throws(Failure) {
         let type = request.header("content-type") ?? ""
         guard type.lowercased().hasPrefix("application/json") else {
@@ -20,13 +20,13 @@ enum RequestBody {
         }
     }
 
-    /// Throws `input.malformed`, with where the body is wrong, and `input.tooLarge`.
+    /// Reads a body. Throws `input.malformed` with the position of the error, and `input.tooLarge`.
     static func read<Body: Decodable>(_ request: HTTPRequest) throws -> Body {
         try JSONShape.check(request.body)
         do {
             return try WireJSON.decodeStrictly(from: request.body)
         } catch let error as DecodingError {
-            throw Failure("input.malformed", "The request's body: \(describe(error))")
+            throw Failure(.inputMalformed, "The request's body: \(describe(error))")
         }
     }
 
@@ -35,7 +35,7 @@ enum RequestBody {
             let keys = context.codingPath + (last.map { [$0] } ?? [])
             let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
             let text = path.joined().unicodeScalars.drop { $0 == "." }
-            // Names are the caller's.
+            // The names are the caller's.
             return path.isEmpty ? "the body" : String(String.UnicodeScalarView(text.prefix(200)))
         }
         switch error {
@@ -49,7 +49,7 @@ enum RequestBody {
         }
     }
 
-    /// What JSON calls a type of Swift's.
+    /// Returns JSON's name of a Swift type.
     private static func name(_ type: any Any.Type) -> String {
         let name = "\(type)"
         return switch name {
@@ -65,11 +65,11 @@ enum RequestBody {
 }
 
 extension HTTPResponse {
-    /// 200 with a value as JSON.
+    /// Returns 200 with a value as JSON.
     static func wire(_ value: some Encodable) throws -> HTTPResponse {
         .json(200, bytes: try WireJSON.encode(value))
     }
 
-    /// 204: done, and nothing to add.
+    /// Returns 204 without content.
     static var done: HTTPResponse { HTTPResponse(status: 204) }
 }

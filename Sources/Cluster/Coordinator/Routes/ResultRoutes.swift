@@ -2,7 +2,7 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// What workers report of their jobs, and what they ask for to carry them out.
+/// Routes for workers' results and for requests during a job.
 struct ResultRoutes: Sendable {
     let queue: JobQueue
     /// Fired when a report has left tallies to fold.
@@ -69,12 +69,12 @@ struct ResultRoutes: Sendable {
         return try .wire(try await queue.document(wanted))
     }
 
-    /// Of a batch some jobs may have been lost, and each is answered for itself. Where none is held,
-    /// the request as a whole comes from somebody without a lease.
+    /// Throws if no job of a batch is held any more: the caller has no lease. If only some are
+    /// lost, each gets its own verdict.
     private static func requireAnyHeld(_ verdicts: [ReportAnswer.Verdict]) throws(Failure) {
         guard verdicts.allSatisfy({ $0 == .stale }) else { return }
         throw Failure(
-            "worker.leaseLost",
+            .workerLeaseLost,
             "No job that was named is held by its lease and this worker; nothing was changed.")
     }
 }

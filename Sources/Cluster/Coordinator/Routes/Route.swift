@@ -1,7 +1,7 @@
 import HTTPServer
 import Model
 
-/// One thing that the API can do: a method, a path and the handler of both.
+/// A route of the API: a method, a path and their handler.
 ///
 ///     .post("/v1/catalogs/{catalog}/start", catalogs.start)
 struct Route: Sendable {
@@ -11,15 +11,15 @@ struct Route: Sendable {
     }
 
     typealias Handler = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
-    /// Of a path without parameters.
+    /// Handler of a path without parameters.
     typealias PlainHandler = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
     var method: Method
     var path: RoutePath
     var handler: Handler
-    /// Needs no token.
+    /// True if it requires no token.
     var isOpen = false
-    /// Asked all the time and little work: it runs where the connections to the database are.
+    /// True for frequent, cheap requests, which run on the loop of the database connections.
     var isFrequent = false
 
     static func get(_ path: RoutePath, _ handler: @escaping Handler) -> Route {
@@ -38,7 +38,7 @@ struct Route: Sendable {
         post(path) { request, _ in try await handler(request) }
     }
 
-    /// Answers everyone.
+    /// The same route without a token.
     var open: Route {
         var route = self
         route.isOpen = true
@@ -52,8 +52,8 @@ struct Route: Sendable {
     }
 }
 
-/// A path as the table of routes spells it: `/v1/catalogs/{catalog}/files`. A part in braces stands for any
-/// text, which the handler gets under that name.
+/// A path in the table of routes, such as `/v1/catalogs/{catalog}/files`. A part in braces matches
+/// any text, which the handler gets under that name.
 struct RoutePath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     enum Part: Sendable, Hashable {
         case literal(String)
@@ -71,7 +71,7 @@ struct RoutePath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringCo
         }
     }
 
-    /// The texts of the parameters, where the path is one of these; nil for any other.
+    /// Returns the texts of the parameters if the path matches; nil otherwise.
     func match(_ segments: [String]) -> PathParameters? {
         guard segments.count == parts.count else { return nil }
         var parameters = PathParameters()
@@ -85,11 +85,11 @@ struct RoutePath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringCo
     }
 }
 
-/// What a request's path has in place of the parts in braces.
+/// The texts in a request's path for the parts in braces.
 struct PathParameters: Sendable {
     fileprivate(set) var values: [(name: String, text: String)] = []
 
-    /// The text of a parameter, which the route's path must have.
+    /// The text of a parameter, which the route's path must contain.
     subscript(name: String) -> String {
         guard let value = values.first(where: { $0.name == name }) else {
             preconditionFailure("The route's path has no {\(name)}.")

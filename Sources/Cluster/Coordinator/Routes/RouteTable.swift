@@ -1,14 +1,15 @@
 import Model
 
-/// The routes of the API, found by method and path. From it follows what a path can be asked (405 and Allow).
+/// The routes of the API by method and path. It also determines a path's allowed methods (405 and
+/// Allow).
 struct RouteTable: Sendable {
-    /// What a path can be asked.
+    /// The routes of one path.
     private struct Entry {
         var path: RoutePath
         var routes: [Route]
     }
 
-    /// What a request's method and path come to.
+    /// The result of a lookup.
     enum Match {
         case found(Route, PathParameters)
         /// The path has other methods only, in the order of their names.
@@ -16,7 +17,7 @@ struct RouteTable: Sendable {
         case none
     }
 
-    /// By the number of a path's parts.
+    /// Entries by the number of parts of their paths.
     private let entries: [[Entry]]
 
     init(_ routes: [Route]) {
@@ -36,7 +37,7 @@ struct RouteTable: Sendable {
     /// All routes, for tests and documents.
     var routes: [Route] { entries.flatMap { $0.flatMap(\.routes) } }
 
-    /// - Parameter method: as sent, but for HEAD, which is GET.
+    /// - Parameter method: the method as sent; GET for HEAD.
     func match(_ method: String, _ segments: [String]) -> Match {
         guard segments.count < entries.count else { return .none }
         for entry in entries[segments.count] {

@@ -1,19 +1,20 @@
 import HTTPServer
 import Model
 
-/// Decides what becomes of a request: finds its route once, checks who asks, and answers failures. Every answer
+/// Dispatches requests: finds the route once, checks the token, and answers failures. Every answer
 /// that is not 2xx carries a failure with its code.
 struct Router: Sendable {
     let table: RouteTable
     let access: Access
-    /// Where frequent requests run.
+    /// Runs frequent requests.
     let executor: any TaskExecutor
 
-    /// A frequent request with a longer body is more work than the database's loop is for.
+    /// Maximum body of a frequent request on the database's loop; a longer one is too much work for
+    /// it.
     private static let frequentBodyBytes = 256 << 10
 
-    /// Decides from a request's headers. Paths that are open to everyone are found first; nothing else is
-    /// shown to whom it is not for.
+    /// Decides from a request's headers. Open paths are found first; without a token, nothing else
+    /// is revealed.
     func decide(_ request: HTTPRequest) -> HTTPServer.Decision {
         let method = Self.method(of: request)
         let match = table.match(method, request.segments)
@@ -21,7 +22,7 @@ struct Router: Sendable {
             if !match.isOpen { try access.check(request) }
             switch match {
             case .none:
-                throw Failure("input.notFound", "There is no \(Self.shown(request)).")
+                throw Failure(.inputNotFound, "There is no \(Self.shown(request)).")
             case .otherMethods(let allowed, _):
                 return .refused(Self.wrongMethod(request, allowed: allowed))
             case .found(let route, let parameters):
@@ -36,7 +37,7 @@ struct Router: Sendable {
         }
     }
 
-    /// Whether a request comes from somebody for whom room is kept, whatever strangers do.
+    /// Returns true for a request with the token: connections are reserved for these.
     func knows(_ request: HTTPRequest) -> Bool {
         do throws(Failure) {
             try access.check(request)
@@ -54,16 +55,16 @@ struct Router: Sendable {
         } catch let failure as Failure {
             return FailureAnswer.response(to: failure)
         } catch {
-            return FailureAnswer.response(to: Failure("worker.internal", "\(error)"))
+            return FailureAnswer.response(to: Failure(.workerInternal, "\(error)"))
         }
     }
 
-    /// HEAD is GET, without the body that the server leaves out (RFC 9110, 9.3.2).
+    /// Returns GET for HEAD, whose body the server omits (RFC 9110, 9.3.2).
     private static func method(of request: HTTPRequest) -> String {
         request.method == "HEAD" ? "GET" : request.method
     }
 
-    /// 405 with what is allowed (RFC 9110, 15.5.6); OPTIONS asks for no more than that.
+    /// Returns 405 with the allowed methods (RFC 9110, 15.5.6), or 204 for OPTIONS.
     private static func wrongMethod(
         _ request: HTTPRequest, allowed: [Route.Method]
     ) -> HTTPResponse {
@@ -74,14 +75,14 @@ struct Router: Sendable {
         if request.method != "OPTIONS" {
             answer = FailureAnswer.response(
                 to: Failure(
-                    "input.method",
-                    "\(shown(request)) was asked for; allowed: \(list)."))
+                    .inputMethod,
+                    "\(shown(request)) is not allowed; allowed: \(list)."))
         }
         answer.headers.append(("Allow", list))
         return answer
     }
 
-    /// Method and path as messages name them.
+    /// Returns method and path for messages.
     private static func shown(_ request: HTTPRequest) -> String {
         let path = "/" + request.segments.joined(separator: "/")
         return "\(request.method.prefix(10)) \(String(path.unicodeScalars.prefix(100)))"

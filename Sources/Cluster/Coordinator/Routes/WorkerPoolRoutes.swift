@@ -2,7 +2,7 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// What autoscalers and planners ask.
+/// Routes for autoscalers and planners.
 struct WorkerPoolRoutes: Sendable {
     let queue: JobQueue
 
@@ -22,7 +22,7 @@ struct WorkerPoolRoutes: Sendable {
         return try .wire(try await queue.workersHistory(seconds: Int(seconds)))
     }
 
-    /// What a request's parameters say. Throws `input.field` for one that is not known or out of range.
+    /// Reads a request's parameters. Throws `input.field` for an unknown or out-of-range one.
     private static func policy(_ request: HTTPRequest) throws(Failure) -> PoolPolicy {
         let names = [
             "queue", "workerSegmentsPerSecond", "withinSeconds", "bootSeconds", "minimum",
@@ -34,7 +34,7 @@ struct WorkerPoolRoutes: Sendable {
         let rate = try number(request, "workerSegmentsPerSecond", 1e-6...1e6)
         guard let rate else {
             throw Validation.wrong(
-                "workerSegmentsPerSecond", "none", "what one worker does: 0.000001 to 1000000")
+                "workerSegmentsPerSecond", "none", "the rate of one worker: 0.000001 to 1000000")
         }
         var policy = PoolPolicy(workerSegmentsPerSecond: rate)
         if let value = try number(request, "withinSeconds", 1...31_536_000) {

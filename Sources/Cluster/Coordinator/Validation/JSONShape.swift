@@ -1,18 +1,18 @@
 import Glibc
 import Model
 
-/// Looks over a request's body before it is decoded: the decoder's memory grows with the number of
-/// values, many bytes for each of them, and of a name that stands twice it would take one.
+/// Checks a request's body before it is decoded. The decoder's memory grows with the number of
+/// values, many bytes each, and it would accept a repeated name.
 ///
-/// One pass, no recursion; keeps the names of the objects that are open. What is inside of strings and
-/// numbers is left to the decoder.
+/// One pass, no recursion; keeps the names of open objects. The decoder checks the contents of
+/// strings and numbers.
 enum JSONShape {
-    /// Deeper than any request is by far.
+    /// Maximum nesting, far deeper than any request.
     static let maximumDepth = 16
-    /// Values, the names in objects not counted: twice what the largest request has.
+    /// Maximum number of values, without the names in objects: twice those of the largest request.
     static let maximumValues = 100_000
 
-    /// Throws `input.malformed`, with line and column, and `input.tooLarge`.
+    /// Throws `input.malformed` with line and column, and `input.tooLarge`.
     static func check(_ body: [UInt8]) throws(Failure) {
         let problem = body.withUnsafeBufferPointer { bytes in
             var scan = Scan(bytes: bytes)
@@ -21,14 +21,14 @@ enum JSONShape {
         guard let problem else { return }
         if case .tooMany = problem.kind {
             throw Failure(
-                "input.tooLarge",
+                .inputTooLarge,
                 "The request's body has more than \(maximumValues) values; send fewer at once.")
         }
         let before = body[..<problem.offset]
         let line = before.count { $0 == UInt8(ascii: "\n") } + 1
         let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         throw Failure(
-            "input.malformed",
+            .inputMalformed,
             "The request's body, line \(line), column \(problem.offset - lineStart + 1): "
                 + problem.kind.description)
     }
@@ -47,20 +47,20 @@ enum JSONShape {
             case .tooDeep: "nested more than \(maximumDepth) deep."
             case .ends: "it ends here."
             case .notJSON: "not JSON."
-            case .repeated: "a name stands twice in one object."
+            case .repeated: "a name appears twice in one object."
             case .escapedName: "a name with an escape."
             }
         }
     }
 
-    /// What may come next.
+    /// The tokens that may come next.
     private enum Expected {
-        /// A value; after `[`, `]` too.
+        /// A value; `valueOrEnd` also allows `]`, after `[`.
         case value, valueOrEnd
-        /// A name; after `{`, `}` too.
+        /// A name; `nameOrEnd` also allows `}`, after `{`.
         case name, nameOrEnd
         case colon
-        /// A comma or the container's end; at depth 0, nothing.
+        /// A comma or the container's end; nothing at depth 0.
         case more
     }
 
@@ -69,7 +69,7 @@ enum JSONShape {
         var index = 0
         var values = 0
         var expected = Expected.value
-        /// Containers that are open: the names so far of an object, nil for an array.
+        /// Open containers: an object's names so far, nil for an array.
         var open: [Set<String>?] = []
 
         init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
@@ -96,7 +96,7 @@ enum JSONShape {
             return isWhole ? nil : Problem(kind: .ends, offset: bytes.count)
         }
 
-        /// Counts a value, if there may be one here.
+        /// Counts a value, if one is allowed here.
         private mutating func value() -> Kind? {
             guard expected == .value || expected == .valueOrEnd else { return .notJSON }
             values += 1
@@ -142,13 +142,13 @@ enum JSONShape {
             guard expected == .name || expected == .nameOrEnd else { return value() }
             expected = .colon
             let name = UnsafeBufferPointer(rebasing: bytes[start..<end])
-            // Two spellings of one name could not be told apart.
+            // Two spellings of one name would not be recognized as equal.
             guard !name.contains(UInt8(ascii: "\\")) else { return .escapedName }
             let isNew = open[open.count - 1]?.insert(String(decoding: name, as: UTF8.self)).inserted
             return isNew == true ? nil : .repeated
         }
 
-        /// Where the quote is that closes the string that begins at `index`.
+        /// Returns the index of the quote that closes the string at `index`.
         private func stringEnd() -> Int? {
             var from = index
             while from < bytes.count, let base = bytes.baseAddress,
@@ -163,7 +163,7 @@ enum JSONShape {
             return nil
         }
 
-        /// A number, `true`, `false` or `null`: up to what cannot be in one.
+        /// Skips a number, `true`, `false` or `null`, up to the first byte that none contains.
         private mutating func scalar(_ first: UInt8) -> Kind? {
             switch first {
             case 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "t"), UInt8(ascii: "f"),

@@ -42,7 +42,7 @@ extension Validation {
         guard action.notBefore != nil || action.deadline != nil else {
             throw wrong("notBefore, deadline", "neither", "at least one of them")
         }
-        // 0 takes one away.
+        // 0 removes the time.
         try times(
             notBefore: action.notBefore == 0 ? nil : action.notBefore,
             deadline: action.deadline == 0 ? nil : action.deadline)
@@ -75,7 +75,7 @@ extension Validation {
         if let rate = limits.bytesPerSecond { try bandwidth(rate, "limits.bytesPerSecond") }
     }
 
-    /// The settings with their schedule read; a zone that there is not is refused here.
+    /// Checks settings and returns their schedule; rejects an unknown time zone.
     static func check(_ settings: SiteSettings) throws(Failure) -> TransferSchedule? {
         try text(settings.site, "site", 1...2_048)
         guard

@@ -1,7 +1,7 @@
 import Model
 
-/// Load tests. What they ask for and measure is for workers and clients to read, who check it; here it has
-/// its bounds.
+/// Checks of load tests. Workers and clients validate scenarios and results; only their sizes are
+/// checked here.
 extension Validation {
     static func check(_ test: LoadTestSubmission) throws(Failure) {
         try uuid(test.id, "id")
@@ -51,16 +51,16 @@ extension Validation {
         }
     }
 
-    /// A test's last second and what is left for the last of its requests to end.
+    /// Maximum second of a test, plus time for its last requests.
     private static let mostSecond = Int(WireLimits.loadSeconds.upperBound) + 3_600
 
-    /// Text that the database can store.
+    /// Checks text that the database must store.
     private static func content(
         _ value: String, _ field: @autoclosure () -> String, _ most: Int
     ) throws(Failure) {
         guard (1...most).contains(value.utf8.count), !value.utf8.contains(0) else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "\(field()): \(value.utf8.count) bytes were given; allowed: 1 to \(most), "
                     + "without NUL.")
         }

@@ -1,6 +1,6 @@
 import Model
 
-/// What workers ask and tell of refreshes.
+/// Checks of workers' requests about refreshes.
 extension Validation {
     static func check(_ request: RefreshFilesRequest) throws(Failure) {
         try uuid(request.worker, "worker")
@@ -32,7 +32,7 @@ extension Validation {
         try range(segments, "switchOver.segments", 1...WireLimits.segmentsPerAsset)
     }
 
-    /// Sidecars have numbers behind those of a manifest.
+    /// Sidecars have numbers after those of a manifest.
     private static let mostOrdinal =
         WireLimits.segmentsPerAsset + WireLimits.sidecarsPerAsset - 1
 }

@@ -1,7 +1,7 @@
 import Model
 
 extension Validation {
-    /// What may be wanted of titles.
+    /// Checks the options of titles.
     static func check(_ titles: TitleOptions) throws(Failure) {
         let tracks = titles.tracks
         for (field, number) in [
@@ -24,7 +24,7 @@ extension Validation {
         if let rules = titles.keyQueries { try check(rules) }
     }
 
-    /// Which query parameters belong to keys.
+    /// Checks the rules for the query parameters of keys.
     private static func check(_ rules: [KeyQueryRule]) throws(Failure) {
         let all = "titles.keyQueries"
         try range(rules.count, all, 1...KeyQueryRule.maximumRules)
@@ -55,7 +55,7 @@ extension Validation {
             rules.reduce(0) { $0 + $1.bytes }, "\(all), in bytes", 0...KeyQueryRule.maximumBytes)
     }
 
-    /// Warnings about a title's manifests.
+    /// Checks warnings about a title's manifests.
     static func check(_ warnings: ManifestWarnings) throws(Failure) {
         try range(warnings.first.count, "warnings.first", 0...WireLimits.warningsPerAsset)
         try range(warnings.count, "warnings.count", warnings.first.count...Int(Int32.max))

@@ -1,7 +1,7 @@
 import Model
 
-/// Checks at the edge: a request's fields are in range before anything acts on them. Each failure
-/// is `input.field` and names the field, what was given and what is allowed.
+/// Checks a request's fields before anything acts on them. Each failure is `input.field` and
+/// contains the field, the given value and the allowed ones.
 enum Validation {
     static func check(_ submission: CatalogSubmission) throws(Failure) {
         try text(submission.name, "name", 1...200)
@@ -11,7 +11,7 @@ enum Validation {
         if let titles = submission.titles { try check(titles) }
     }
 
-    /// Points in time in seconds since 1970. Throws also for a deadline before the beginning.
+    /// Checks times in seconds since 1970. Also throws for a deadline before the start.
     static func times(notBefore: Double?, deadline: Double?) throws(Failure) {
         for (field, time) in [("notBefore", notBefore), ("deadline", deadline)] {
             guard let time, !WireLimits.pointsInTime.contains(time) else { continue }
@@ -29,10 +29,10 @@ enum Validation {
             var field: String { "assets[\(index)]" }
             guard names.insert(asset.name).inserted else {
                 throw Failure(
-                    "input.duplicate", "\(field).name: \(Redaction.shown(asset.name)) came before.")
+                    .inputDuplicate, "\(field).name: \(Redaction.shown(asset.name)) is repeated.")
             }
             try text(asset.name, "\(field).name", 1...1_000)
-            // Longer text does not fit into an entry of the index that keeps names unique.
+            // Longer text does not fit into an entry of the unique index on names.
             try range(asset.name.utf8.count, "\(field).name, in bytes", 1...WireLimits.nameBytes)
             try url(asset.url, "\(field).url")
             try key(asset.key, "\(field).key")
@@ -59,7 +59,7 @@ enum Validation {
             try key(sidecar.key, "\(field).key")
             guard keys.insert(sidecar.key).inserted else {
                 throw Failure(
-                    "input.duplicate", "\(field).key: \(Redaction.shown(sidecar.key)) came before.")
+                    .inputDuplicate, "\(field).key: \(Redaction.shown(sidecar.key)) is repeated.")
             }
             guard [.image, .subtitles, .data].contains(sidecar.role) else {
                 throw wrong("\(field).role", sidecar.role.rawValue, "image, subtitles, data")
@@ -119,7 +119,7 @@ enum Validation {
         try range(request.results.count, "results", 1...WireLimits.resultsPerReport)
         var known: LeaseID?
         for (index, result) in request.results.enumerated() {
-            // Mostly that of the result before.
+            // Usually that of the previous result.
             if result.lease != known {
                 try uuid(result.lease, "results[\(index)].lease")
                 known = result.lease
@@ -146,8 +146,9 @@ enum Validation {
     }
 
     /// - Parameters:
-    ///   - list: the name of the list that they are in.
-    ///   - member: of its elements, with a dot before; empty where they are segments themselves.
+    ///   - list: name of the list that contains them.
+    ///   - member: the segment's member of an element, with a leading dot; empty if the elements
+    ///     are segments.
     static func check(
         _ segments: [ResolvedSegment], mostOrdinal: Int, in list: String, member: String = ""
     ) throws(Failure) {
@@ -157,7 +158,7 @@ enum Validation {
             var field: String { "\(list)[\(index)]\(member)" }
             guard ordinals.insert(segment.ordinal).inserted else {
                 throw Failure(
-                    "input.duplicate", "\(field).ordinal: \(segment.ordinal) came before.")
+                    .inputDuplicate, "\(field).ordinal: \(segment.ordinal) is repeated.")
             }
             try range(segment.ordinal, "\(field).ordinal", 0...mostOrdinal)
             try url(segment.url, "\(field).url")
@@ -207,14 +208,14 @@ enum Validation {
             "sha256=…,md5=… in lower-case hex digits, at most \(FurtherDigests.mostStated)")
     }
 
-    /// A parameter of a query that says yes or no; nil when it is not there.
+    /// Reads a Boolean query parameter; nil if it is missing.
     static func flag(_ text: String?, _ field: String) throws(Failure) -> Bool? {
         guard let text else { return nil }
         guard let value = Bool(text) else { throw wrong(field, text, "true or false") }
         return value
     }
 
-    /// A page's size from a query; nil means the largest.
+    /// Reads a page's size from a query; defaults to the maximum.
     static func limit(_ text: String?) throws(Failure) -> Int {
         guard let text else { return WireLimits.pageRows }
         guard let rows = Int(text), (1...WireLimits.pageRows).contains(rows) else {
@@ -235,7 +236,7 @@ enum Validation {
 
     static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {
         let shown = Redaction.shown(given, limit: 80)
-        return Failure("input.field", "\(field): \(shown) was given; allowed: \(allowed).")
+        return Failure(.inputField, "\(field): \(shown) was given; allowed: \(allowed).")
     }
 
     static func range(
@@ -271,7 +272,7 @@ enum Validation {
         }
     }
 
-    /// A path below the site: no empty, `.` or `..` component, nothing under `.dray`.
+    /// Checks a path below the site: no empty, `.` or `..` component, nothing under `.dray`.
     private static func key(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
         var value = value
         let isKey = value.withUTF8 { $0.count <= WireLimits.keyBytes && isPath($0) }
@@ -301,7 +302,7 @@ enum Validation {
         return true
     }
 
-    /// Longest object, in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
+    /// Maximum size of an object in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
     static let mostBytes: Int64 = 16 << 40
 
     static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure) {
@@ -319,7 +320,7 @@ enum Validation {
         }
     }
 
-    /// The canonical text of a storage URL.
+    /// Returns the canonical text of a storage URL.
     @discardableResult
     static func storageURL(
         _ value: String, _ field: @autoclosure () -> String = "storageURL"
@@ -332,7 +333,7 @@ enum Validation {
         return url.description
     }
 
-    /// What a worker may write to.
+    /// Checks the directories that a worker may write to.
     static func roots(_ roots: [String]?, refused: [SiteID]?) throws(Failure) {
         if let roots {
             try range(roots.count, "roots", 1...WireLimits.rootsPerWorker)

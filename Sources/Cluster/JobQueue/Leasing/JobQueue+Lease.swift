@@ -131,7 +131,7 @@ extension JobQueue {
         do {
             return String(decoding: try JSONEncoder().encode(progress), as: UTF8.self)
         } catch {
-            throw Failure("worker.internal", "A heartbeat cannot be encoded: \(error)")
+            throw Failure(.workerInternal, "A heartbeat cannot be encoded: \(error)")
         }
     }
 

@@ -154,7 +154,7 @@ extension JobQueue {
         } catch let error as PostgresError {
             throw Failure(queue: error)
         } catch {
-            throw Failure("worker.internal", "The queue was interrupted: \(error)")
+            throw Failure(.workerInternal, "The queue was interrupted: \(error)")
         }
     }
 

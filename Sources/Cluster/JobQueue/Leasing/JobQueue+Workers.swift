@@ -63,7 +63,7 @@ extension JobQueue {
                 PostgresStatement(SQL.Browsing.queues),
             ])
             if let name, !(try Self.queues(results[3]).contains { $0.name == name }) {
-                throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+                throw Failure(.inputNotFound, "There is no queue \(name.prefix(100)).")
             }
             let row = results[1].firstRow
             let busy = Int(try row?.int64("busy") ?? 0)

@@ -123,7 +123,7 @@ extension LoadTestReport {
         case .ready: state == .joined ? .prepare : nil
         case .finished: .finish
         // One that goes before the start leaves its place to another.
-        case .failed: failure?.code == "worker.cancelled" && state != .running ? .dismiss : .fail
+        case .failed: failure?.code == .workerCancelled && state != .running ? .dismiss : .fail
         }
     }
 }

@@ -60,12 +60,12 @@ extension JobQueue {
             else { return }
             let times = self.settings.loadTests
             let silent = Failure(
-                "worker.lost", "It was not heard of for \(Int(times.silentSeconds)) s.")
+                .workerLost, "It was not heard of for \(Int(times.silentSeconds)) s.")
             _ = try await connection.query(
                 SQL.LoadTests.loseSilent,
                 ["test": .uuid(id), "seconds": .double(times.silentSeconds)] + Self.columns(silent))
             if state == .stopping {
-                let overdue = Failure("worker.lost", "It did not stop when it was told to.")
+                let overdue = Failure(.workerLost, "It did not stop when it was told to.")
                 _ = try await connection.query(
                     SQL.LoadTests.loseOverdue,
                     ["test": .uuid(id), "seconds": .double(times.stoppingSeconds)]
@@ -95,7 +95,7 @@ extension JobQueue {
         let atLeast = try test.int("at_least")
         guard isFull || shares.ready >= atLeast else {
             let failure = Failure(
-                "cluster.fewWorkers",
+                .clusterFewWorkers,
                 "\(shares.ready) of the \(atLeast) workers that are needed were ready in time"
                     + (shares.joined > 0
                         ? "; \(shares.joined) were not done with other work." : "."))
@@ -129,7 +129,7 @@ extension JobQueue {
     }
 
     private static let abandoned = Failure(
-        "cluster.abandoned", "Nobody followed the test any more; it was stopped.")
+        .clusterAbandoned, "Nobody followed the test any more; it was stopped.")
 
     /// Ends a test under its lock; what it was is kept, what it asked for is not.
     static func end(
@@ -168,7 +168,7 @@ extension JobQueue {
             case .running: counts.running = count
             case .failed:
                 counts.failure = Failure(
-                    FailureCode(try row.optionalString("code") ?? "worker.internal"),
+                    try row.optionalString("code").map { FailureCode($0) } ?? .workerInternal,
                     "\(try row.string("worker")): \(try row.optionalString("message") ?? "")")
             default: break
             }

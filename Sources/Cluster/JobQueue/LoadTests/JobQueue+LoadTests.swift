@@ -13,7 +13,7 @@ extension JobQueue {
                 let known = try await connection.query(
                     SQL.Leasing.queues, ["names": .textArray([name]), "limit": .int(1)])
                 guard known.firstRow != nil else {
-                    throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+                    throw Failure(.inputNotFound, "There is no queue \(name.prefix(100)).")
                 }
             }
             let created = try await connection.query(
@@ -31,7 +31,7 @@ extension JobQueue {
             guard let status = try await Self.loadTests(test.id, connection).first else {
                 let place = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
                 throw Failure(
-                    "input.loadTestRunning",
+                    .inputLoadTestRunning,
                     "Another load test of \(place) has not ended; see them with "
                         + "GET /v1/load-tests.")
             }
@@ -93,7 +93,7 @@ extension JobQueue {
             )
             .firstRow
             guard let row else {
-                throw Failure("input.notFound", "There is no share \(share) of load test \(id).")
+                throw Failure(.inputNotFound, "There is no share \(share) of load test \(id).")
             }
             return LoadTestBreakdown(data: try row.optionalString("breakdown"))
         }
@@ -118,7 +118,7 @@ extension JobQueue {
     }
 
     static func noLoadTest(_ id: LoadTestID) -> Failure {
-        Failure("input.notFound", "There is no load test \(id).")
+        Failure(.inputNotFound, "There is no load test \(id).")
     }
 
     private static func loadTest(

@@ -33,12 +33,12 @@ extension JobQueue {
             let changed = try await connection.query(
                 SQL.Browsing.setQueueState, ["name": .text(name), "state": .text(state.rawValue)])
             guard !changed.rows.isEmpty else {
-                throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+                throw Failure(.inputNotFound, "There is no queue \(name.prefix(100)).")
             }
             if state != .paused { _ = try await connection.query(SQL.Common.notifyWork) }
             let all = try Self.queues(try await connection.query(SQL.Browsing.queues))
             guard let status = all.first(where: { $0.name == name }) else {
-                throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+                throw Failure(.inputNotFound, "There is no queue \(name.prefix(100)).")
             }
             return status
         }
@@ -78,7 +78,7 @@ extension JobQueue {
             let named: SQLValues = ["site": .text(settings.site)]
             let before = try await connection.query(SQL.Sites.status, named)
             guard let row = before.firstRow else {
-                throw Failure("input.notFound", "There is no site \(settings.site.prefix(100)).")
+                throw Failure(.inputNotFound, "There is no site \(settings.site.prefix(100)).")
             }
             let maximum = try Self.bound(
                 settings.maximumBytesPerSecond, row, "max_bytes_per_second")
@@ -143,7 +143,7 @@ extension JobQueue {
             let schedule = try TransferSchedule(text)
             guard let rules = TimeZoneRules(schedule.timeZone) else {
                 throw Failure(
-                    "input.field",
+                    .inputField,
                     "schedule: in \(schedule.timeZone) was given; allowed: a time zone that there is."
                 )
             }

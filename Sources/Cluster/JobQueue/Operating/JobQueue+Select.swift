@@ -33,11 +33,11 @@ extension JobQueue {
         if let id = reference.id, found.isEmpty { throw Self.unknown(id) }
         let name = (reference.name ?? "").prefix(100)
         guard let first = found.first else {
-            throw Failure("input.notFound", try await absence(of: name, reference))
+            throw Failure(.inputNotFound, try await absence(of: name, reference))
         }
         guard found.count == 1 else {
             throw Failure(
-                "input.ambiguous",
+                .inputAmbiguous,
                 "Several sites have a catalog \(name): numbers \(Self.list(found)). Its site says which "
                     + "(--site), or its number.")
         }
@@ -125,7 +125,7 @@ extension JobQueue {
             }
             if let name = action.asset, action.failureCode == nil, assets.isEmpty {
                 throw Failure(
-                    "input.notFound", "There is no asset \(name.prefix(100)) in catalog \(catalog)."
+                    .inputNotFound, "There is no asset \(name.prefix(100)) in catalog \(catalog)."
                 )
             }
             switch action.action {
@@ -179,7 +179,7 @@ extension JobQueue {
             ])
         guard !changed.rows.isEmpty else {
             throw Failure(
-                "input.field", "deadline: it would come before catalog \(catalog) may begin.")
+                .inputField, "deadline: it would come before catalog \(catalog) may begin.")
         }
         _ = try await connection.query(SQL.Common.notifyWork)
         return try answer(changed)
@@ -212,7 +212,7 @@ extension JobQueue {
         let settled = try await connection.query(
             SQL.Selecting.cancelAssets,
             [
-                "assets": .int64Array(assets), "code": .text("worker.cancelled"),
+                "assets": .int64Array(assets), "code": .text(FailureCode.workerCancelled.rawValue),
                 "message": .text("Cancelled by an operator."),
             ])
         let answer = SelectionAnswer(
@@ -233,7 +233,7 @@ extension JobQueue {
         let generation = try row.int64("generation")
         guard try row.int64("opened_generation") == generation else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "catalog: \(catalog) is just being submitted again, which tries again what failed.")
         }
         let both: SQLValues = [

@@ -51,7 +51,7 @@ extension JobQueue {
                         "jobs": .int64Array(try jobs.map { try $0.int64("id") }),
                     ]))
             var plan = ReportPlan(mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors)
-            let lost = Failure("worker.lost", "The worker's lease ran out.")
+            let lost = Failure(.workerLost, "The worker's lease ran out.")
             let deaths = try await Self.record(ended, jobs, connection)
             for job in held.values.sorted(by: { $0.id < $1.id }) {
                 guard let deaths = deaths[job.id] else {

@@ -40,7 +40,7 @@ extension JobQueue {
                 let cleared = try await connection.query(
                     SQL.Origins.clearLimits, ["origin": .text(origin)])
                 guard !cleared.rows.isEmpty else {
-                    throw Failure("input.notFound", "There is no origin \(origin.prefix(100)).")
+                    throw Failure(.inputNotFound, "There is no origin \(origin.prefix(100)).")
                 }
             }
             // There may be more to hand out now, and limits to divide.

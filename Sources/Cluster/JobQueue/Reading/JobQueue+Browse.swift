@@ -82,7 +82,7 @@ extension JobQueue {
         let numbers = after.split(separator: ".", omittingEmptySubsequences: false)
             .compactMap { Int64($0) }
         guard numbers.count == 2 else {
-            throw Failure("input.field", "after: \(after.prefix(40)) is not from a page's next.")
+            throw Failure(.inputField, "after: \(after.prefix(40)) is not from a page's next.")
         }
         return ["after_value": .int(numbers[0]), "after_asset": .int(numbers[1])]
     }

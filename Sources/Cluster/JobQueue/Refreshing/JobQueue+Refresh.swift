@@ -15,12 +15,12 @@ extension JobQueue {
         ]
         guard try row.int64("opened_generation") == generation else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "catalog: \(catalog) is just being submitted again, which checks what is stored.")
         }
         if try await connection.query(SQL.Refreshing.isLacking, both).only().bool("is_lacking") {
             throw Failure(
-                "input.field",
+                .inputField,
                 "catalog: \(catalog) was interrupted, or has assets that are not started yet: submit it "
                     + "again, then refresh it.")
         }
@@ -52,7 +52,7 @@ extension JobQueue {
             let held = try await Self.held(
                 [request.job], [request.lease], request.worker, connection)[request.job]
             guard let job = held, job.kind == .refresh || job.kind == .switchOver else {
-                throw Failure("worker.leaseLost", "The lease does not hold the job.")
+                throw Failure(.workerLeaseLost, "The lease does not hold the job.")
             }
             if request.after == nil, job.kind == .refresh {
                 _ = try await connection.query(
@@ -83,7 +83,7 @@ extension JobQueue {
     /// Rows of `Refreshing.stagedFiles`: one at least, which names no file where there are no more.
     private static func staged(_ rows: PostgresRows) throws -> RefreshFilesPage {
         guard let first = rows.first else {
-            throw Failure("worker.leaseLost", "The asset is not in the midst of a switch.")
+            throw Failure(.workerLeaseLost, "The asset is not in the midst of a switch.")
         }
         let files = try rows.filter { try $0.optionalInt64("ordinal") != nil }.map { row in
             var file = RefreshFile(
@@ -196,7 +196,7 @@ extension JobQueue {
             let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
             guard stored == segments else {
                 throw Failure(
-                    "cluster.protocol",
+                    .clusterProtocol,
                     "A refresh reported \(segments) segments; \(stored) had arrived.")
             }
         }

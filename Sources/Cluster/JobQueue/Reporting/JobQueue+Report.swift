@@ -84,7 +84,7 @@ extension JobQueue {
         do throws(Failure) {
             return try await run(calls).map { .success($0) }
         } catch {
-            guard calls.count > 1, error.code == "worker.internal" else {
+            guard calls.count > 1, error.code == .workerInternal else {
                 return calls.map { _ in .failure(error) }
             }
         }

@@ -33,7 +33,7 @@ extension ReportPlan {
         }
 
         static var mostAttempts: Int {
-            guard case .attempts(let most) = FailureCode("origin.signatureExpired").row.retry else {
+            guard case .attempts(let most) = FailureCode.originSignatureExpired.row.retry else {
                 return 1
             }
             return most

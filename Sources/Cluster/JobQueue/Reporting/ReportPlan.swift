@@ -214,7 +214,7 @@ struct ReportPlan {
             giveUp(
                 job,
                 Failure(
-                    "origin.signatureExpired",
+                    .originSignatureExpired,
                     "\(failure.message.prefix(400)); its URL is signed: submit the list again with a fresh one"
                 ))
         case .await(let renewals):
@@ -242,7 +242,7 @@ struct ReportPlan {
     /// they have not.
     private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {
         let isOfMirrors = ["origin", "content", "integrity"].contains(
-            failure.code.rawValue.prefix { $0 != "." })
+            failure.code.family)
         guard job.isAtMirrors, isOfMirrors, job.attempt < mostAttemptsAtMirrors else {
             return giveUp(job, failure)
         }
@@ -267,18 +267,18 @@ struct ReportPlan {
     /// How often it is seen whether there is room by now, in seconds: less often where that takes fetching
     /// the object.
     private static func roomSeconds(_ code: FailureCode) -> Double {
-        code == "storage.outgrown" ? 600 : 60
+        code == .storageOutgrown ? 600 : 60
     }
 
     /// The file whose parts do not belong together, when that is what `code` says.
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
         switch (job.kind, code) {
-        case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
-            (.fetch, "origin.rangeIgnored"), (.fetch, "origin.rangeMismatch"),
-            (.fetch, "integrity.assemblyMismatch"):
+        case (.fetch, .contentChanged), (.fetch, .originHTTP416),
+            (.fetch, .originRangeIgnored), (.fetch, .originRangeMismatch),
+            (.fetch, .integrityAssemblyMismatch):
             job.parent
-        case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"),
-            (.verify, "storage.syncFailed"):
+        case (.verify, .integrityAssemblyMismatch), (.verify, .integrityDigestMismatch),
+            (.verify, .storageSyncFailed):
             job.segment
         default: nil
         }

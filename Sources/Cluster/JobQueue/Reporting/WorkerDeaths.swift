@@ -20,7 +20,7 @@ struct WorkerDeaths {
 
     var failure: Failure {
         Failure(
-            "worker.poison",
+            .workerPoison,
             "\(count) workers died with it: \(workers). It is tried again, alone, when an operator asks for it."
         )
     }

@@ -77,7 +77,7 @@ extension JobQueue {
             of: job.asset, nil,
             failure
                 ?? Failure(
-                    "manifest.changed",
+                    .manifestChanged,
                     "Its URL has expired, and the manifest, read again, does not list it any more."),
             connection)
         return try ended.firstRow.map { try $0.int64("released") > 0 } ?? false

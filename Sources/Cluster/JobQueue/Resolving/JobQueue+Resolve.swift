@@ -82,7 +82,7 @@ extension JobQueue {
         for row in results[1].rows { ids[try row.string("url")] = try row.int64("id") }
         let rows = try zip(segments, origins).map { segment, origin in
             guard let id = ids[origin] else {
-                throw Failure("worker.internal", "The origin \(origin) is gone.")
+                throw Failure(.workerInternal, "The origin \(origin) is gone.")
             }
             return (segment, id)
         }
@@ -136,7 +136,7 @@ extension JobQueue {
         let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
         guard stored == Int64(segments) else {
             throw Failure(
-                "cluster.protocol",
+                .clusterProtocol,
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
         if let taken = try await connection.query(SQL.KeyConflicts.resolvedHolder, asset).firstRow {
@@ -168,7 +168,7 @@ extension JobQueue {
             try taken.bool("is_other_catalog")
             ? "; submit under the name \(catalog) to replace it" : ""
         let failure = Failure(
-            "storage.pathConflict",
+            .storagePathConflict,
             "\(SignedQuery.redacted(key: try taken.string("key")).prefix(300)): \(holder) of catalog \(catalog) is stored there"
                 + remedy)
         _ = try await connection.query(

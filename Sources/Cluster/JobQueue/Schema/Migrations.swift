@@ -62,7 +62,7 @@ package enum Migrations {
         } catch let error as PostgresError {
             throw Failure(queue: error)
         } catch {
-            throw Failure("worker.internal", "The migration was interrupted: \(error)")
+            throw Failure(.workerInternal, "The migration was interrupted: \(error)")
         }
     }
 
@@ -78,13 +78,13 @@ package enum Migrations {
         let version = Int(try row.int64("version"))
         guard version <= currentVersion else {
             throw Failure(
-                "cluster.schemaNewer",
+                .clusterSchemaNewer,
                 "The database has schema version \(version); this binary knows versions up to "
                     + "\(currentVersion).")
         }
         if let edited = try row.optionalInt64("edited") {
             throw Failure(
-                "cluster.schemaEdited",
+                .clusterSchemaEdited,
                 "The database was created by another text of schema version \(edited) than this binary has."
             )
         }

@@ -42,7 +42,7 @@ struct Schema: Sendable {
             "SELECT set_config('dray.schema', $1, true)", [.text(String(name))])
         try await takeLock(connection, seconds: lockSeconds)
         guard let row = try await connection.query(SQL.Schema.state).firstRow else {
-            throw Failure("worker.internal", "PostgreSQL does not say which schema this is.")
+            throw Failure(.workerInternal, "PostgreSQL does not say which schema this is.")
         }
         let schema = Schema(
             name: try row.string("name"), owner: try row.string("owner"),
@@ -51,7 +51,7 @@ struct Schema: Sendable {
         try await connection.simple("SET LOCAL search_path TO \(path)")
         guard !(try row.bool("is_unreleased")) else {
             throw Failure(
-                "cluster.schemaUnreleased",
+                .clusterSchemaUnreleased,
                 "A pre-release version of Dray created the schema \(schema.name); this version cannot read it."
             )
         }
@@ -74,7 +74,7 @@ struct Schema: Sendable {
         } catch {
             guard error.isLockTimeout else { throw error }
             throw Failure(
-                "cluster.busy",
+                .clusterBusy,
                 "\(error.message), and was for \(milliseconds). Wait for that migration, or end the session: "
                     + "SELECT pg_terminate_backend(PID).")
         }
@@ -86,7 +86,7 @@ struct Schema: Sendable {
     private func requireTrust() throws(Failure) {
         guard isTrusted else {
             throw Failure(
-                "cluster.schemaOwner",
+                .clusterSchemaOwner,
                 "The schema \(name) belongs to the role \(owner), which is neither this role, one that it is a member "
                     + "of, the database's owner nor a superuser. If it is meant to be, as this role: ALTER ROLE CURRENT_USER "
                     + "SET dray.owner = '\(owner)'. If not, look at what made it, and remove it or name another "
@@ -98,7 +98,7 @@ struct Schema: Sendable {
     func requireOwner(version: Int) throws(Failure) {
         guard isOwn else {
             throw Failure(
-                "cluster.schemaOwner",
+                .clusterSchemaOwner,
                 "The schema \(name) belongs to the role \(owner), and has version \(version); this binary needs "
                     + "version \(Migrations.currentVersion).")
         }
@@ -112,7 +112,7 @@ struct Schema: Sendable {
     func grant(to role: String, _ connection: PostgresConnection) async throws {
         guard isOwn else {
             throw Failure(
-                "cluster.schemaOwner",
+                .clusterSchemaOwner,
                 "The schema \(name) belongs to the role \(owner); only that role can grant it.")
         }
         do {
@@ -123,7 +123,7 @@ struct Schema: Sendable {
         } catch {
             guard error.isUndefinedObject else { throw error }
             throw Failure(
-                "input.role", "There is no role \(role.prefix(100)) to grant the schema to.")
+                .inputRole, "There is no role \(role.prefix(100)) to grant the schema to.")
         }
     }
 }

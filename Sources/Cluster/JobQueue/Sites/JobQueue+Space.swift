@@ -61,7 +61,7 @@ extension JobQueue {
             guard
                 let row = try await connection.query(SQL.Sites.recordVolume, site + values).firstRow
             else {
-                throw Failure("worker.leaseLost", "The lease has no job of site \(request.site).")
+                throw Failure(.workerLeaseLost, "The lease has no job of site \(request.site).")
             }
             return SiteVolumeAnswer(
                 volume: try row.optionalString("volume_id"),
@@ -73,7 +73,7 @@ extension JobQueue {
         _ site: SQLValues, _ connection: PostgresConnection
     ) async throws -> SiteVolumeAnswer {
         guard let row = try await connection.query(SQL.Sites.volume, site).firstRow else {
-            throw Failure("input.notFound", "There is no such site.")
+            throw Failure(.inputNotFound, "There is no such site.")
         }
         var answer = SiteVolumeAnswer(
             volume: try row.optionalString("volume_id"),

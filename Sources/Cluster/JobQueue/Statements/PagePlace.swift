@@ -17,7 +17,7 @@ struct PagePlace: CustomStringConvertible {
             .compactMap { Int64($0) }
         guard numbers.count == first.count, numbers.last.map({ Int32(exactly: $0) != nil }) == true
         else {
-            throw Failure("input.field", "after: \(text.prefix(40)) is not from a page's next.")
+            throw Failure(.inputField, "after: \(text.prefix(40)) is not from a page's next.")
         }
     }
 

@@ -49,7 +49,7 @@ extension JobQueue {
         let roots = outsideRootsText(
             try row.string("roots"), hasSymlink: try row.bool("has_symlink"))
         throw Failure(
-            "storage.outsideRoots",
+            .storageOutsideRoots,
             "storageURL: \(url.prefix(120)) was given; allowed, by the roots of all workers: \(roots)."
         )
     }
@@ -71,7 +71,7 @@ extension JobQueue {
     /// Throws `input.draining` for a queue that takes in nothing new.
     private static func checkOpen(_ queue: String, state: String) throws(Failure) {
         guard QueueState(rawValue: state) == .draining else { return }
-        throw Failure("input.draining", "The queue \(queue) is draining: it takes in nothing new.")
+        throw Failure(.inputDraining, "The queue \(queue) is draining: it takes in nothing new.")
     }
 
     /// A queue's name from its site's URL: the path's letters and digits, dashes between.
@@ -141,7 +141,7 @@ extension JobQueue {
                 sha256: sidecar.sha256, digests: sidecar.digests)
         }
         guard let text = try? JSONEncoder().encode(rows) else {
-            throw Failure("worker.internal", "The sidecars of \(asset.name) are no JSON.")
+            throw Failure(.workerInternal, "The sidecars of \(asset.name) are no JSON.")
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -263,7 +263,7 @@ extension JobQueue {
     static func checkSwitches(_ awaited: PostgresResult?) throws {
         guard let asset = try awaited?.firstRow?.string("name") else { return }
         throw Failure(
-            "cluster.busy",
+            .clusterBusy,
             "asset \(asset.prefix(100)): its new files are just taking their places; a worker of the site "
                 + "ends that. Start again after it.")
     }
@@ -335,7 +335,7 @@ extension JobQueue {
         let opened = Int(try row.int64("opened_generation"))
         guard opened == generation else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "generation: \(generation) was overtaken; catalog \(catalog) was opened again as "
                     + "\(opened).")
         }
@@ -349,7 +349,7 @@ extension JobQueue {
     }
 
     static func unknown(_ catalog: CatalogID) -> Failure {
-        Failure("input.notFound", "There is no catalog \(catalog).")
+        Failure(.inputNotFound, "There is no catalog \(catalog).")
     }
 }
 
@@ -361,7 +361,7 @@ func originURL(of url: String) throws(Failure) -> String {
 
 private func notWeb(_ url: String) -> Failure {
     Failure(
-        "input.url",
+        .inputURL,
         "url: \(redacted(url: url).prefix(80)) is not an http or https URL without credentials.")
 }
 

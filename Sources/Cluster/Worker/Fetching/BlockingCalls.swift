@@ -1,13 +1,13 @@
 import Dispatch
 
-/// Runs calls that block on the disk, or hash for long, away from the threads that tasks share.
+/// Runs calls that block on the disk, or hash for long, outside the threads of Swift tasks.
 struct BlockingCalls: Sendable {
-    // Threads come by class of service: in the standard one they would be those of tasks, and as many
-    // long calls as there are cores would hold up every heartbeat.
+    // Dispatch shares its threads per quality of service. The default class would use the threads
+    // of tasks, and as many long calls as cores would delay every heartbeat.
     private let queue = DispatchQueue(
         label: "dray.storage", qos: .utility, attributes: .concurrent)
 
-    /// Nobody waits for it.
+    /// Runs a call without waiting for it.
     func start(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
 
     func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {

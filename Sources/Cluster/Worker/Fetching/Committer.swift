@@ -3,7 +3,7 @@ import Model
 import Storage
 import Transfer
 
-/// A transfer that ended well: its bytes are still to be made durable.
+/// A successful transfer whose bytes are not durable yet.
 struct FinishedTransfer: Sendable {
     var work: Assignment
     var fetched: Fetched
@@ -11,7 +11,8 @@ struct FinishedTransfer: Sendable {
     var origins: [OriginOutcome]?
 }
 
-/// Makes finished transfers durable in batches, each with one barrier, and hands on their results.
+/// Makes finished transfers durable in batches, with one barrier per batch, and passes on their
+/// results.
 struct Committer: Sendable {
     let finished: Mailbox<FinishedTransfer>
     let held: HeldWork
@@ -20,7 +21,7 @@ struct Committer: Sendable {
     let blocking: BlockingCalls
     let results: Mailbox<JobReport>
 
-    /// Works until the mailbox is closed and empty.
+    /// Runs until the mailbox is closed and empty.
     func run() async {
         while true {
             let batch = await finished.next(WireLimits.resultsPerReport)
@@ -32,8 +33,8 @@ struct Committer: Sendable {
     private func commit(_ batch: [FinishedTransfer]) -> [JobReport] {
         var reports: [JobReport] = []
         reports.reserveCapacity(batch.count)
-        // Whoever lost its lease must not put anything under a final key: somebody else may have.
-        // The job is given back all the same: a heartbeat under way may still save the lease.
+        // A worker that lost its lease must not write to a final key: another worker may have. The
+        // job is returned all the same: a running heartbeat may still save the lease.
         var ours: [FinishedTransfer] = []
         for end in batch {
             if held.isWanted(end.work.leased) {
@@ -49,7 +50,8 @@ struct Committer: Sendable {
             guard let storage = group.first?.work.storage else { continue }
             let objects = group.compactMap { end in end.fetched.object.map { (end, $0) } }
             for (end, object) in objects { object.note(sha256: end.fetched.sha256) }
-            // Asked once more at each rename: the barrier before it may take longer than the lease.
+            // Checked again at each rename: the barrier before it may take longer than the lease
+            // lasts.
             let outcomes = storage.commit(objects.map(\.1)) { index in
                 self.held.isWanted(objects[index].0.work.leased)
             }
@@ -69,15 +71,16 @@ struct Committer: Sendable {
         case .success:
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
             report.verified = end.fetched.isVerified
-            // Of a part, its assembly knows it; of a mirror, it says nothing to the file's own origin.
+            // A part's multipart file has the validator; a mirror's says nothing about the job's
+            // own origin.
             if job.assembly == nil, end.transfer.request.url == job.url {
                 report.validator = end.fetched.validator
             }
             report.digests = FurtherDigests.text(of: end.fetched.stated)
             report.origins = end.origins
-        case .failure(let failure) where failure.code == "worker.leaseLost":
+        case .failure(let failure) where failure.code == .workerLeaseLost:
             report.outcome = .returned
-        case .failure(let failure) where failure.code == "storage.outsideRoots":
+        case .failure(let failure) where failure.code == .storageOutsideRoots:
             failures.refuse(job.site, failure)
             report.outcome = .returned
         case .failure(let failure):

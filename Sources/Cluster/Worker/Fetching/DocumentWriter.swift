@@ -3,8 +3,8 @@ import Digest
 import Model
 import Storage
 
-/// Stores what the coordinator has for a job in place of what its origin serves: a manifest that was
-/// rewritten for the edge.
+/// Stores a file that the coordinator has for a job instead of its origin: a manifest rewritten for
+/// the edge.
 struct DocumentWriter: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
@@ -25,8 +25,8 @@ struct DocumentWriter: Sendable {
             let digest = SHA256Digest(hashing: bytes).description
             guard digest == job.sha256 else {
                 throw Failure(
-                    "integrity.digestMismatch",
-                    "\(job.key): the coordinator's document is not the one that was resolved")
+                    .integrityDigestMismatch,
+                    "\(job.key): the coordinator has another manifest than was resolved")
             }
             let written = await blocking.run { () -> Result<Void, Failure> in
                 Result { () throws(Failure) in
@@ -38,7 +38,7 @@ struct DocumentWriter: Sendable {
             try written.get()
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = StoredObject(bytes: Int64(bytes.count), sha256: digest)
-            // It is what the manifest was resolved to.
+            // The manifest was resolved to exactly these bytes.
             report.verified = true
             reporter.done(report)
         } catch {

@@ -2,12 +2,13 @@ import Digest
 import Model
 
 extension Job {
-    /// What the list names beside SHA-256.
+    /// Digests of the list besides SHA-256.
     var furtherDigests: [ExpectedDigest] {
         (digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
     }
 
-    /// What the origin states of the whole of a file in parts, as far as it can be compared here.
+    /// Digests that the origin states for a whole multipart file, if their algorithms are available
+    /// here.
     var statedDigests: [ExpectedDigest] {
         (assembly?.digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
             .filter(\.algorithm.isAvailable)
@@ -15,7 +16,7 @@ extension Job {
 }
 
 extension FurtherDigests {
-    /// What an origin states, as it travels; nil for nothing.
+    /// Encodes digests that an origin states for the wire; nil for none.
     static func text(of stated: [ExpectedDigest]) -> String? {
         guard !stated.isEmpty else { return nil }
         return stated.prefix(mostStated).map(\.description).joined(separator: ",")

@@ -2,15 +2,16 @@ import Model
 import Storage
 import Transfer
 
-/// Words fetches for the transfer engine: where their bytes go, what they have to be, and when they are split.
+/// Builds the transfer engine's requests for fetches: destination, expected bytes and splitting.
 struct FetchRequests: Sendable {
-    /// A connection that is this fast fetches a large file alone, in bytes a second.
+    /// Bytes per second above which one connection fetches a large file without splitting it.
     let splitBelowBytesPerSecond: Double
     let held: HeldWork
     let splitter: Splitter
     let partials: PartialBodies
 
-    /// - Parameter validator: of what is stored already: only something else is fetched.
+    /// - Parameter validator: validator of the stored file; a transfer fetches only a different
+    ///   one.
     func request(
         for work: Assignment, _ split: Split, _ course: MirrorCourse, from partial: PartialBody?,
         unless validator: String?
@@ -19,14 +20,16 @@ struct FetchRequests: Sendable {
         var request = request(for: work, split)
         request.url = course.url
         request.validator = validator
-        // Parts are asked for at the job's own URL, where another's validator is nothing. A file of a list
-        // keeps its mirrors to its end; a title's may be many gigabytes, of which one connection makes hours.
+        // Parts are requested at the job's own URL, where a mirror's validator is invalid. A list's
+        // file keeps its mirrors instead of parts. A title's file may be many gigabytes, which take
+        // one connection hours.
         if !course.isAtMain || course.hasMirrors && (job.role ?? .file) == .file {
             request.splitAbove = nil
         }
         request.resumption = partials.resumption(of: work, split, from: partial)
         if let partial {
-            // An answer that is the rest of it opens nothing, and so does not state its length.
+            // A response with the rest of a body opens no object, and so does not report its
+            // length.
             let whole = job.assembly == nil ? partial.record.totalBytes : job.length
             held.setExpected(whole, of: work.leased)
             if job.assembly == nil { held.setBegun(partial.record.totalBytes, of: work.leased) }
@@ -38,7 +41,7 @@ struct FetchRequests: Sendable {
         let job = work.job
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: work.leased)
-            // Of a file in parts all is taken at once, by whoever splits it.
+            // A file in parts takes all of its space at once, in the code that splits it.
             if job.assembly == nil, split.assembly == nil {
                 self.held.setBegun(bytes, of: work.leased)
             }
@@ -72,7 +75,7 @@ struct FetchRequests: Sendable {
         return request
     }
 
-    /// Where the bytes of a job go.
+    /// Opens the object that receives a job's bytes.
     private static func object(
         of work: Assignment, _ bytes: Int64?, _ split: Split
     ) throws(Failure) -> PendingObject {

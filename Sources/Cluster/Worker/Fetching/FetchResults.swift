@@ -2,7 +2,7 @@ import Model
 import Storage
 import Transfer
 
-/// Takes the results of fetches' transfers: has what came whole committed, and what failed reported.
+/// Handles the results of fetches: sends complete bodies to the committer and reports failures.
 struct FetchResults: Sendable {
     let held: HeldWork
     let pace: LeasePace
@@ -14,7 +14,7 @@ struct FetchResults: Sendable {
     let finished: Mailbox<FinishedTransfer>
     let reporter: Reporter
 
-    /// Takes a transfer's result from its loop's thread; must not block.
+    /// Handles a transfer's result on its loop's thread; must not block.
     func end(
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ split: Split,
         _ course: MirrorCourse
@@ -22,8 +22,8 @@ struct FetchResults: Sendable {
         held.downloaded(work.leased)
         switch result.outcome {
         case .failure(let failure):
-            // What is given back tells nothing of how fast work is done.
-            if failure.code == "worker.cancelled" { pace.wake() } else { pace.ended(1) }
+            // A returned job does not measure the speed of work.
+            if failure.code == .workerCancelled { pace.wake() } else { pace.ended(1) }
             Task { await self.fail(work, transfer, result, failure, split, course) }
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
@@ -46,7 +46,7 @@ struct FetchResults: Sendable {
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ failure: Failure,
         _ split: Split, _ course: MirrorCourse
     ) async {
-        // A split that is on its way must not overtake the failure: the job changes under it.
+        // A running split must finish before the failure is reported: it changes the job.
         if await splitter.isUndone(split, work.storage) {
             result.left?.object?.discard()
         } else {
@@ -59,7 +59,7 @@ struct FetchResults: Sendable {
             retryAfter: ending.retryAfterSeconds, origins: course.outcomes(last))
     }
 
-    /// Only as a part is what was received complete.
+    /// Commits a first part if its split was accepted; the bytes are complete only as a part.
     private func endFirstPart(_ end: FinishedTransfer, _ split: Split) async {
         guard await splitter.isUndone(split, end.work.storage) else { return finished.push(end) }
         end.fetched.object?.discard()
@@ -72,12 +72,12 @@ struct FetchResults: Sendable {
 }
 
 extension Failure {
-    /// What a failure means for a segment. A playlist's length and digest are those that were
-    /// read when its title was resolved.
+    /// Maps a failure to its meaning for a segment. The length and digest of a playlist were read
+    /// when its title was resolved.
     func ofSegment(role: SegmentRole?) -> Failure {
         switch (role, code) {
-        case (.playlist, "integrity.digestMismatch"), (.playlist, "content.lengthMismatch"):
-            Failure("manifest.changed", message)
+        case (.playlist, .integrityDigestMismatch), (.playlist, .contentLengthMismatch):
+            Failure(.manifestChanged, message)
         default: self
         }
     }

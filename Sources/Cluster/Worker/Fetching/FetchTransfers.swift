@@ -3,7 +3,7 @@ import Services
 import Storage
 import Transfer
 
-/// Starts the transfers of fetches, and turns to mirrors after failures.
+/// Starts the transfers of fetches, and tries mirrors after failures.
 struct FetchTransfers: Sendable {
     let engine: TransferEngine
     let held: HeldWork
@@ -15,14 +15,14 @@ struct FetchTransfers: Sendable {
     let results: FetchResults
     let reporter: Reporter
 
-    /// Starts the transfers of jobs, each from where an earlier attempt left it.
+    /// Starts the transfers of jobs; each resumes an earlier attempt's partial body.
     ///
-    /// - Parameter areStored: what the jobs know is stored under their keys: they fetch nothing of which the origin
-    ///   answers that it is unchanged.
+    /// - Parameter areStored: true if the jobs' previous files are stored under their keys. The
+    ///   transfers then fetch nothing that the origin reports as unchanged.
     func start(_ work: [(Assignment, PartialBody?)], areStored: Bool = false) {
         for (work, partial) in work {
-            // A transfer that starts after its lease was dropped would be cancelled by nobody. The jobs
-            // are given back all the same: a heartbeat under way may still save the lease.
+            // Nothing would cancel a transfer that starts after its lease was dropped. The jobs are
+            // returned all the same: a running heartbeat may still save the lease.
             guard held.isWanted(work.leased), let course = mirrors.course(of: work.job) else {
                 partials.putBack(partial, of: work)
                 reporter.giveBack(work.leased)
@@ -30,7 +30,7 @@ struct FetchTransfers: Sendable {
             }
             start(
                 work, course, from: partial,
-                // At a mirror another's validator is nothing.
+                // The main origin's validator is invalid at a mirror.
                 unless: areStored && course.isAtMain ? work.job.knownValidator : nil)
         }
         if draining.isDraining { engine.cancelUnbegun(held.queuedTransfers()) }
@@ -46,7 +46,7 @@ struct FetchTransfers: Sendable {
         let transfer = engine.submit(request) { transfer, result in
             var course = course
             self.mirrors.note(result, course)
-            // What is split already is another job.
+            // Once split, the job is a different one.
             if split.assembly == nil, self.mirrors.advance(&course, after: result),
                 !self.draining.isDraining, self.held.isWanted(work.leased)
             {
@@ -55,7 +55,7 @@ struct FetchTransfers: Sendable {
             self.results.end(work, transfer, result, split, course)
         }
         held.setTransfer(transfer, of: work.job.id, work.lease)
-        // While it was being submitted.
+        // The job may have been cancelled during the submission.
         if held.isCancelled(work.leased) { engine.cancel(transfer) }
     }
 }

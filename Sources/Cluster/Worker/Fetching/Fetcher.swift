@@ -12,7 +12,7 @@ struct Fetcher: Sendable {
     let blocking: BlockingCalls
     let reporter: Reporter
 
-    /// Starts the fetches of a grant that was asked for when `ended` was what had been stored.
+    /// Starts the fetches of a grant. `ended` has the bytes that were stored when it was requested.
     func fetch(_ jobs: [LeasedJob], _ grant: LeaseGrant, ended: [SiteID: Int64]) async {
         for (site, jobs) in Dictionary(grouping: jobs, by: \.job.site) {
             do throws(Failure) {
@@ -24,13 +24,13 @@ struct Fetcher: Sendable {
         }
     }
 
-    /// Starts fetches of one site: what is stored already is reused, the rest is downloaded.
+    /// Starts fetches of one site: reuses stored files and downloads the rest.
     func fetch(_ work: [Assignment]) async {
         await download(work.filter { !StoredFiles.mayBeStored($0.job) })
         let known = work.filter { StoredFiles.mayBeStored($0.job) }
         guard !known.isEmpty else { return }
-        // Hashing what is stored is work for the disk and one core; transfers continue meanwhile. Nobody waits for
-        // it: a file system may hang.
+        // Hashing stored files uses the disk and one core; transfers continue meanwhile. Nothing
+        // waits for this task: a file system may hang.
         Task {
             for start in stride(from: 0, to: known.count, by: StoredFiles.batch) {
                 let batch = known[start..<min(start + StoredFiles.batch, known.count)]
@@ -46,7 +46,8 @@ struct Fetcher: Sendable {
         await download(found.missing.filter { $0.job.isDocument != true })
     }
 
-    /// Starts the transfers of jobs of one site: at once, or when what an earlier attempt left has been read.
+    /// Starts the transfers of one site's jobs: at once, or after reading the partial bodies of
+    /// earlier attempts.
     private func download(_ work: [Assignment]) async {
         guard let storage = work.first?.storage else { return }
         let left = await partials.index(of: storage)
@@ -54,10 +55,10 @@ struct Fetcher: Sendable {
         let begun = left.isEmpty ? [] : work.filter { left.contains(partials.identity(of: $0.job)) }
         let others =
             left.isEmpty ? work : work.filter { !left.contains(partials.identity(of: $0.job)) }
-        // What is stored in part needs room for its rest only.
+        // A partial body needs space for its rest only.
         transfers.start(await withRoom(others).map { ($0, nil) })
         guard !begun.isEmpty else { return }
-        // Hashing what is stored is work for the disk and one core; transfers continue meanwhile.
+        // Hashing stored bytes uses the disk and one core; transfers continue meanwhile.
         Task {
             for work in begun {
                 switch await self.partials.take(work, of: left) {
@@ -68,8 +69,8 @@ struct Fetcher: Sendable {
         }
     }
 
-    /// Those jobs that there is room for, as far as their lengths are known; the others fail before an
-    /// origin is asked.
+    /// Returns the jobs for which there is space, as far as their lengths are known. The others
+    /// fail before any request to an origin.
     private func withRoom(_ work: [Assignment]) async -> [Assignment] {
         guard work.contains(where: { $0.job.length != nil && $0.job.assembly == nil }) else {
             return work

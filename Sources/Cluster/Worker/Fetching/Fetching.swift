@@ -1,8 +1,8 @@
 import Model
 
-/// How bytes get from origins to sites.
+/// The objects that move bytes from origins to sites.
 struct Fetching: Sendable {
-    /// What coordinators reported of their database; empty before that.
+    /// The identity of the coordinators' database; empty until a coordinator reports it.
     let cluster: Shared<ClusterID>
     let tally: WorkTally
     let fetcher: Fetcher

@@ -1,16 +1,16 @@
 import Model
 
-/// How fast the origins of mirrored files are, and how well, as this worker has found them.
+/// Speeds and failures of the origins of mirrored files, as this worker measured them.
 ///
-/// Times are in seconds on any steady clock, passed in. A value; its owner locks it.
+/// Times are in seconds on any steady clock, passed in. The type is a value; its owner locks it.
 struct MirrorTable {
-    /// So long after a failure of its own an origin comes last.
+    /// Seconds for which an origin is tried last after a failure.
     static let failingSeconds = 60.0
-    /// A speed this old is measured anew.
+    /// Seconds after which a speed is measured again.
     static let measuredSeconds = 300.0
-    /// How long one file may be the first to try an origin before another one does.
+    /// Seconds for which one file alone tries an origin without a measured speed first.
     static let trialSeconds = 30.0
-    /// Origins that are remembered; when there are more, all are forgotten.
+    /// Maximum number of origins in the table; beyond it, the table is cleared.
     static let maximumOrigins = 10_000
 
     private struct Origin {
@@ -22,11 +22,11 @@ struct MirrorTable {
 
     private var origins: [String: Origin] = [:]
 
-    /// The URLs of one file in the order in which they are to be tried.
+    /// Returns the URLs of one file in the order in which a worker should try them.
     ///
-    /// First one that nobody has tried of late, so that speeds are known; else the fastest. Those that
-    /// fail, and those of `cooling` origins, come last. The list's order decides where nothing else
-    /// does.
+    /// An origin without a recent measurement comes first, so that its speed becomes known; then
+    /// the fastest. Failing origins and those in `cooling` (cooldown) come last. The list's order
+    /// breaks ties.
     mutating func order(_ urls: [String], cooling: Set<String>, now: Double) -> [String] {
         if origins.count > Self.maximumOrigins { origins = [:] }
         var ordered = ranked(urls, cooling, now)
@@ -43,7 +43,8 @@ struct MirrorTable {
         return ordered.map(\.url)
     }
 
-    /// As `order`, the URLs of one origin before the others; none is tried for its speed.
+    /// Orders like `order(_:cooling:now:)`, but puts the URLs of one origin first and measures
+    /// none.
     func order(
         _ urls: [String], first origin: String, cooling: Set<String>, now: Double
     ) -> [String] {
@@ -59,7 +60,7 @@ struct MirrorTable {
         var origin: Origin
     }
 
-    /// The fastest first, those that fail last.
+    /// Sorts by speed, the fastest first and the failing ones last.
     private func ranked(_ urls: [String], _ cooling: Set<String>, _ now: Double) -> [Place] {
         let places = urls.enumerated().map { place, url in
             let name = originName(of: url) ?? url
@@ -81,7 +82,7 @@ struct MirrorTable {
         now - origin.failedAt < Self.failingSeconds || cooling.contains(name)
     }
 
-    /// A file came whole from `url`, at `bytesPerSecond`.
+    /// Records a complete transfer from `url` at `bytesPerSecond`.
     mutating func succeeded(_ url: String, bytesPerSecond: Double, now: Double) {
         guard let name = originName(of: url) else { return }
         var origin = origins[name] ?? Origin()
@@ -93,27 +94,27 @@ struct MirrorTable {
         origins[name] = origin
     }
 
-    /// It did not, and the origin, or the way to it, was at fault.
+    /// Records a failed transfer for which the origin or the network was at fault.
     mutating func failed(_ url: String, now: Double) {
         guard let name = originName(of: url) else { return }
         origins[name, default: Origin()].failedAt = now
     }
 }
 
-/// One attempt's way through a file's URLs.
+/// The URLs that one attempt at a file tries, and their failures.
 struct MirrorCourse: Sendable {
-    /// How a request for one of the URLs failed.
+    /// The failure of a request for one of the URLs.
     struct Ending: Sendable {
         var failure: Failure
-        /// The origin that was asked last, after redirects; nil for none.
+        /// The origin of the last request, after redirects; nil if there was none.
         var origin: String?
         var retryAfterSeconds: Double?
 
-        /// What the origin has done by that; nil where none was asked.
+        /// The outcome for the origin; nil without a request.
         var outcome: OriginOutcome? {
             origin.map { origin in
-                // What is left alone is so already.
-                let isNews = failure.code != "origin.limited"
+                // The cooldown is recorded already.
+                let isNews = failure.code != .originLimited
                 return OriginOutcome(
                     origin: origin, code: failure.code,
                     retryAfterSeconds: isNews ? retryAfterSeconds : nil)
@@ -121,30 +122,30 @@ struct MirrorCourse: Sendable {
         }
     }
 
-    /// Where the transfer under way asks.
+    /// URL of the running transfer.
     private(set) var url: String
-    /// What is left to try.
+    /// URLs not tried yet.
     private var rest: ArraySlice<String>
-    /// What the others came to, in order.
+    /// Failures of the URLs tried so far, in order.
     private var endings: [(url: String, ending: Ending)] = []
-    /// Of the job itself.
+    /// The job's own URL.
     private let main: String
 
-    /// `urls` holds at least `main`.
+    /// Creates a course; `urls` must contain `main`.
     init(_ urls: [String], main: String) {
         self.main = main
         url = urls.first ?? main
         rest = urls.dropFirst()
     }
 
-    /// Whether there is more than one way.
+    /// True if the file has more than one URL.
     var hasMirrors: Bool { !rest.isEmpty || !endings.isEmpty }
 
-    /// Whether the job's own URL is asked.
+    /// True if the current URL is the job's own.
     var isAtMain: Bool { url == main }
 
-    /// Turns to the next URL after a failure, past origins that are left alone; false when there is none,
-    /// or when it would end as this.
+    /// Moves to the next URL after a failure, skipping origins in cooldown. Returns false if none
+    /// is left, or if another origin would not help.
     mutating func advance(after ending: Ending, cooling: Set<String> = []) -> Bool {
         guard Self.isOfTheOrigin(ending.failure.code) else { return false }
         endings.append((url, ending))
@@ -156,8 +157,8 @@ struct MirrorCourse: Sendable {
         return false
     }
 
-    /// What the attempt came to: how the job's own URL failed, unless trying again may help elsewhere and
-    /// not there.
+    /// Returns the attempt's failure: that of the job's own URL, unless only a mirror's failure is
+    /// retryable.
     func result(_ last: Ending) -> Ending {
         guard hasMirrors, Self.isOfTheOrigin(last.failure.code) else { return last }
         let own = endings.first { $0.url == main }
@@ -166,18 +167,18 @@ struct MirrorCourse: Sendable {
         return other?.ending ?? own?.ending ?? last
     }
 
-    /// What each origin did that was asked in an attempt that came to nothing; nil when it was the job's
-    /// own alone.
+    /// Returns the outcome of each origin in a failed attempt; nil if only the job's own was used.
     func outcomes(_ last: Ending) -> [OriginOutcome]? {
         let outcomes = (hasMirrors ? endings.map(\.ending) : [last]).compactMap(\.outcome)
         let isOwn = !hasMirrors && outcomes.first.map { $0.origin == originName(of: main) } ?? true
         return isOwn || outcomes.isEmpty ? nil : outcomes
     }
 
-    /// Which origins served the file, the last of them `origin`, after redirects, and which have failed before so
-    /// that it matters to others; nil when it is booked on the job's own alone.
+    /// Returns the origins that served the file, and the earlier failures that matter to other
+    /// workers. `origin` is the last origin, after redirects. Returns nil if only the job's own
+    /// origin gets the credit.
     ///
-    /// - Parameter isSuspect: whether it is to be known that an origin that a redirect led to is well.
+    /// - Parameter isSuspect: true if the cluster must learn that the origin of a redirect works.
     func served(by origin: String?, isSuspect: (String) -> Bool) -> [OriginOutcome]? {
         let asked = originName(of: url)
         let isMain = asked == originName(of: main)
@@ -190,8 +191,8 @@ struct MirrorCourse: Sendable {
             + (origin == asked ? [] : [OriginOutcome(origin: origin)]) + failed
     }
 
-    /// Another origin may do better: the bytes, or the way to them, were at fault.
+    /// Returns true if another origin may succeed: the bytes or the network were at fault.
     static func isOfTheOrigin(_ code: FailureCode) -> Bool {
-        ["origin", "content", "integrity"].contains(code.rawValue.prefix { $0 != "." })
+        ["origin", "content", "integrity"].contains(code.family)
     }
 }

@@ -2,7 +2,7 @@ import Model
 import Synchronization
 import Transfer
 
-/// Which of a file's origins to ask, by how they did. Safe from any thread.
+/// Chooses among a file's origins by their past results. Safe from any thread.
 final class Mirrors: Sendable {
     private let engine: TransferEngine
     private let table = Mutex(MirrorTable())
@@ -12,15 +12,15 @@ final class Mirrors: Sendable {
 
     private var nowSeconds: Double { (ContinuousClock.now - epoch) / .seconds(1) }
 
-    /// The way through a job's URLs: only its own where it has no mirrors. Nil for a job that was handed out as a
-    /// mirror's and has none of that origin any more.
+    /// Returns the URLs to try for a job: only its own if it has no mirrors. Returns nil for a job
+    /// that was leased for a mirror's origin but has no URL there any more.
     func course(of job: Job) -> MirrorCourse? {
         guard let others = job.mirrors, !others.isEmpty else {
             return job.mirrorOrigin == nil ? MirrorCourse([job.url], main: job.url) : nil
         }
         let cooling = engine.coolingOrigins
         if let origin = job.mirrorOrigin {
-            // Of the limits of its own origin this worker may have no quota.
+            // This worker may have no quota of the job's own origin.
             let own = originName(of: job.url)
             let urls = table.withLock { table in
                 table.order(
@@ -36,7 +36,7 @@ final class Mirrors: Sendable {
         return MirrorCourse(urls, main: job.url)
     }
 
-    /// Remembers how a mirrored file's origin did.
+    /// Records the result of a mirrored file's origin.
     func note(_ result: TransferResult, _ course: MirrorCourse) {
         guard course.hasMirrors || !course.isAtMain else { return }
         let now = nowSeconds
@@ -46,7 +46,7 @@ final class Mirrors: Sendable {
                 let seconds = max(result.totalSeconds, 0.001)
                 table.succeeded(
                     course.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
-            // Wrong or missing bytes are as good a reason to ask another one first as silence is.
+            // Wrong or missing bytes make another origin the better choice, like a timeout.
             case .failure(let failure) where MirrorCourse.isOfTheOrigin(failure.code):
                 table.failed(course.url, now: now)
             case .failure: break
@@ -54,7 +54,7 @@ final class Mirrors: Sendable {
         }
     }
 
-    /// Turns to a file's next mirror after a failure of the one before.
+    /// Moves to a file's next mirror after a failure.
     func advance(_ course: inout MirrorCourse, after result: TransferResult) -> Bool {
         guard case .failure(let failure) = result.outcome, course.hasMirrors else { return false }
         return course.advance(after: result.ending(failure), cooling: engine.coolingOrigins)

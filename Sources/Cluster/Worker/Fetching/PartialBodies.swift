@@ -3,19 +3,19 @@ import Model
 import Storage
 import Transfer
 
-/// Bodies that break off are kept at the site, and resumed by whoever has the job next.
+/// Keeps interrupted bodies at the site, so that the job's next worker resumes them.
 struct PartialBodies: Sendable {
-    /// What coordinators reported of their database; empty before that.
+    /// The identity of the coordinators' database; empty until a coordinator reports it.
     let cluster: Shared<ClusterID>
     let held: HeldWork
     let blocking: BlockingCalls
 
-    /// What attempts have left at a site.
+    /// Lists the partial bodies at a site.
     func index(of storage: DirectoryStorage) async -> PartialIndex {
         await blocking.run { (try? storage.partials()) ?? PartialIndex() }
     }
 
-    /// Removes what earlier tries of files in parts have left, which may be as long as the files.
+    /// Removes the multipart files of previous attempts, which may be as large as the files.
     func removeFormerAssemblies(of work: [Assignment]) async {
         let former = work.compactMap { work in
             work.job.formerAssembly.map { (work.storage, $0) }
@@ -26,7 +26,8 @@ struct PartialBodies: Sendable {
         }
     }
 
-    /// Takes what an earlier attempt left of a job; nil for nothing, or when the job is not wanted any more.
+    /// Takes the partial body of a job. Returns nil if there is none or the job is not wanted any
+    /// more.
     func take(_ work: Assignment, of left: PartialIndex) async -> Result<PartialBody?, Failure> {
         await blocking.run {
             Result { () throws(Failure) in
@@ -56,7 +57,8 @@ struct PartialBodies: Sendable {
         ObjectAttempt(lease: work.lease, job: work.job.id, asset: work.job.asset)
     }
 
-    /// What a job's bytes are the start of; of one that is being split, its first part's.
+    /// Returns the identity of a job's partial body; for a job that is being split, its first
+    /// part's.
     func identity(of job: Job, split: Split? = nil) -> PartialIdentity {
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             return PartialIdentity(assembly: assembly.id, offset: offset, length: length)
@@ -64,7 +66,7 @@ struct PartialBodies: Sendable {
         if let split, let assembly = split.assembly {
             return PartialIdentity(assembly: assembly, offset: 0, length: split.partBytes)
         }
-        // With a fresh signature it is the same object.
+        // A URL with a new signature is the same object.
         let url = SignedQuery.unsigned(Array(job.url.utf8))
         return PartialIdentity(
             url: String(decoding: url, as: UTF8.self), key: job.key,
@@ -72,7 +74,7 @@ struct PartialBodies: Sendable {
             asset: job.role == .file ? job.asset : nil)
     }
 
-    /// What a transfer resumes, and how it notes how far it is.
+    /// Returns the partial body that a transfer resumes, and the call that records its progress.
     func resumption(of work: Assignment, _ split: Split, from partial: PartialBody?) -> Resumption {
         var resumption = Resumption(partial: partial) { object, record in
             guard let object else { return }
@@ -86,14 +88,14 @@ struct PartialBodies: Sendable {
         return resumption
     }
 
-    /// Keeps what was taken and not used. Blocks for no more than a rename.
+    /// Puts back a partial body that was taken and not used. Blocks for a rename at most.
     func putBack(_ partial: PartialBody?, of work: Assignment) {
         guard let partial, let object = partial.object else { return }
         work.storage.keep(
             partial.record, of: object, as: identity(of: work.job), by: Self.attempt(at: work))
     }
 
-    /// Keeps what a transfer left, unless nobody wants it any more.
+    /// Keeps a transfer's partial body, unless its job was cancelled.
     func keep(_ left: PartialBody?, of work: Assignment, _ split: Split) async {
         guard let left, let object = left.object else { return }
         await blocking.run {

@@ -5,17 +5,17 @@ import Storage
 import Synchronization
 import Transfer
 
-/// Whether and how one fetch was split: decided on a loop's thread when the header is in, settled
-/// with the coordinator while the bytes come.
+/// The split of one fetch. A loop's thread decides on it when the header arrives; the coordinator
+/// confirms it during the transfer.
 final class Split: Sendable {
-    /// What came of asking the coordinator.
+    /// The result of the request to the coordinator.
     enum Answer: Sendable {
-        /// It was not asked: the object is whole.
+        /// No request: the object is not split.
         case none
         case accepted
-        /// It could not say, or the lease is not held any more.
+        /// Undecided: the coordinator was unavailable, or the lease is lost.
         case open
-        /// It does not split this object, now or later.
+        /// The coordinator never splits this object.
         case refused(Failure)
     }
 
@@ -36,16 +36,16 @@ final class Split: Sendable {
         self.partBytes = partBytes
     }
 
-    /// The assembly that the first part is written to; nil while the object is whole.
+    /// The multipart file that receives the first part; nil while the object is whole.
     var assembly: String? { state.withLock { $0.assembly } }
 
-    /// Where the first part goes, once.
+    /// Returns the object for the first part, once.
     func takeFirstPart() -> PendingObject? { state.withLock { $0.firstPart.take() } }
 
-    /// A name for the assembly.
+    /// Returns a new name for a multipart file.
     func name() -> String { UUID().uuidString.lowercased() }
 
-    /// Tells the coordinator, so that others can begin with the other parts.
+    /// Reports the split to the coordinator, so that other workers can start the other parts.
     func begin(
         _ large: LargeObject, _ assembly: String, _ firstPart: PendingObject?,
         _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> SplitAnswer
@@ -69,9 +69,9 @@ final class Split: Sendable {
         do throws(Failure) {
             return try await send(request).verdict == .accepted ? .accepted : .open
         } catch {
-            // Given back, the job would be split in vain for ever.
+            // If returned, the job would be split again and again, never with success.
             let isOpen =
-                error.code.isOfUnavailableCluster || error.code == "worker.cancelled"
+                error.code.isOfUnavailableCluster || error.code == .workerCancelled
             return isOpen ? .open : .refused(error)
         }
     }

@@ -3,28 +3,28 @@ import Model
 import Storage
 import Transfer
 
-/// Makes large files ones in parts, which several workers fetch.
+/// Splits large files into parts, which several workers fetch.
 struct Splitter: Sendable {
     let worker: WorkerID
-    /// Of each part, in bytes.
+    /// Size of a part in bytes.
     let partBytes: Int64
     let client: CoordinatorClient
     let held: HeldWork
     let blocking: BlockingCalls
 
-    /// Of a fetch that may be split.
+    /// Creates the split of a fetch that may need one.
     func split(of work: Assignment) -> Split {
         Split(worker: worker, work.leased, partBytes: partBytes)
     }
 
-    /// Makes a file of a transfer that has just begun one in parts, on a loop's thread. Answers with where
-    /// the first one goes, if bytes of it were written already.
+    /// Splits the file of a transfer that has just started, on a loop's thread. Returns the object
+    /// of the first part if it has bytes already.
     func begin(
         _ split: Split, of work: Assignment, _ large: LargeObject, _ object: PendingObject?
     ) throws(Failure) -> PendingObject? {
         let assembly = split.name()
         let (part, total, storage) = (split.partBytes, large.totalBytes, work.storage)
-        // Before anybody else can make a file of that name, or begin with a part that has no room.
+        // Before another worker can create a file of that name, or start a part without space.
         var (moved, first) = (PendingObject?.none, PendingObject?.none)
         if let object {
             moved = try storage.makeAssembly(
@@ -49,9 +49,9 @@ struct Splitter: Sendable {
         return moved
     }
 
-    /// Whether a file was to be fetched in parts and no coordinator has confirmed it. Its file is then
-    /// removed, with its room for all of them: should the coordinator have made parts of it all the same,
-    /// they find none, and the file starts over.
+    /// Returns true if a split was not confirmed by a coordinator. The multipart file and its
+    /// reserved space are then removed. If the coordinator did create the parts, they find no file,
+    /// and the download starts over.
     func isUndone(_ split: Split, _ storage: DirectoryStorage) async -> Bool {
         let answer = await split.answer()
         guard let assembly = split.assembly else { return false }

@@ -3,17 +3,18 @@ import Digest
 import Model
 import Storage
 
-/// Reuses files that are stored under their keys already: what was stored before, or what a list promises.
+/// Reuses files that are already stored under their keys: a previous version, or the list's digest.
 struct StoredFiles: Sendable {
     let held: HeldWork
     let blocking: BlockingCalls
     let reporter: Reporter
     let pace: LeasePace
 
-    /// Jobs whose files are hashed between two looks at the rest.
+    /// Maximum number of jobs whose files are hashed in one batch.
     static let batch = 64
 
-    /// What would be under the key if it were there: what was stored before, or what the list promises.
+    /// Returns the expected size and digests of the file under the key: the previous version's or
+    /// the list's.
     private static func promised(_ job: Job) -> (bytes: Int64?, digests: [ExpectedDigest])? {
         if let known = job.known, let digest = SHA256Digest(hex: known.sha256) {
             return (known.bytes, [ExpectedDigest(digest)])
@@ -24,17 +25,18 @@ struct StoredFiles: Sendable {
         return digests.isEmpty ? nil : (job.length, digests)
     }
 
-    /// Whether it is known what to look for under a job's key.
+    /// Returns true if the file under a job's key can be checked.
     static func mayBeStored(_ job: Job) -> Bool { promised(job) != nil }
 
-    /// What was found of some jobs.
+    /// The result of a search for stored files.
     struct Found: Sendable {
-        /// Stored, but perhaps of an edition that is gone: the origin is asked whether it is unchanged.
+        /// Stored, but maybe of an old edition: the origin must confirm that it is unchanged.
         var toConfirm: [Assignment]
         var missing: [Assignment]
     }
 
-    /// Hashes what is stored under the keys of jobs, ends those that need no more, and answers the others.
+    /// Hashes the files under the jobs' keys, completes the jobs that need no more, and returns the
+    /// rest.
     func take(_ work: [Assignment]) async -> Found {
         let stored = await blocking.run {
             work.map { work -> StoredObject? in
@@ -45,7 +47,7 @@ struct StoredFiles: Sendable {
                     key: work.job.key, bytes: promised.bytes, digests: promised.digests)
             }
         }
-        // What others stored, or this asset before other tracks were chosen, may be of an edition that is gone.
+        // Files of other assets, or of a previous track selection, may be of an old edition.
         let isToConfirm = { (job: Job) in job.knownValidator != nil && job.isDocument != true }
         let found = zip(work, stored).filter { $0.1 != nil }
         let reused = found.filter { !isToConfirm($0.0.job) }
@@ -56,7 +58,7 @@ struct StoredFiles: Sendable {
             missing: zip(work, stored).filter { $0.1 == nil }.map(\.0))
     }
 
-    /// Of a job whose bytes are stored under their key already.
+    /// Creates the report of a job whose bytes are already stored under their key.
     static func report(_ work: LeasedJob, reused stored: StoredObject?) -> JobReport {
         let job = work.job
         var report = JobReport(job: job.id, lease: work.lease, outcome: .done)

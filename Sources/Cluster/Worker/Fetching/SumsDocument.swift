@@ -1,12 +1,12 @@
 import Model
 
-/// The text of a `SHA256SUMS`: a line an object, names relative to its directory, in the form that
-/// `sha256sum -c` reads (GNU coreutils manual, "md5sum invocation").
+/// The text of a `SHA256SUMS` file: one line per object, names relative to its directory, in the
+/// format of `sha256sum -c` (GNU coreutils manual, "md5sum invocation").
 struct SumsDocument: Sequence, Sendable {
     let directory: String
     let entries: [SumsPage.Entry]
 
-    /// Where the list goes; aside when the origin has an object of that name.
+    /// Key of the checksum file; gets a suffix if the origin has an object of that name.
     var key: String {
         var key = path("SHA256SUMS")
         while entries.contains(where: { $0.key == key }) { key += ".dray" }
@@ -17,7 +17,7 @@ struct SumsDocument: Sequence, Sendable {
         directory.isEmpty ? name : "\(directory)/\(name)"
     }
 
-    /// Chunks of about 64 KiB.
+    /// Returns chunks of about 64 KiB.
     func makeIterator() -> AnyIterator<[UInt8]> {
         var rest = entries[...]
         return AnyIterator {
@@ -34,7 +34,7 @@ struct SumsDocument: Sequence, Sendable {
     private func append(_ entry: SumsPage.Entry, to chunk: inout [UInt8]) {
         let backslash = UInt8(ascii: "\\")
         var name = relative(entry.key)
-        // A backslash before the line says that the name is escaped.
+        // A backslash at the start of a line marks an escaped name.
         if name.utf8.contains(backslash) {
             chunk.append(backslash)
             name = name.replacing("\\", with: "\\\\")
@@ -45,7 +45,7 @@ struct SumsDocument: Sequence, Sendable {
         chunk.append(UInt8(ascii: "\n"))
     }
 
-    /// A key as seen from the directory.
+    /// Returns a key relative to the directory.
     func relative(_ key: String) -> String {
         if directory.isEmpty { return key }
         if key.utf8.starts(with: directory.utf8),

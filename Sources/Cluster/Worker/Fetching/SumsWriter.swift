@@ -2,7 +2,7 @@ import CoordinatorClient
 import Model
 import Storage
 
-/// Writes the `SHA256SUMS` of directories.
+/// Writes the `SHA256SUMS` files of directories.
 struct SumsWriter: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
@@ -12,8 +12,8 @@ struct SumsWriter: Sendable {
     let reporter: Reporter
     let pace: LeasePace
 
-    /// Writes those of directories that no other worker writes. What was listed for another catalog since
-    /// is done, and what is being listed waits for a second.
+    /// Writes the checksum files that no other worker writes. A job listed for another catalog
+    /// meanwhile is returned; one that is being written waits for a second.
     func write(_ work: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant) async {
         let turns: SumsTurns
         do throws(Failure) {
@@ -21,7 +21,7 @@ struct SumsWriter: Sendable {
                 SumsRequest(worker: worker, lease: lease, jobs: work.map(\.job.id)))
             guard turns.turns.count == work.count else {
                 throw Failure(
-                    "cluster.protocol",
+                    .clusterProtocol,
                     "The coordinator answered \(turns.turns.count) turns for \(work.count) jobs.")
             }
         } catch {
@@ -48,7 +48,7 @@ struct SumsWriter: Sendable {
         }
     }
 
-    /// Writes a directory's `SHA256SUMS`, of everything that completed assets have there.
+    /// Writes a directory's `SHA256SUMS` with everything that completed assets stored there.
     private func write(_ work: LeasedJob, _ grant: LeaseGrant) async {
         let job = work.job
         do {
@@ -78,7 +78,7 @@ struct SumsWriter: Sendable {
     }
 
     private func entries(of job: Job) async throws(Failure) -> [SumsPage.Entry] {
-        // Two assets may share an object; it is listed once, with what was stored last.
+        // Two assets may share an object; it is listed once, with the latest digest.
         var entries: [SumsPage.Entry] = []
         var indexes: [String: Int] = [:]
         var after: String?

@@ -2,7 +2,7 @@ import CoordinatorClient
 import Model
 import Storage
 
-/// Hashes files that were put together from parts and gives them their final keys.
+/// Hashes multipart files whose parts are complete, and gives them their final keys.
 struct Verifier: Sendable {
     let storages: SiteStorages
     let held: HeldWork
@@ -16,10 +16,10 @@ struct Verifier: Sendable {
         let result = await blocking.run { () -> Result<StoredObject, Failure> in
             Result { () throws(Failure) in
                 guard let assembly = job.assembly else {
-                    throw Failure("cluster.protocol", "A verify job names no assembly.")
+                    throw Failure(.clusterProtocol, "A verify job has no multipart file.")
                 }
                 guard !self.held.isCancelled(work) else {
-                    throw Failure("worker.cancelled", "The job was cancelled.")
+                    throw Failure(.workerCancelled, "The job was cancelled.")
                 }
                 let storage = try self.storages.storage(
                     at: grant.sites[job.site.description] ?? "")

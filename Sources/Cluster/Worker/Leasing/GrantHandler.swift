@@ -2,7 +2,7 @@ import CoordinatorClient
 import Model
 import Services
 
-/// The objects that carry out jobs, by kind.
+/// The objects that execute jobs, by kind.
 struct JobHandlers: Sendable {
     let fetcher: Fetcher
     let verifier: Verifier
@@ -11,7 +11,7 @@ struct JobHandlers: Sendable {
     let refreshes: Mailbox<Refresh>
 }
 
-/// Starts everything of a grant.
+/// Starts the jobs of a grant.
 struct GrantHandler: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
@@ -19,15 +19,15 @@ struct GrantHandler: Sendable {
     let limits: Limits
     let admission: SiteAdmission
     let sites: SitesInUse
-    /// What coordinators reported of their database.
+    /// The identity of the coordinators' database.
     let cluster: Shared<ClusterID>
     let handlers: JobHandlers
     let draining: ShutdownSignal
     let log: Logger
 
-    /// Takes a grant that was asked for when `ended` was what had been stored.
+    /// Handles a grant. `ended` has the bytes that were stored when it was requested.
     ///
-    /// - Parameter outsideRoots: sites that the request for the grant has named.
+    /// - Parameter outsideRoots: sites that the request excluded.
     func take(
         _ grant: LeaseGrant, askedAt: HeldWork.Instant, ended: [SiteID: Int64],
         outsideRoots: [SiteID]?
@@ -44,7 +44,7 @@ struct GrantHandler: Sendable {
         if grant.isAlone == true { await finishAlone() }
     }
 
-    // Tasks that nobody waits for: a file system that hangs must not keep the worker from its end.
+    // These tasks are not awaited: a hanging file system must not block the worker's shutdown.
     private func start(
         _ jobs: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant, _ ended: [SiteID: Int64]
     ) async {
@@ -64,16 +64,16 @@ struct GrantHandler: Sendable {
         await handlers.fetcher.fetch(fetches, grant, ended: ended)
     }
 
-    /// Waits until a job that is tried alone is reported, so that no other is lost with it; for a minute at most,
-    /// because a slow one must not keep the worker from all else.
+    /// Waits until a job that runs alone is reported, so that no other is lost with it. Waits a
+    /// minute at most, because a slow one must not block all other work.
     private func finishAlone() async {
         await waitForFirst(
             of: { await held.waitUntil(.isEmpty, atMost: .seconds(60)) },
             { await draining.wait() })
     }
 
-    /// Gives back a lease whose grant has not arrived and may have been made all the same: its jobs
-    /// would wait until it runs out.
+    /// Releases a lease whose grant did not arrive. It may exist all the same, and its jobs would
+    /// wait until it expires.
     func release(_ lease: LeaseID) async {
         do {
             try await client.release(

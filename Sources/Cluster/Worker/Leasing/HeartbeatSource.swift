@@ -1,10 +1,10 @@
 import Model
 import Transfer
 
-/// Collects what a heartbeat reports.
+/// Collects the contents of heartbeats.
 struct HeartbeatSource: Sendable {
     let worker: WorkerIdentity
-    /// What the worker may write to; nil for anything.
+    /// Directories that the worker may write to; nil for any.
     let roots: [String]?
     let engine: TransferEngine
     let held: HeldWork
@@ -14,7 +14,7 @@ struct HeartbeatSource: Sendable {
     let excluded: ExcludedSites
     let failures: LeaseFailures
 
-    /// What decides whether a heartbeat is due, as it is now.
+    /// The current state that decides if a heartbeat is due.
     struct State: Sendable {
         var failure: Failure?
         var outsideRoots: [SiteID]?
@@ -30,15 +30,15 @@ struct HeartbeatSource: Sendable {
             uses: limits.uses())
     }
 
-    /// Whether coordinators are to have something at once that they do not have by `last`.
+    /// Returns true if coordinators must learn at once of a change since `last`.
     func hasNews(_ state: State, since last: State?) -> Bool {
         (state.failure == nil) != (last?.failure == nil)
             || state.outsideRoots != last?.outsideRoots || sites.hasNews
             || held.isEmpty && state.done != nil
     }
 
-    /// An idle worker reports now and then that it is there; one that gets no work, why; one that
-    /// holds work asks what has changed for it.
+    /// Returns the time between heartbeats. An idle worker reports that it lives, one without work
+    /// its failure; one with work polls for changes to its jobs.
     func patience(_ state: State) -> Duration {
         guard held.isEmpty else { return .seconds(1) }
         return .seconds(state.failure == nil ? WireLimits.idleHeartbeatSeconds : 10)
@@ -46,7 +46,7 @@ struct HeartbeatSource: Sendable {
 
     func heartbeat(_ state: State) -> Heartbeat {
         let (progress, active) = held.progress()
-        // The others as well: the answer has what of them was cancelled.
+        // The other leases too: the answer lists their cancelled jobs.
         let leases = Array(
             (state.urgent + held.leases.filter { !state.urgent.contains($0) })
                 .prefix(WireLimits.leasesPerHeartbeat))
@@ -63,7 +63,7 @@ struct HeartbeatSource: Sendable {
         return heartbeat
     }
 
-    /// What is done at the origins that have the most to do; nil for none.
+    /// Reports on the origins with the most requests; nil for none.
     private func originReports() -> [OriginReport]? {
         let origins = engine.origins.sorted { $0.active + $0.waiting > $1.active + $1.waiting }
         guard !origins.isEmpty else { return nil }
@@ -77,12 +77,12 @@ struct HeartbeatSource: Sendable {
         }
     }
 
-    /// A coordinator has a heartbeat.
+    /// Records that a coordinator received a heartbeat.
     func reported(_ state: State) {
         if let done = state.done { tally.told(done) }
         limits.reported(state.uses)
     }
 
-    /// No coordinator has answered a heartbeat.
+    /// Records that no coordinator answered a heartbeat.
     func notReported(_ heartbeat: Heartbeat) { sites.notReported(heartbeat.sites) }
 }

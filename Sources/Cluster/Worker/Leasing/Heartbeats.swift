@@ -2,7 +2,7 @@ import CoordinatorClient
 import Model
 import Services
 
-/// Extends leases and quotas that have used up a third of their time, and reports every second what is under way.
+/// Extends leases and quotas after a third of their time, and reports progress every second.
 struct Heartbeats: Sendable {
     let source: HeartbeatSource
     let client: CoordinatorClient
@@ -11,10 +11,10 @@ struct Heartbeats: Sendable {
     let loadTests: LoadTestWorker
     let log: Logger
 
-    /// How often it is looked whether a heartbeat is due, while there are quotas, which others may wait for.
+    /// Interval of checks for a due heartbeat while there are quotas, for which others may wait.
     private static let quotaTick = Duration.milliseconds(50)
 
-    /// Works until the task is cancelled.
+    /// Runs until the task is cancelled.
     func run() async {
         var lastAt: HeldWork.Instant?
         var last: HeartbeatSource.State?
@@ -38,7 +38,8 @@ struct Heartbeats: Sendable {
                 loadTests.take(answer.loadTests)
             } catch {
                 source.notReported(heartbeat)
-                // Its cluster is to know soon that it lives: what it held counts as lost by its death until then.
+                // The cluster must learn soon that the worker lives: until then its work counts as
+                // lost.
                 lastAt = nil
                 log.debug("a heartbeat failed", ["error": "\(error)"])
             }

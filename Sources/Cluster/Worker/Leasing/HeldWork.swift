@@ -2,23 +2,23 @@ import Model
 import Synchronization
 import Transfer
 
-/// What a worker holds: its leases with their deadlines on its own clock, and the jobs under each.
-/// Safe from any thread.
+/// The leases of a worker, with their deadlines on its own clock, and the jobs under each. Safe
+/// from any thread.
 ///
-/// A job is known by its lease as well: one that was lost and granted again is another entry, and
-/// what the first attempt still has to say does not touch it.
+/// A job's key includes its lease. A job that was lost and leased again is another entry, and late
+/// results of the first attempt do not affect it.
 final class HeldWork: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private struct Lease {
-        /// When the coordinator may give the jobs to somebody else, at the earliest.
+        /// The earliest time at which the coordinator may lease the jobs to another worker.
         var deadline: Instant
         var grantedAt: Instant
         var entries: [JobID: Entry]
 
         var length: Duration { deadline - grantedAt }
 
-        /// Time that is left for writes and reports before the lease is given up.
+        /// Time reserved for writes and reports before the lease counts as lost.
         var margin: Duration { min(length / 5, .seconds(2)) }
 
         func isOver(_ now: Instant) -> Bool { now + margin >= deadline }
@@ -29,24 +29,24 @@ final class HeldWork: Sendable {
         var site: SiteID
         var transfer: Transfer?
         var expectedBytes: Int64?
-        /// It is a part of a file that the coordinator counts as a whole.
+        /// True if the job is a part of a file that the coordinator counts as a whole.
         var isPart: Bool
-        /// What it was begun with of its site's room, until that is reported; nil for what has come of it.
+        /// Bytes reserved at the site until they are reported; nil if received bytes count instead.
         var begunBytes: Int64? = 0
-        /// Still to be downloaded, as against to be stored or reported.
+        /// True until the download ends; storing and reporting may follow.
         var isPending = true
-        /// Nobody wants it any more: it is stopped, and its end is not reported.
+        /// True if the job was cancelled: it is stopped, and its end is not reported.
         var isCancelled = false
 
-        /// What it has taken of its site's room.
+        /// Bytes that the job uses of its site's space.
         var takenBytes: Int64 { begunBytes ?? transfer?.receivedBytes ?? 0 }
     }
 
-    /// What tasks can wait for.
+    /// The conditions that tasks can wait for.
     enum Condition {
         case isEmpty
         case holdsWork
-        /// There is nothing to download.
+        /// No job is left to download.
         case nothingPending
     }
 
@@ -65,10 +65,10 @@ final class HeldWork: Sendable {
             }
         }
         var cancelled = 0
-        /// For how long there was something to fetch, up to `busySince`; since then there is.
+        /// Time with jobs to download, up to `busySince`, which is set while there are any.
         var busy = Duration.zero
         var busySince: Instant?
-        /// Since the worker began: what was taken of sites' room by what is not held any more.
+        /// Bytes of sites' space that ended jobs used since the worker started.
         var endedBytes: [SiteID: Int64] = [:]
 
         func meets(_ condition: Condition) -> Bool {
@@ -79,7 +79,7 @@ final class HeldWork: Sendable {
             }
         }
 
-        /// Those that wait no longer.
+        /// Removes and returns the waiters whose conditions are met.
         mutating func takeReady() -> [CheckedContinuation<Void, Never>] {
             guard !waiters.isEmpty else { return [] }
             let ready = waiters.filter { meets($0.value.condition) }
@@ -112,7 +112,7 @@ final class HeldWork: Sendable {
 
     private let state = Mutex(State())
 
-    /// Changes what is held, and wakes those who waited for that.
+    /// Changes the state, and resumes the waiters whose conditions are met.
     private func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result {
         let (result, ready) = state.withLock { state in
             let result = change(&state)
@@ -122,7 +122,7 @@ final class HeldWork: Sendable {
         return result
     }
 
-    /// Returns as soon as a condition is met, or the task is cancelled.
+    /// Waits until a condition is met or the task is cancelled.
     func waitUntil(_ condition: Condition) async {
         let number = state.withLock { state in
             state.lastWaiter += 1
@@ -143,33 +143,33 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// As `waitUntil`, for a bounded time.
+    /// Waits like `waitUntil(_:)`, for a bounded time.
     func waitUntil(_ condition: Condition, atMost duration: Duration) async {
         await waitForFirst(
             of: { await self.waitUntil(condition) }, { try? await Task.sleep(for: duration) })
     }
 
-    /// Jobs that are not downloaded yet.
+    /// Number of jobs that are not downloaded yet.
     var pendingCount: Int { state.withLock { $0.pending } }
-    /// For how long there was something to fetch since the worker began.
+    /// Seconds with jobs to download since the worker started.
     var busySeconds: Double {
         state.withLock { state in
             let busy = state.busy + (state.busySince.map { Instant.now - $0 } ?? .zero)
             return busy / .seconds(1)
         }
     }
-    /// All jobs, those included that are to be stored or reported.
+    /// Number of all jobs, including those to be stored or reported.
     var count: Int { state.withLock { $0.count } }
     var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }
     var isEmpty: Bool { count == 0 }
-    /// The sites that there are jobs of.
+    /// The sites of the jobs.
     var sites: Set<SiteID> {
         state.withLock { state in
             Set(state.leases.values.lazy.flatMap { $0.entries.values.lazy.map(\.site) })
         }
     }
 
-    /// Takes a grant; its time counts from `askedAt`, before the request was sent.
+    /// Adds a grant; its time counts from `askedAt`, before the request was sent.
     func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {
         update { state in
             state.remove(lease)
@@ -189,7 +189,7 @@ final class HeldWork: Sendable {
         state.withLock { $0.leases[lease]?.entries[job]?.transfer = transfer }
     }
 
-    /// The job needs no more of the network.
+    /// Records that a job's download has ended.
     func downloaded(_ job: JobID, _ lease: LeaseID) {
         update { state in
             guard state.leases[lease]?.entries[job]?.isPending == true else { return }
@@ -198,7 +198,7 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Whether there is time to write and report under the lease.
+    /// Returns true if there is time to write and report under the lease.
     func isHeld(_ lease: LeaseID, now: Instant = .now) -> Bool {
         state.withLock { state in
             guard let lease = state.leases[lease] else { return false }
@@ -206,14 +206,14 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// The jobs are reported, or no longer this worker's to report.
+    /// Removes jobs that are reported or that other workers report.
     func remove(_ jobs: some Sequence<(job: JobID, lease: LeaseID)>) {
         update { state in
             for (job, lease) in jobs { state.remove(job, lease) }
         }
     }
 
-    /// Marks jobs as cancelled; answers those that are held, by lease, for the caller to stop.
+    /// Marks jobs as cancelled and returns those held here, by lease, for the caller to stop.
     func cancel(_ jobs: some Sequence<JobID>) -> [LeaseID: Set<JobID>] {
         state.withLock { state in
             var held: [LeaseID: Set<JobID>] = [:]
@@ -235,7 +235,7 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// The results that somebody waits for; jobs that were cancelled are done with.
+    /// Returns the results of jobs that were not cancelled, and removes the cancelled jobs.
     func withoutCancelled(_ results: [JobReport]) -> [JobReport] {
         update { state in
             guard state.cancelled > 0 else { return results }
@@ -248,7 +248,7 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Leases that have used up a third of their time and need a heartbeat.
+    /// Returns the leases that need a heartbeat: a third of their time has passed.
     func leasesToExtend(now: Instant = .now) -> [LeaseID] {
         state.withLock { state in
             state.leases.filter { _, lease in
@@ -266,8 +266,8 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Drops leases that are lost: those that `isLost` names, and those whose time is over by this
-    /// clock. Returns them; their transfers are the caller's to cancel.
+    /// Drops lost leases: those that `isLost` selects, and those expired by this clock. Returns
+    /// them; the caller must cancel their transfers.
     func dropLost(now: Instant = .now, _ isLost: (LeaseID) -> Bool = { _ in false }) -> [LeaseID] {
         update { state in
             let lost = state.leases.filter { isLost($0.key) || $0.value.isOver(now) }.map(\.key)
@@ -276,23 +276,23 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// How many bytes a transfer will come to; nil is ignored.
+    /// Sets the expected size of a job's body; ignores nil.
     func setExpected(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
         guard let bytes else { return }
         state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes = bytes }
     }
 
-    /// How many bytes a transfer will come to; nil when that is not known.
+    /// Returns the expected size of a job's body; nil if unknown.
     func expectedBytes(of job: JobID, _ lease: LeaseID) -> Int64? {
         state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes }
     }
 
-    /// An object takes so much of its site's room, or no more; nil for as much as has come of it.
+    /// Sets the bytes that a job reserves of its site's space; nil to count the received bytes.
     func setBegun(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
         state.withLock { $0.leases[lease]?.entries[job]?.begunBytes = bytes }
     }
 
-    /// What a file in parts takes of its site's room a coordinator knows from now on.
+    /// Records that a coordinator knows the space of a multipart file.
     func setTold(_ job: JobID, _ lease: LeaseID) {
         state.withLock { state in
             guard let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0 else {
@@ -304,11 +304,11 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// What was taken of sites' room by what is not held any more: a count that only grows.
+    /// Bytes of sites' space that ended jobs used; the counts only grow.
     var endedBytes: [SiteID: Int64] { state.withLock { $0.endedBytes } }
 
-    /// What was taken of a site's room and a coordinator that was asked when `ended` was as it says may
-    /// not know to be stored.
+    /// Returns the bytes used of a site's space that a coordinator may not know as stored. `ended`
+    /// is the value of `endedBytes` when the coordinator was asked.
     func untoldBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
         state.withLock { state in
             let begun = state.leases.values.lazy.flatMap(\.entries.values)
@@ -317,7 +317,8 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Transfers that have begun, by asset, and how many there are: those included that wait for their first byte.
+    /// Returns the progress of started transfers by asset, and their number. Transfers that wait
+    /// for their first byte count too.
     func progress() -> (byAsset: [String: TransferProgress], active: Int) {
         state.withLock { state in
             var progress: [String: TransferProgress] = [:]
@@ -343,7 +344,7 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Transfers that no connection has been given yet, of one site or of all.
+    /// Returns the transfers without a connection yet, of one site or of all.
     func queuedTransfers(of site: SiteID? = nil) -> [Transfer] {
         state.withLock { state in
             state.leases.values.flatMap(\.entries.values)
@@ -356,7 +357,7 @@ final class HeldWork: Sendable {
 extension HeldWork {
     func isCancelled(_ work: LeasedJob) -> Bool { isCancelled(work.job.id, work.lease) }
 
-    /// Whether there is time for a job, and somebody who waits for it.
+    /// Returns true if the job's lease has time left and the job was not cancelled.
     func isWanted(_ work: LeasedJob) -> Bool { isHeld(work.lease) && !isCancelled(work) }
 
     func downloaded(_ work: LeasedJob) { downloaded(work.job.id, work.lease) }

@@ -3,7 +3,7 @@ import Services
 import Synchronization
 import Text
 
-/// Why the last requests for work failed, and how long the next one waits. Safe from any thread.
+/// Failures of the last lease requests, and the delay before the next one. Safe from any thread.
 final class LeaseFailures: Sendable {
     private struct State {
         var count = 0
@@ -15,13 +15,13 @@ final class LeaseFailures: Sendable {
 
     init(log: Logger) { self.log = log }
 
-    /// What a coordinator refused the last requests with, for heartbeats. Once is nothing, and whoever follows a
-    /// catalog sees by himself that no coordinator answers.
+    /// The failure to report in heartbeats, after at least two failed requests. An unavailable
+    /// cluster is not reported: clients notice it themselves.
     var toReport: Failure? { state.withLock { $0.failure } }
 
     func succeeded() { state.withLock { $0 = State() } }
 
-    /// Takes note of a failure; answers how long to wait before the next request.
+    /// Records a failure and returns the delay before the next request.
     func failed(_ failure: Failure) -> Duration {
         let isReported = !failure.code.isOfUnavailableCluster
         let message = printable(String(failure.message.prefix(WireLimits.reasonCharacters / 4)))

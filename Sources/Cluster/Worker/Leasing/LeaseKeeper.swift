@@ -3,18 +3,18 @@ import Schedule
 import Services
 import Transfer
 
-/// Extends and drops the leases that are held, and stops what belongs to dropped ones.
+/// Extends and drops leases, and stops the transfers of dropped ones.
 struct LeaseKeeper: Sendable {
     let held: HeldWork
     let engine: TransferEngine
     let pace: LeasePace
     let log: Logger
 
-    /// How often leases are looked at: a few times in the life of the shortest one there can be.
+    /// Interval of lease checks: a few per lifetime of the shortest possible lease.
     static let tick = Duration.milliseconds(200)
 
-    /// Drops leases whose time is over by this worker's own clock, whatever its heartbeats wait
-    /// for, until the task is cancelled.
+    /// Drops leases that expire by this worker's clock, independently of heartbeats, until the task
+    /// is cancelled.
     func run() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
@@ -22,7 +22,7 @@ struct LeaseKeeper: Sendable {
         }
     }
 
-    /// Takes what a heartbeat that named `asked` leases was answered.
+    /// Handles the answer to a heartbeat that listed the leases `asked`.
     func take(_ answer: HeartbeatAnswer, asked: [LeaseID], at askedAt: HeldWork.Instant) {
         held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
         stop(answer.cancelled)
@@ -37,7 +37,7 @@ struct LeaseKeeper: Sendable {
         pace.wake()
     }
 
-    /// Stops jobs that were cancelled: nothing of them is kept or reported.
+    /// Stops cancelled jobs: nothing of them is kept or reported.
     private func stop(_ jobs: [JobID]?) {
         guard let jobs, !jobs.isEmpty else { return }
         let stopped = held.cancel(jobs)

@@ -5,10 +5,10 @@ import Services
 import Text
 import Transfer
 
-/// Leases jobs for as long as the worker takes any: keeps enough of them in hand.
+/// Leases jobs until the worker drains, and keeps enough of them queued.
 struct LeaseLoop: Sendable {
     let worker: WorkerIdentity
-    /// What the worker may write to, as coordinators are told; nil for anything.
+    /// Directories that the worker may write to, as reported to coordinators; nil for any.
     let roots: [String]?
     let client: CoordinatorClient
     let demand: LeaseDemand
@@ -19,7 +19,7 @@ struct LeaseLoop: Sendable {
     let draining: ShutdownSignal
     let log: Logger
 
-    /// Returns when the worker drains: the lease that was asked for last when nothing is known of it, to be
+    /// Runs until the worker drains. Returns the lease of an unanswered request, which must be
     /// released.
     func run() async -> LeaseID? {
         await withTaskGroup(of: LeaseID?.self) { group in
@@ -29,7 +29,7 @@ struct LeaseLoop: Sendable {
             }
             group.addTask { await self.leaseWork() }
             var unanswered: LeaseID?
-            // The request that is held open ends with the draining.
+            // Draining cancels the request that a coordinator holds open.
             while let lease = await group.next() {
                 group.cancelAll()
                 unanswered = unanswered ?? lease
@@ -80,7 +80,7 @@ struct LeaseLoop: Sendable {
         request.roots = roots
         request.refusedSites = excluded.all(outsideRoots: outsideRoots)
         if request.refusedSites != outsideRoots {
-            // It may be usable soon.
+            // The volume may be usable soon.
             request.waitMilliseconds = Int(SiteVolumes.checkSeconds * 1_000)
         }
         if !wanted.slow.origins.isEmpty { demand.limit(&request, to: wanted.slow) }

@@ -1,6 +1,6 @@
 import Storage
 
-/// How a worker gets jobs, and keeps them.
+/// The objects that lease jobs and keep the leases.
 struct Leasing: Sendable {
     let grants: GrantHandler
     let loop: LeaseLoop

@@ -3,7 +3,7 @@ import Model
 import Services
 import Transfer
 
-/// Keeps the engine from origins in cooldown, as coordinators report them.
+/// Passes the cooldowns that coordinators report on to the engine.
 struct Cooldowns: Sendable {
     let client: CoordinatorClient
     let engine: TransferEngine
@@ -11,7 +11,7 @@ struct Cooldowns: Sendable {
     let suspects: SuspectOrigins
     let log: Logger
 
-    /// Asks no origin of these until its cooldown is over.
+    /// Blocks requests to these origins until their cooldowns end.
     func take(_ cooling: [OriginCooldown]?) {
         guard let cooling, !cooling.isEmpty else { return }
         suspects.add(cooling.lazy.map(\.origin))
@@ -22,8 +22,8 @@ struct Cooldowns: Sendable {
             })
     }
 
-    /// While there is work, takes new cooldowns as soon as a coordinator has them, until the task is cancelled. A
-    /// request for work that is held open does the same for a worker without.
+    /// Receives new cooldowns at once while the worker holds jobs, until the task is cancelled.
+    /// Without jobs, the open lease request does the same.
     func run() async {
         var version: String?
         while !Task.isCancelled {
@@ -34,7 +34,7 @@ struct Cooldowns: Sendable {
                     after: version, waitMilliseconds: WireLimits.waitMilliseconds, retrySeconds: 0)
                 version = list.version
                 take(list.cooling)
-                // Coordinators that differ for a moment each answer at once what the other reported.
+                // Briefly differing coordinators each answer at once with the other's report.
                 try? await Task.sleep(for: .milliseconds(100))
             } catch {
                 log.debug("cooldowns could not be read", ["error": "\(error)"])

@@ -8,33 +8,33 @@ struct Limits: Sendable {
     let cooldowns: Cooldowns
     let engine: TransferEngine
 
-    /// Whether others may wait for what this worker reports of its quotas.
+    /// True if others may wait for this worker's quota reports.
     var hasQuotas: Bool { !origins.isEmpty || !sites.isEmpty }
 
-    /// Takes the limits of a grant, which was made after `grantedAt`.
+    /// Applies the limits of a grant, which was made after `grantedAt`.
     func take(_ grant: LeaseGrant, grantedAt: HeldWork.Instant) {
         origins.take(grant.shares, askedAt: grantedAt)
         sites.take(grant.siteShares, askedAt: grantedAt)
         let isAnyCooling = grant.cooling != nil || engine.isAnyCooling
         guard isAnyCooling || engine.isAnyLimited else { return }
         let names = Set(grant.jobs.compactMap { originName(of: $0.url) })
-        // Whoever hands out an origin's jobs without a quota has found that it has no limits.
+        // A coordinator that leases an origin's jobs without a quota found no limits.
         engine.liftLimits(of: names.subtracting((grant.shares ?? []).map(\.origin)))
         cooldowns.take(grant.cooling)
-        // It has also found that the origin may be asked, but for what was reported since.
+        // It also found no cooldown, unless one was reported since.
         let secondsAgo = grantedAt.duration(to: .now) / .seconds(1)
         engine.warm(
             names.subtracting((grant.cooling ?? []).map(\.origin)), toldUntil: secondsAgo)
     }
 
-    /// Takes the limits of a heartbeat's answer.
+    /// Applies the limits of a heartbeat's answer.
     func take(_ answer: HeartbeatAnswer, askedAt: HeldWork.Instant) {
         origins.take(answer.shares, askedAt: askedAt)
         sites.take(answer.siteShares, askedAt: askedAt)
         cooldowns.take(answer.cooling)
     }
 
-    /// What a heartbeat reports of quotas.
+    /// The uses of quotas, as a heartbeat reports them.
     struct Uses: Sendable {
         var engine: [OriginUse]
         var origins: [OriginShareUse]?
@@ -46,12 +46,12 @@ struct Limits: Sendable {
         return Uses(engine: uses, origins: origins.uses(uses), sites: sites.uses())
     }
 
-    /// Whether a coordinator is to have the uses at once.
+    /// Returns true if a coordinator needs the uses at once.
     func needReport(_ uses: Uses) -> Bool {
         origins.needReport(uses.engine, uses.origins) || sites.needReport(uses.sites)
     }
 
-    /// A coordinator has the uses.
+    /// Records that a coordinator received the uses.
     func reported(_ uses: Uses) {
         origins.reported(uses.engine, uses.origins ?? [])
         sites.reported(uses.sites ?? [])

@@ -2,8 +2,8 @@ import Model
 import Synchronization
 import Transfer
 
-/// This worker's quotas of origins' limits: keeps the transfer engine to them, renews them while they are used and
-/// gives them up when they lie idle. Safe from any thread.
+/// This worker's quotas of origins' limits: applies them to the transfer engine, renews them while
+/// used, and returns idle ones. Safe from any thread.
 final class OriginQuotas: Sendable {
     private let engine: TransferEngine
     private let table = Mutex(ShareTable())
@@ -12,7 +12,7 @@ final class OriginQuotas: Sendable {
 
     var isEmpty: Bool { table.withLock { $0.isEmpty } }
 
-    /// Takes the quotas of an answer whose request was sent at `askedAt`.
+    /// Applies the quotas of an answer whose request was sent at `askedAt`.
     func take(_ shares: [OriginShare]?, askedAt: HeldWork.Instant) {
         guard let shares, !shares.isEmpty else { return }
         for grant in table.withLock({ $0.take(shares, askedAt: askedAt) }) {
@@ -25,7 +25,7 @@ final class OriginQuotas: Sendable {
         }
     }
 
-    /// What is used of the quotas, for the coordinator. A quota that has lain idle is given up: nothing is begun
+    /// Returns the uses of quotas for the coordinator. An idle quota is returned: no request starts
     /// under it any more.
     func uses(_ origins: [OriginUse]) -> [OriginShareUse]? {
         guard !isEmpty else { return nil }
@@ -48,7 +48,7 @@ final class OriginQuotas: Sendable {
         return table.withLock { $0.next(uses, most: WireLimits.originsPerHeartbeat) }
     }
 
-    /// Whether a quota is used that is to be renewed or asked for again, or one was given up.
+    /// Returns true if a used quota needs renewal or another request, or if one was returned.
     func needReport(_ origins: [OriginUse], _ uses: [OriginShareUse]?) -> Bool {
         if let uses, table.withLock({ $0.hasNews(uses) }) { return true }
         guard !isEmpty else { return false }
@@ -57,12 +57,12 @@ final class OriginQuotas: Sendable {
         return table.withLock { $0.needsRenewal(used.map(\.origin)) }
     }
 
-    /// A coordinator has the uses of a heartbeat, and knows by them what was given up.
+    /// Records that a coordinator received the uses, and so the returned quotas.
     func reported(_ origins: [OriginUse], _ uses: [OriginShareUse]) {
         table.withLock { table in
             table.report(origins)
             table.report(uses)
-            // What still counts of its last requests is reported until it is nothing.
+            // Remaining uses of its last requests are reported until they reach zero.
             for use in uses where use.isOver == true && use.connections + use.requests == 0 {
                 table.forget(use.origin, number: use.number)
             }

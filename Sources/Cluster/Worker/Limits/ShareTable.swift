@@ -1,8 +1,7 @@
 import Model
 import Transfer
 
-/// A worker's shares of origins' limits on its own clock: how long each still holds, and when it has
-/// to be renewed. A value.
+/// A worker's quotas of origins' limits on its own clock: their ends and times of renewal. A value.
 struct ShareTable {
     typealias Instant = ContinuousClock.Instant
 
@@ -10,42 +9,44 @@ struct ShareTable {
         var number: Int64
         var askedAt: Instant
         var end: Instant
-        /// What it allows; a share like the one before it is asked for again less soon.
+        /// The quota's limits; a request after an unchanged quota waits longer.
         var limits: OriginShare
-        /// When the coordinator is to be asked again, while there is work, and after how many seconds that is.
+        /// Time of the next request to the coordinator, while there is work, and its delay in
+        /// seconds.
         var again: Instant?
         var againSeconds: Double?
-        /// Since when there is nothing to do at the origin.
+        /// Start of the origin's idle time.
         var idleSince: Instant?
     }
 
     private var entries: [String: Entry] = [:]
-    /// What was reported last of the shares of which more was used than they allow.
+    /// Last reported uses of quotas that were exceeded.
     private var reported: [String: OriginUse] = [:]
-    /// What was reported last of shares that were given up.
+    /// Last reported uses of returned quotas.
     private var reportedOver: [String: OriginShareUse] = [:]
-    /// Where the uses of the next report begin, of those that nobody waits for.
+    /// Offset of the next report among the uses for which no worker waits.
     private var turn = 0
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// What one share comes to: limits that hold for so many seconds from now.
+    /// The effect of one quota: limits that hold for `seconds` from now.
     struct Grant {
         var origin: String
         var limits: OriginShare
         var seconds: Double
     }
 
-    /// Takes what an answer says whose request was sent at `askedAt`. A share is used for a little
-    /// less than it lasts: by its end its connections have to be closed at the other end too. Answers may
-    /// overtake each other: a share with a lower number than the last one is skipped.
+    /// Applies an answer whose request was sent at `askedAt`. A quota is used for a little less
+    /// than it lasts: its connections must be closed at the peer by its end. Answers may arrive out
+    /// of order: a lower number than the last one is skipped.
     mutating func take(
         _ shares: [OriginShare], askedAt: Instant, now: Instant = .now
     ) -> [Grant] {
         shares.compactMap { share in
             guard let origin = originName(of: share.origin) else { return nil }
             let number = share.number ?? 0
-            // Numbers of a database that was restored begin lower: those of a share that is over no longer count.
+            // A restored database starts with lower numbers, so an ended quota's number does not
+            // count.
             if share.number != nil, let known = entries[origin], known.number > number,
                 known.end > now
             {
@@ -66,7 +67,7 @@ struct ShareTable {
         }
     }
 
-    /// What is free now may have come free for this worker; where nothing does for a while, it is asked less often.
+    /// Returns the delay until the next request; it grows while the quota does not change.
     private func againSeconds(_ share: OriginShare, _ last: Entry?) -> Double? {
         guard let given = share.againSeconds.map(Self.seconds) else { return nil }
         guard let last, let before = last.againSeconds,
@@ -81,7 +82,7 @@ struct ShareTable {
         given.isFinite ? min(max(given, 0), 86_400) : 0
     }
 
-    /// Whether a share that is used has lasted for a third of its time, or is to be asked for again.
+    /// Returns true if a used quota has passed a third of its time, or should be requested again.
     mutating func needsRenewal(_ used: some Sequence<String>, now: Instant = .now) -> Bool {
         entries = entries.filter { $0.value.end > now }
         return used.contains { origin in
@@ -91,7 +92,7 @@ struct ShareTable {
         }
     }
 
-    /// Notes whether there is anything to do at an origin; true when there has been nothing for a while.
+    /// Records if an origin is idle; returns true after it was idle for a while.
     mutating func isOver(_ origin: String, isIdle: Bool, now: Instant = .now) -> Bool {
         guard isIdle else {
             entries[origin]?.idleSince = nil
@@ -104,7 +105,8 @@ struct ShareTable {
         return now - since >= idleBeforeOver
     }
 
-    /// Whether less is used of a share than was reported while it was more than allowed. Others wait for that.
+    /// Returns true if the use of an exceeded quota fell since the last report. Others wait for
+    /// that.
     func isUnsettled(_ uses: [OriginUse]) -> Bool {
         uses.contains { use in
             guard let last = reported[use.origin] else { return use.isAbove }
@@ -112,7 +114,8 @@ struct ShareTable {
         }
     }
 
-    /// The uses of one report, `most` at most: first those that others wait for, then the rest in turn.
+    /// Returns the uses of one report, `most` at most: first those that others wait for, then the
+    /// rest in rotation.
     mutating func next(
         _ uses: [(use: OriginShareUse, isAbove: Bool)], most: Int
     ) -> [OriginShareUse] {
@@ -129,7 +132,7 @@ struct ShareTable {
         return awaited + (0..<count).map { rest[(begin + $0) % rest.count].use }
     }
 
-    /// True when a share is given up that was not reported so, or less of one is used than was reported.
+    /// Returns true if a returned quota was not reported yet, or its use fell since.
     func hasNews(_ uses: [OriginShareUse]) -> Bool {
         uses.contains { use in
             guard use.isOver == true else { return false }
@@ -140,26 +143,26 @@ struct ShareTable {
         }
     }
 
-    /// The coordinator has the uses of a heartbeat.
+    /// Records that the coordinator received the uses of returned quotas.
     mutating func report(_ uses: [OriginShareUse]) {
         reportedOver = Dictionary(uses.filter { $0.isOver == true }.map { ($0.origin, $0) }) {
             first, _ in first
         }
     }
 
-    /// The coordinator knows what is used.
+    /// Records that the coordinator received the uses of exceeded quotas.
     mutating func report(_ uses: [OriginUse]) {
         reported = Dictionary(uses.filter(\.isAbove).map { ($0.origin, $0) }) { first, _ in first }
     }
 
-    /// Whether the share `number` is the origin's last one.
+    /// Returns true if `number` is the origin's latest quota.
     func holds(_ origin: String, number: Int64) -> Bool { entries[origin]?.number == number }
 
-    /// Forgets a share that was given up, unless another one has come since.
+    /// Removes a returned quota, unless a newer one arrived.
     mutating func forget(_ origin: String, number: Int64) {
         if holds(origin, number: number) { entries[origin] = nil }
     }
 }
 
-/// How long a share lies idle before it is given up: as long as it takes to get more work.
+/// Idle time after which a quota is returned: about the time of a lease request.
 let idleBeforeOver = Duration.milliseconds(200)

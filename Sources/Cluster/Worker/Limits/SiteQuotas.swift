@@ -2,8 +2,8 @@ import Model
 import Synchronization
 import Transfer
 
-/// This worker's quotas of the bandwidth of sites: keeps the transfer engine to them, and gives them up when nothing
-/// of their sites is held. Safe from any thread.
+/// This worker's quotas of sites' bandwidth: applies them to the transfer engine, and returns those
+/// of sites without jobs. Safe from any thread.
 final class SiteQuotas: Sendable {
     private let engine: TransferEngine
     private let held: HeldWork
@@ -16,9 +16,9 @@ final class SiteQuotas: Sendable {
 
     var isEmpty: Bool { table.withLock { $0.isEmpty } }
 
-    /// Takes the quotas of an answer whose request was sent at `askedAt`.
+    /// Applies the quotas of an answer whose request was sent at `askedAt`.
     func take(_ shares: [SiteShare]?, askedAt: HeldWork.Instant) {
-        // Under the lock, so that what the table has is what the engine keeps to.
+        // Under the lock, so that the table and the engine agree.
         table.withLock { table in
             for grant in table.take(shares ?? [], askedAt: askedAt) {
                 engine.setRate(grant.bytesPerSecond, of: grant.site, forSeconds: grant.seconds)
@@ -27,7 +27,7 @@ final class SiteQuotas: Sendable {
         }
     }
 
-    /// The quotas that are kept to, for the coordinator, and those that were given up.
+    /// Returns the applied and the returned quotas, for the coordinator.
     func uses() -> [SiteShareUse]? {
         guard !isEmpty else { return nil }
         let sites = held.sites
@@ -39,7 +39,8 @@ final class SiteQuotas: Sendable {
         }
     }
 
-    /// Whether a quota is to be asked for again while there is work of its site, or was given up.
+    /// Returns true if a site with jobs needs another request for its quota, or if one was
+    /// returned.
     func needReport(_ uses: [SiteShareUse]?) -> Bool {
         guard let uses else { return false }
         if uses.contains(where: { $0.isOver == true }) { return true }
@@ -47,10 +48,10 @@ final class SiteQuotas: Sendable {
         return table.withLock { $0.needsRenewal(sites) }
     }
 
-    /// A coordinator knows what was given up.
+    /// Records that a coordinator received the returned quotas.
     func reported(_ uses: [SiteShareUse]) {
         table.withLock { table in
-            // What comes next comes with a quota, if there is still a limit.
+            // The site's next jobs bring a quota if there is still a limit.
             for site in table.forget(uses) { engine.setRate(nil, of: site, forSeconds: 0) }
         }
     }

@@ -1,6 +1,6 @@
 import Model
 
-/// A worker's shares of the bandwidth of sites: for each site the one that it keeps to. A value.
+/// A worker's quotas of sites' bandwidth, one per site. A value.
 struct SiteShareTable {
     typealias Instant = ContinuousClock.Instant
 
@@ -8,11 +8,11 @@ struct SiteShareTable {
         var number: Int64
         var bytesPerSecond: Int64
         var end: Instant
-        /// When the coordinator is to be asked again, while there is work.
+        /// Time of the next request to the coordinator, while there is work.
         var again: Instant?
-        /// Since when the worker has held nothing of the site.
+        /// Start of the time without jobs of the site.
         var idleSince: Instant?
-        /// It was given up; the coordinator may not know yet.
+        /// True if the quota was returned; the coordinator may not know yet.
         var isOver = false
     }
 
@@ -20,15 +20,15 @@ struct SiteShareTable {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// What is to be kept to from now on, for so many seconds; nil bytes a second for no bound.
+    /// A rate to apply for some seconds; nil bytes per second for no limit.
     struct Grant: Equatable {
         var site: SiteID
         var bytesPerSecond: Int64?
         var seconds: Double
     }
 
-    /// Takes what an answer says whose request was sent at `askedAt`. Answers may overtake each other:
-    /// a share with a lower number than the last one is ignored.
+    /// Applies an answer whose request was sent at `askedAt`. Answers may arrive out of order: a
+    /// lower number than the last one is ignored.
     mutating func take(
         _ shares: [SiteShare], askedAt: Instant, now: Instant = .now
     ) -> [Grant] {
@@ -54,7 +54,7 @@ struct SiteShareTable {
         }
     }
 
-    /// The shares that are kept to, for the coordinator; nil for none.
+    /// The uses of quotas, for the coordinator; nil for none.
     var used: [SiteShareUse]? {
         guard !entries.isEmpty else { return nil }
         let all = entries.map {
@@ -63,8 +63,8 @@ struct SiteShareTable {
         return Array(all.sorted { $0.number < $1.number }.suffix(WireLimits.sitesPerHeartbeat))
     }
 
-    /// Gives up shares of sites that nothing has been `held` of for a while; answers the sites of which that is
-    /// new.
+    /// Returns quotas of sites that have had no jobs for a while; answers with the newly idle
+    /// sites.
     mutating func giveUp(held: Set<SiteID>, now: Instant = .now) -> [SiteID] {
         var over: [SiteID] = []
         for (site, entry) in entries where !entry.isOver {
@@ -81,12 +81,13 @@ struct SiteShareTable {
         return over
     }
 
-    /// Whether a share of a site that is `held` is to be asked for again.
+    /// Returns true if the quota of a site with jobs should be requested again.
     func needsRenewal(_ held: Set<SiteID>, now: Instant = .now) -> Bool {
         entries.contains { held.contains($0) && $1.again.map { $0 <= now } ?? false }
     }
 
-    /// Forgets shares that a coordinator knows to be given up, unless others have come since; answers their sites.
+    /// Removes quotas that a coordinator knows as returned, unless newer ones arrived; answers with
+    /// their sites.
     mutating func forget(_ uses: [SiteShareUse]) -> [SiteID] {
         uses.filter { use in
             guard use.isOver == true, let entry = entries[use.site],
@@ -97,7 +98,7 @@ struct SiteShareTable {
         }.map(\.site)
     }
 
-    /// Forgets shares that ended a minute ago and were not renewed: there is no work of their sites.
+    /// Removes quotas that ended a minute ago without renewal: their sites have no jobs.
     mutating func forget(now: Instant = .now) -> [SiteID] {
         let over = entries.filter { $0.value.end + .seconds(60) < now }.map(\.key)
         for site in over { entries[site] = nil }

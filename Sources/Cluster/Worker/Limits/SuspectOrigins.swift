@@ -1,11 +1,12 @@
 import Model
 import Synchronization
 
-/// Origins whose failures others have heard of: these hear of it when one serves again. Safe from any thread.
+/// Origins whose failures other workers know: they also learn of the next success. Safe from any
+/// thread.
 final class SuspectOrigins: Sendable {
     private let names = Mutex<Set<String>>([])
 
-    /// When there are more, all are forgotten.
+    /// Number of names beyond which all are removed.
     static let maximumCount = 1_000
 
     func add(_ origins: some Sequence<String>) {
@@ -15,8 +16,8 @@ final class SuspectOrigins: Sendable {
         }
     }
 
-    /// Which origins served a file that came whole, the last of them `origin`, and which have failed before; nil
-    /// when it is the job's own origin's alone.
+    /// Returns the origins that served a complete file, and those that failed before. `origin` is
+    /// the last one, after redirects. Returns nil if only the job's own origin gets the credit.
     func served(by origin: String?, _ course: MirrorCourse) -> [OriginOutcome]? {
         names.withLock { names in
             let outcomes = course.served(by: origin) { names.contains($0) }

@@ -7,14 +7,14 @@ import Synchronization
 import Text
 import Transfer
 
-/// Sends a worker's parts of load tests, from this process.
+/// Sends a worker's shards of load tests from this process.
 ///
-/// What a scenario may ask is what the worker may: its address policy holds, and so do the scenario's own
-/// hosts. It reads no file of the worker's machine.
+/// A scenario may request only what the worker may: its address policy and the scenario's own hosts
+/// apply. A shard reads no files of the worker's machine.
 struct EngineLoadShares: LoadShareRunner {
     let addressPolicy: AddressPolicy
 
-    /// What of the files that the process may have open is not for connections.
+    /// Open files of the process that connections must leave free.
     private static let otherFiles = 256
 
     func prepare(_ text: String) async throws -> any PreparedLoadShare {
@@ -25,13 +25,13 @@ struct EngineLoadShares: LoadShareRunner {
             options: LoadPreflight.transferOptions(scenario.http, addressPolicy))
         defer { engine.shutdown() }
         let means = LoadPreflight.Means(engine: engine) { path throws(Failure) in
-            throw Failure("input.field", "\(printable(path)): a worker reads no list.")
+            throw Failure(.inputField, "\(printable(path)): a worker reads no lists.")
         }
         let preflight = LoadPreflight(
             scenario, means, addressPolicy: addressPolicy,
             nowSeconds: Date().timeIntervalSince1970)
         let ready = try await Self.admitted(preflight)
-        if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
+        if Task.isCancelled { throw Failure(.workerCancelled, "The load test was stopped.") }
         var options = LoadEngine.Options()
         options.threads = ThisMachine.threads
         let files = Int(OpenFiles.raiseLimit())
@@ -43,7 +43,7 @@ struct EngineLoadShares: LoadShareRunner {
 }
 
 extension EngineLoadShares {
-    /// As the preflight finds, with what helps where this worker may not ask an address.
+    /// Runs the preflight; adds the worker's option to the failure if its policy blocks an address.
     private static func admitted(
         _ preflight: LoadPreflight
     ) async throws(Failure) -> LoadPreflight.Outcome {
@@ -58,13 +58,13 @@ extension EngineLoadShares {
             } else {
                 throw error
             }
-            // What helps comes first: the end of a long message may be left out.
+            // The option comes first: the end of a long message may be cut.
             throw Failure(error.code, "its \(option) does not admit this: \(error.message)")
         }
     }
 }
 
-/// One part of a load test.
+/// One shard of a load test.
 private final class EngineLoadShare: PreparedLoadShare {
     private enum State {
         case idle

@@ -5,12 +5,11 @@ import Model
 import Synchronization
 import Text
 
-/// A worker's part in a load test: how far it is, what of it was not reported yet, what ends it.
+/// The state of a worker's shard in a load test: progress, unreported results and the end.
 ///
-/// Safe from any thread. The task that plays it, the one that reports it and the one that watches over
-/// both meet here.
+/// Safe from any thread. The tasks that run, report and watch the shard share it.
 final class LoadPart: Sendable {
-    /// Which part, and when it begins, on CLOCK_MONOTONIC.
+    /// The shard, and its start on CLOCK_MONOTONIC.
     struct Start: Sendable {
         var share: LoadShare
         var nanoseconds: UInt64
@@ -23,9 +22,9 @@ final class LoadPart: Sendable {
         var breakdown: String?
         var failure: Failure?
         var start: Start?
-        /// It is to stop, or need not begin.
+        /// True if the load must stop or need not start.
         var isOver = false
-        /// Nothing is left to be told.
+        /// True if nothing is left to report.
         var isReported = false
         var heardAt = MonotonicClock.nowNanoseconds
         var waiter: CheckedContinuation<Start?, Never>?
@@ -38,7 +37,7 @@ final class LoadPart: Sendable {
     var isReported: Bool { state.withLock { $0.isReported } }
     var hasStart: Bool { state.withLock { $0.start != nil } }
 
-    /// Since a coordinator answered.
+    /// Seconds since a coordinator answered.
     var silentSeconds: Double {
         let heardAt = state.withLock { $0.heardAt }
         return Double(MonotonicClock.nowNanoseconds &- heardAt) / 1e9
@@ -53,7 +52,7 @@ final class LoadPart: Sendable {
         }
     }
 
-    /// Returns at the time when the start is known; nil when there will be none.
+    /// Waits until the start is known; returns nil if there will be none.
     func waitForStart() async -> Start? {
         await withCheckedContinuation { continuation in
             let (isKnown, start) = state.withLock { state in
@@ -65,7 +64,7 @@ final class LoadPart: Sendable {
         }
     }
 
-    /// Has `stop` called when the part is to stop; at once if that is so already.
+    /// Calls `stop` when the shard must stop; at once if it already must.
     func onStop(_ stop: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             state.stoppers.append(stop)
@@ -74,24 +73,24 @@ final class LoadPart: Sendable {
         if isOver { stop() }
     }
 
-    /// Takes a second that is whole, to be reported.
+    /// Adds the results of a complete second to the next report.
     func add(_ interval: LoadInterval) {
         do {
             let data = String(decoding: try JSONEncoder().encode(interval), as: UTF8.self)
             guard data.utf8.count <= WireLimits.intervalBytes else {
                 return fail(
-                    Failure("worker.internal", "A second has \(data.utf8.count) bytes of figures."))
+                    Failure(.workerInternal, "A second has \(data.utf8.count) bytes of results."))
             }
             state.withLock {
                 $0.pending.append(
                     LoadTestReport.Interval(second: interval.second, data: data))
             }
         } catch {
-            fail(Failure("worker.internal", "A second could not be written: \(error)"))
+            fail(Failure(.workerInternal, "cannot encode the results of a second: \(error)"))
         }
     }
 
-    /// All of it was sent, or as much as there was time for.
+    /// Records the end of the load: by the scenario or a stop.
     func finish(_ end: LoadShareEnd) {
         let text = end.text(atMost: WireLimits.breakdownBytes)
         state.withLock { state in
@@ -100,7 +99,7 @@ final class LoadPart: Sendable {
         }
     }
 
-    /// It cannot go on; the first reason counts.
+    /// Records a failure and stops; the first failure counts.
     func fail(_ failure: Failure) {
         state.withLock { state in
             if state.failure == nil {
@@ -115,7 +114,7 @@ final class LoadPart: Sendable {
 
     // MARK: Ending it
 
-    /// The load stops now; what was measured is still reported.
+    /// Stops the load now; results so far are still reported.
     func stop() {
         let (waiter, stoppers) = state.withLock { state in
             state.isOver = true
@@ -129,18 +128,18 @@ final class LoadPart: Sendable {
         for stopper in stoppers { stopper() }
     }
 
-    /// As `stop`, for a reason that the share's end will have.
+    /// Stops like `stop()`, with a failure as the reason.
     func stop(_ failure: Failure) {
         state.withLock { state in
             guard !state.isOver else { return }
             state.failure = state.failure ?? failure
-            // One that has not begun has nothing more to say.
+            // A shard that has not started has nothing more to report.
             if state.start == nil { state.progress = .failed }
         }
         stop()
     }
 
-    /// Nobody wants to hear of it any more.
+    /// Ends all reporting, and stops.
     func leave() {
         state.withLock { $0.isReported = true }
         stop()
@@ -148,10 +147,10 @@ final class LoadPart: Sendable {
 
     // MARK: Reporting it
 
-    /// At most so many bytes of seconds go together.
+    /// Maximum bytes of seconds' results in one report.
     private static let reportBytes = 4 << 20
 
-    /// What is to be told now.
+    /// Returns the next report.
     func report(of worker: WorkerID) -> LoadTestReport {
         state.withLock { state in
             var report = LoadTestReport(worker: worker, progress: state.progress)
@@ -163,7 +162,7 @@ final class LoadPart: Sendable {
             }
             report.cores = state.cores
             if report.intervals.count < state.pending.count {
-                // The end comes last.
+                // The end is in the last report.
                 if state.progress != .preparing { report.progress = .ready }
                 return report
             }
@@ -174,7 +173,7 @@ final class LoadPart: Sendable {
         }
     }
 
-    /// A coordinator has what a report says.
+    /// Records that a coordinator received a report.
     func acknowledge(_ report: LoadTestReport) {
         state.withLock { state in
             state.heardAt = MonotonicClock.nowNanoseconds
@@ -183,7 +182,7 @@ final class LoadPart: Sendable {
         }
     }
 
-    /// A coordinator has answered.
+    /// Sets the start that a coordinator answered.
     func begin(_ start: Start) {
         let waiter = state.withLock { state in
             state.start = start
@@ -195,7 +194,7 @@ final class LoadPart: Sendable {
 }
 
 extension LoadShareEnd {
-    /// As JSON of so many bytes at most: URLs of which least was asked are put together as far as need be.
+    /// Encodes JSON of at most `most` bytes; merges the least requested URLs if necessary.
     func text(atMost most: Int) -> String? {
         var end = self
         while true {
@@ -208,7 +207,7 @@ extension LoadShareEnd {
 }
 
 extension LoadBreakdown {
-    /// Keeps `most` URLs by name, those that were asked for most.
+    /// Keeps `most` URLs by name, the most requested ones.
     fileprivate mutating func keepUsualURLs(_ most: Int) {
         var others = urls.removeValue(forKey: Self.others) ?? LoadTally()
         let usualFirst = urls.sorted { ($0.value.requests, $1.key) > ($1.value.requests, $0.key) }

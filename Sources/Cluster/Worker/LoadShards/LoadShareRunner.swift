@@ -1,28 +1,29 @@
 package import LoadModel
 
-/// What sends a worker's part of a load test.
+/// An object that sends a worker's shards of load tests.
 package protocol LoadShareRunner: Sendable {
-    // No typed throws: what comes back through a protocol with those, from an async function, is not what
-    // was returned (Swift 6.3, optimized).
+    // No typed throws: through a protocol, an async function with them returns a wrong value (Swift
+    // 6.3, optimized).
 
-    /// Reads a scenario and finds out what its targets come to; sends no load. Cancelling the task ends it.
+    /// Reads a scenario and checks its targets; sends no load. Cancelling the task ends it.
     ///
-    /// Throws what is wrong with the scenario or its targets, also where this worker may not connect to them.
+    /// Throws if the scenario or a target is invalid, or if this worker may not connect to a
+    /// target.
     func prepare(_ scenario: String) async throws -> any PreparedLoadShare
 }
 
-/// A part of a load test that could begin.
+/// A shard of a load test that is ready to start.
 package protocol PreparedLoadShare: Sendable {
-    /// Cores that its loops have.
+    /// Number of cores for its event loops.
     var cores: Int { get }
 
-    /// Sends `share` of the load from a moment on, which is on CLOCK_MONOTONIC, and ends by the scenario or
-    /// at `stop`. Each second is handed over once, when it is whole; any thread.
+    /// Sends `share` of the load from `startNanoseconds` on CLOCK_MONOTONIC until the scenario ends
+    /// or `stop()`. Calls `onInterval` once for each complete second, on any thread.
     func run(
         _ share: LoadShare, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShareEnd
 
-    /// Ends it at once; before `run` too. From any thread.
+    /// Stops at once; also before `run`. From any thread.
     func stop()
 }

@@ -1,18 +1,18 @@
 import Model
 
-/// Which load tests a worker was told of.
+/// The load tests that coordinators reported to a worker.
 struct LoadTestMemory {
     private var called: LoadTestCall?
-    /// Those that it has had its part in, or found no place in; the latest last.
+    /// Tests that the worker joined or that needed no more workers; the latest last.
     private(set) var past: [LoadTestID] = []
 
-    /// Hears of tests that want workers.
+    /// Records tests that need workers.
     mutating func hear(_ calls: [LoadTestCall], queues: [String]) {
         guard called == nil else { return }
         called = calls.first { $0.isFor(queues) && !past.contains($0.id) }
     }
 
-    /// The test to take part in next, once.
+    /// Returns the test to join next, once.
     mutating func next() -> LoadTestCall? {
         guard let call = called else { return nil }
         called = nil

@@ -6,12 +6,12 @@ import Services
 import Synchronization
 import Transfer
 
-/// Takes a worker's part in load tests. While it has one the worker takes no jobs, so that nothing else is in the
-/// way. Safe from any thread.
+/// Runs a worker's shards of load tests. During a test the worker leases no jobs, so that nothing
+/// else uses the machine. Safe from any thread.
 final class LoadTestWorker: Sendable {
     private let worker: WorkerIdentity
     private let client: CoordinatorClient
-    /// What sends the load.
+    /// Sends the load.
     private let runner: any LoadShareRunner
     private let engine: TransferEngine
     private let held: HeldWork
@@ -35,24 +35,24 @@ final class LoadTestWorker: Sendable {
         self.log = log
     }
 
-    /// Looks again at what is under way so often.
+    /// Interval of checks and retries.
     private static let tick = Duration.milliseconds(200)
 
-    /// Takes note of tests that want workers; whoever asks for work turns to them next.
+    /// Records tests that need workers; the lease loop joins them next.
     func take(_ calls: [LoadTestCall]?) {
         guard let calls else { return }
         memory.withLock { $0.hear(calls, queues: worker.queues) }
         pace.wake()
     }
 
-    /// The test to take part in next, once.
+    /// Returns the test to join next, once.
     func next() -> LoadTestCall? { memory.withLock { $0.next() } }
 
-    /// Those that this worker has had its part in, or found no place in.
+    /// Tests that this worker joined or that needed no more workers.
     var past: [LoadTestID] { memory.withLock { $0.past } }
 
-    /// Takes part in a test, from joining it to the last report; returns when that is over. Cancelling the
-    /// task stops the load, and what was measured is reported all the same.
+    /// Takes part in a test, from joining it to the last report. Cancelling the task stops the
+    /// load; results so far are reported all the same.
     func takePart(in call: LoadTestCall) async {
         let id = call.id
         let scenario: String
@@ -64,7 +64,7 @@ final class LoadTestWorker: Sendable {
         } catch {
             return log.warning("a load test was not joined", ["test": id, "error": "\(error)"])
         }
-        log.info("takes part in a load test", ["test": id])
+        log.info("load test joined", ["test": id])
         let part = LoadPart()
         let playing = Task { await self.play(part, scenario) }
         let reporting = Task { await self.report(part, of: id) }
@@ -73,10 +73,10 @@ final class LoadTestWorker: Sendable {
             await playing.value
             await reporting.value
         } onCancel: {
-            part.stop(Failure("worker.cancelled", "Its worker was stopped."))
+            part.stop(Failure(.workerCancelled, "Its worker was stopped."))
         }
         watching.cancel()
-        log.info("a load test is over for this worker", ["test": id])
+        log.info("load test finished on this worker", ["test": id])
     }
 
     private func play(_ part: LoadPart, _ scenario: String) async {
@@ -95,11 +95,11 @@ final class LoadTestWorker: Sendable {
         } catch let failure as Failure {
             part.fail(failure)
         } catch {
-            part.fail(Failure("worker.internal", "\(error)"))
+            part.fail(Failure(.workerInternal, "\(error)"))
         }
     }
 
-    /// Gives back what has not begun, and waits for the rest.
+    /// Returns jobs that have not started, and waits for the rest.
     private func finishJobs(_ part: LoadPart) async {
         while !held.isEmpty, !part.isOver {
             engine.cancelUnbegun(held.queuedTransfers())
@@ -107,14 +107,14 @@ final class LoadTestWorker: Sendable {
         }
     }
 
-    /// A load that no coordinator can stop any more stops itself.
+    /// Stops a load that no coordinator can stop any more.
     private func watch(_ part: LoadPart) async {
         while !Task.isCancelled, !part.isReported {
             try? await Task.sleep(for: Self.tick)
             guard part.silentSeconds > WireLimits.loadSilentSeconds else { continue }
             part.stop(
                 Failure(
-                    "cluster.coordinatorUnreachable",
+                    .clusterCoordinatorUnreachable,
                     "No coordinator answered for \(Int(WireLimits.loadSilentSeconds)) s; "
                         + "it stopped."))
         }
@@ -122,7 +122,7 @@ final class LoadTestWorker: Sendable {
 
     // MARK: Reporting
 
-    /// How long the last report is offered to coordinators that do not answer.
+    /// Seconds for which the last report is retried if coordinators do not answer.
     private var lastReportSeconds: Double { draining.isDraining ? 15 : 60 }
 
     private func report(_ part: LoadPart, of id: LoadTestID) async {
@@ -138,11 +138,11 @@ final class LoadTestWorker: Sendable {
                 known = order.kind
                 await obey(order, answeredAt, part, of: id)
             } catch {
-                log.debug("a share of a load test was not reported", ["error": "\(error)"])
-                // A coordinator refuses it, or nobody is there to hear of it.
+                log.debug("a shard of a load test was not reported", ["error": "\(error)"])
+                // A coordinator rejects it, or none answers.
                 guard error.code.row.retry != .never, part.silentSeconds < lastReportSeconds
                 else {
-                    log.warning("a load test is left", ["test": id, "error": "\(error)"])
+                    log.warning("load test left", ["test": id, "error": "\(error)"])
                     return part.leave()
                 }
                 try? await Task.sleep(for: Self.tick)
@@ -150,7 +150,7 @@ final class LoadTestWorker: Sendable {
         }
     }
 
-    /// How long the coordinator may hold a report: as long as there is nothing to tell it.
+    /// Returns how long the coordinator may hold a report while its order does not change.
     private static func waitMilliseconds(
         _ known: LoadTestOrder.Kind?, _ report: LoadTestReport
     ) -> Int {
@@ -169,8 +169,8 @@ final class LoadTestWorker: Sendable {
         case .wait: break
         case .stop: part.stop()
         case .leave:
-            // Also the answer to the last report of all.
-            if !part.isReported { log.warning("the load test goes on without it", ["test": id]) }
+            // This order also answers the very last report.
+            if !part.isReported { log.warning("load test continues without it", ["test": id]) }
             part.leave()
         case .run:
             guard !part.hasStart, let number = order.share, let count = order.shares,
@@ -183,8 +183,8 @@ final class LoadTestWorker: Sendable {
         }
     }
 
-    /// The start on this machine's clock. On a slow way fewer questions are asked: none may be under way
-    /// when the load is due.
+    /// Returns the start on this machine's clock. On a slow connection it sends fewer requests:
+    /// none may be pending when the load starts.
     private func startTime(
         _ answeredAt: UInt64, _ seconds: Double, _ part: LoadPart, of id: LoadTestID
     ) async -> UInt64 {

@@ -1,19 +1,19 @@
-/// When a load test begins on this machine's clock, of what coordinators answer to how far it is.
+/// An estimate of a load test's start on this machine's clock, from coordinators' answers.
 ///
-/// What is told lies between a question and its answer: of some questions the one that took least counts,
-/// which is wrong by half of that at most. A value: used by one owner at a time.
+/// The time in an answer lies between request and answer. The request with the shortest round trip
+/// counts; its error is at most half of that. A value, used by one owner at a time.
 struct StartReading: Sendable {
-    /// How often the time until the start is asked for.
+    /// Maximum number of requests for the start.
     static let most = 5
 
-    /// Nanoseconds of the monotonic clock.
+    /// The start in nanoseconds of the monotonic clock.
     private(set) var start: UInt64
     private var shortest = UInt64.max
     private var count = 0
 
     /// - Parameters:
-    ///   - answeredAt: when the first answer came, to a question that was held, so that it tells less.
-    ///   - seconds: how far the start was then.
+    ///   - answeredAt: time of the first answer; its request was held, so it is less precise.
+    ///   - seconds: seconds from then to the start.
     init(answeredAt: UInt64, seconds: Double) {
         start = Self.moment(answeredAt, seconds)
     }
@@ -26,8 +26,8 @@ struct StartReading: Sendable {
         start = Self.moment(askedAt + roundTrip / 2, seconds)
     }
 
-    /// Whether there is time for one more question before the start: twice what the quickest took, so that no
-    /// answer is waited for when the load is due.
+    /// Returns true if another request fits before the start: twice the shortest round trip must be
+    /// left.
     func mayAsk(at now: UInt64) -> Bool {
         guard count < Self.most else { return false }
         guard shortest != .max else { return now < start }

@@ -6,15 +6,15 @@ import Synchronization
 struct Refresh: Sendable {
     var work: LeasedJob
     var grant: LeaseGrant
-    /// What had been stored when the grant was asked for.
+    /// Bytes that had been stored when the grant was requested.
     var ended: [SiteID: Int64]
 }
 
-/// One attempt at a refresh: where its files go, and how much room they take.
+/// One attempt at a refresh: its storage and the space that its files use.
 final class RefreshAttempt: Sendable {
     let work: Assignment
     private let held: HeldWork
-    /// By the index of the file.
+    /// Bytes of each file by index, and their sum.
     private let begun = Mutex<(files: [Int: Int64], sum: Int64)>(([:], 0))
 
     init(_ work: Assignment, held: HeldWork) {
@@ -28,7 +28,7 @@ final class RefreshAttempt: Sendable {
     var isWanted: Bool { held.isWanted(work.leased) }
     var isHeld: Bool { held.isHeld(work.lease) }
 
-    /// Takes note of how long a file is.
+    /// Records the size of a file.
     func begin(_ bytes: Int64, _ index: Int) {
         begun.withLock { begun in
             begun.sum += bytes - (begun.files.updateValue(bytes, forKey: index) ?? 0)

@@ -2,35 +2,35 @@ import Model
 import Storage
 
 extension ResolvedSegment {
-    /// Named by a manifest and read when it was resolved, unlike a list's sidecars.
+    /// True for a manifest that was read when the title was resolved, unlike a list's sidecars.
     fileprivate var isManifest: Bool {
         role == .playlist && ordinal < WireLimits.segmentsPerAsset
     }
 
-    /// The order of the switch: what is named before what names it.
+    /// Returns the publishing order: files before the playlists that list them.
     func rank(entry: String) -> Int {
         if key == entry { return .max }
         return isManifest ? WireLimits.segmentsPerAsset - ordinal : 0
     }
 }
 
-/// The files of an asset that is refreshed, as they are to be at the edge. A value.
+/// The files of a refreshed asset as they should be at the edge. A value.
 struct RefreshChange: Sendable {
     struct File: Sendable {
-        /// What it is by now.
+        /// The current state of the file.
         var segment: ResolvedSegment
         var digests: String?
-        /// What was stored under its key, from its URL; nil for a new one.
+        /// The stored object under its key, fetched from its URL; nil for a new file.
         var stored: StoredObject?
         var validator: String?
         var isVerified: Bool
         var isOptional: Bool
         var isDocument: Bool
-        /// What was stored lies there, as long as it was.
+        /// True if the stored object exists in its full length.
         var isThere: Bool
-        /// It is to be asked for, or written.
+        /// True if the file must be requested or written.
         var isAsked = true
-        /// What is known of it differs from what was known.
+        /// True if the coordinator's record of the file is outdated.
         var isNews = false
 
         init(_ file: RefreshFile, isThere: Bool) {
@@ -44,7 +44,7 @@ struct RefreshChange: Sendable {
             self.isThere = isThere
         }
 
-        /// One that a manifest lists, in place of `known`, which has its key and its URL.
+        /// Creates a file that a manifest lists; `known` is the previous one with its key and URL.
         init(_ segment: ResolvedSegment, known: File?) {
             self.segment = segment
             stored = known?.stored
@@ -53,7 +53,7 @@ struct RefreshChange: Sendable {
             isOptional = false
             isDocument = segment.content != nil
             isThere = known?.isThere ?? false
-            // What the manifest was resolved from, or comes to, lies there already.
+            // The source of a rewritten manifest, or its result, is stored already.
             let isRight = isThere && segment.sha256 != nil && segment.sha256 == stored?.sha256
             isAsked = !isRight
             isNews = known?.segment != segment
@@ -61,7 +61,7 @@ struct RefreshChange: Sendable {
 
         var isManifest: Bool { segment.isManifest }
 
-        /// Takes what came of asking; the object that is to be staged, where there is a new one.
+        /// Applies the answer to a request; returns the new object to stage, if any.
         mutating func take(_ answer: RefreshAnswer) -> PendingObject? {
             guard let now = answer.stored else { return nil }
             let isSame = isThere && now == stored
@@ -77,16 +77,16 @@ struct RefreshChange: Sendable {
     }
 
     var files: [File]
-    /// Of a title whose manifest lists other files than before: how many.
+    /// Number of files in the manifest if it lists others than before, or else 0.
     private(set) var listed = 0
-    /// Of a title whose manifest was resolved anew: rules that it breaks.
+    /// Rules that the title's newly resolved manifest breaks.
     var warnings: ManifestWarnings?
 
     var isRelisted: Bool { listed > 0 }
 
-    /// A list of files that is as it was.
+    /// Creates a change with the same list of files.
     ///
-    /// - Parameter playlistsAreRight: they need not be asked for once more.
+    /// - Parameter playlistsAreRight: true if playlists need no further request.
     init(files: [File], playlistsAreRight: Bool = false) {
         self.files = files
         guard playlistsAreRight else { return }
@@ -95,7 +95,7 @@ struct RefreshChange: Sendable {
         }
     }
 
-    /// A title whose manifest was resolved anew, with its sidecars as they were.
+    /// Creates a change from a newly resolved manifest; sidecars stay.
     init(files known: [File], listing: [ResolvedSegment]) {
         struct Name: Hashable {
             var key: String
@@ -119,9 +119,9 @@ struct RefreshChange: Sendable {
         listed = isSame ? 0 : listing.count
     }
 
-    /// What the coordinator is told: all that a manifest lists, or what is news.
+    /// Returns the files to report: all of a new listing, or those that changed.
     ///
-    /// - Parameter staged: places of files that have new bytes.
+    /// - Parameter staged: indexes of files with new bytes.
     func told(staged: Set<Int>) -> [RefreshedFile] {
         files.enumerated().compactMap { place, file in
             let isListed = isRelisted && file.segment.ordinal < WireLimits.segmentsPerAsset

@@ -9,8 +9,8 @@ struct PublishedFile: Sendable {
     var object: StagedObject
 }
 
-/// Publishes the changed files of a refresh: the coordinator grants it once, and from then on whoever holds the job
-/// carries it through.
+/// Publishes the changed files of a refresh. The coordinator grants this once; from then on any
+/// worker that holds the job completes it.
 struct RefreshPublishing: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
@@ -18,7 +18,7 @@ struct RefreshPublishing: Sendable {
 
     // MARK: What is known
 
-    /// All that the coordinator knows of an asset's files, and who staged them.
+    /// Returns all records of an asset's files, and the lease that staged them.
     func files(
         _ attempt: RefreshAttempt
     ) async throws -> ([RefreshFile], RefreshFilesPage.Staging?) {
@@ -36,12 +36,12 @@ struct RefreshPublishing: Sendable {
         return (known, staging)
     }
 
-    /// Asks that staged files may take the place of the old ones. Unless it is granted nothing of the asset was
-    /// touched.
+    /// Requests permission to replace the old files with the staged ones. Until it is granted, no
+    /// file of the asset changes.
     ///
     /// - Parameters:
-    ///   - listed: what the coordinator is to know of the asset afterwards.
-    ///   - change: what the files are of.
+    ///   - listed: the coordinator's records of the asset afterwards.
+    ///   - change: the change that the files belong to.
     func request(
         _ files: [PublishedFile], _ listed: [RefreshedFile], of change: RefreshChange,
         _ attempt: RefreshAttempt
@@ -56,7 +56,7 @@ struct RefreshPublishing: Sendable {
             try made.get()
             for batch in batches { try await send(batch) }
             guard attempt.isWanted else {
-                throw Failure("worker.leaseLost", "the refresh is somebody else's")
+                throw Failure(.workerLeaseLost, "another worker has the refresh")
             }
         } catch {
             await blocking.run { storage.discard(files.map(\.object)) }
@@ -64,29 +64,29 @@ struct RefreshPublishing: Sendable {
         }
         last.switchOver = RefreshBatch.Switch(segments: change.isRelisted ? change.listed : nil)
         last.warnings = change.warnings
-        // From here on it may be granted though no answer says so: whoever gets the job needs what is staged.
-        // What nobody needs is swept.
+        // From here on it may be granted without an answer: the job's next worker needs the staged
+        // files. The sweep removes unneeded ones.
         let verdict = try await whileClusterIsWell { try await self.client.refreshed(last).verdict }
         if verdict == .rejected { await blocking.run { storage.discard(files.map(\.object)) } }
         try Self.check(verdict)
     }
 
-    /// What fails of the cluster, and may be well again in a moment, uses up no try of a switch: the job is given
-    /// back.
+    /// Turns failures of an unavailable cluster into returned jobs, so that they use up no
+    /// publishing attempt.
     private func whileClusterIsWell<Value: Sendable>(
         _ body: () async throws -> Value
     ) async throws -> Value {
         do {
             return try await body()
         } catch let failure as Failure where failure.code.isOfUnavailableCluster {
-            throw Failure("worker.cancelled", failure.message)
+            throw Failure(.workerCancelled, failure.message)
         }
     }
 
-    /// Lets the new files take the place of the old ones: those that playlists name first, the one to play last.
-    /// Done a second time, or by two at once, it does the same.
+    /// Replaces the old files with the new ones: files before the playlists that list them, the
+    /// entry last. Running it twice, or in two workers at once, has the same result.
     ///
-    /// - Parameter number: of the try to publish, from 1.
+    /// - Parameter number: number of the publishing attempt, from 1.
     func publish(
         _ files: [PublishedFile], attempt number: Int, _ attempt: RefreshAttempt
     ) async throws {
@@ -97,7 +97,7 @@ struct RefreshPublishing: Sendable {
         let placed = await blocking.run { () -> Result<Void, Failure> in
             Result { () throws(Failure) in
                 do throws(Failure) {
-                    // Of those that were gone, somebody else has done it, or nobody ever will.
+                    // Another worker published the missing files, or they are lost.
                     let missing = try storage.place(ordered.map(\.object)) {
                         attempt.isHeld
                     }
@@ -107,13 +107,13 @@ struct RefreshPublishing: Sendable {
                             storage.adopt(key: file.segment.key, expected: stored)
                         else {
                             throw Failure(
-                                "integrity.digestMismatch",
-                                "\(withoutQuery(file.segment.key)) is not what was staged, and that is gone"
+                                .integrityDigestMismatch,
+                                "\(withoutQuery(file.segment.key)) differs from the lost staged file"
                             )
                         }
                     }
                 } catch {
-                    // Nobody goes on with it after the last try.
+                    // No worker continues after the last attempt.
                     if number >= WireLimits.switchAttempts, !error.code.isOfSite,
                         attempt.isWanted
                     {
@@ -126,13 +126,13 @@ struct RefreshPublishing: Sendable {
         try placed.get()
     }
 
-    /// Carries through a publication that was granted to a worker which is gone, or stopped.
+    /// Completes a publication that was granted to a worker that died or stopped.
     func finish(_ attempt: RefreshAttempt) async throws -> JobReport {
         let (known, staging) = try await whileClusterIsWell {
             try await self.files(attempt)
         }
         guard let staging else {
-            throw Failure("cluster.protocol", "The switch does not say who has staged the files.")
+            throw Failure(.clusterProtocol, "The publication has no lease of staged files.")
         }
         let files = try known.map { file throws(Failure) in
             PublishedFile(
@@ -149,7 +149,7 @@ struct RefreshPublishing: Sendable {
 
     // MARK: Reporting
 
-    /// Reports what is known of an asset's files by now, where none has new bytes.
+    /// Reports the current state of an asset's files if none has new bytes.
     func report(
         _ files: [RefreshedFile], of change: RefreshChange, _ attempt: RefreshAttempt
     ) async throws {
@@ -158,14 +158,14 @@ struct RefreshPublishing: Sendable {
         for batch in batches { try await send(batch) }
     }
 
-    /// Requests that the coordinator takes.
+    /// Splits files into requests within the wire limits.
     private func batches(of files: [RefreshedFile], _ attempt: RefreshAttempt) -> [RefreshBatch] {
         var batches: [[RefreshedFile]] = []
         var batch: [RefreshedFile] = []
         var bytes = 0
         for file in files {
             let more = Self.wireBytes(of: file)
-            // As many values as in a request of segments alone.
+            // At most as many values as a request with segments alone.
             if batch.count >= WireLimits.segmentsPerRequest / 2
                 || bytes + more > WireLimits.documentBytes, !batch.isEmpty
             {
@@ -181,7 +181,7 @@ struct RefreshPublishing: Sendable {
         }
     }
 
-    /// About what a file takes of a request, in bytes.
+    /// Estimates the size of a file in a request in bytes.
     private static func wireBytes(of file: RefreshedFile) -> Int {
         let segment = file.segment
         return (segment.content?.utf8.count ?? 0) + segment.url.utf8.count
@@ -196,15 +196,15 @@ struct RefreshPublishing: Sendable {
     private static func check(_ verdict: ReportAnswer.Verdict) throws {
         switch verdict {
         case .accepted: return
-        case .stale: throw Failure("worker.leaseLost", "the refresh is somebody else's")
+        case .stale: throw Failure(.workerLeaseLost, "another worker has the refresh")
         case .rejected:
-            throw Failure("cluster.protocol", "The coordinator rejects what a refresh found.")
+            throw Failure(.clusterProtocol, "The coordinator rejected the result of a refresh.")
         }
     }
 }
 
 extension FailureCode {
-    /// It is the site that is to blame, and the work waits for it.
+    /// True if the site caused the failure, so that the job waits for the site.
     fileprivate var isOfSite: Bool {
         switch row.retry {
         case .siteFault, .waitsForRoom: true

@@ -4,7 +4,7 @@ import Services
 import Storage
 import Transfer
 
-/// What came of asking for one file. Empty for one that stays as it is.
+/// The answer for one file; empty if it is unchanged.
 struct RefreshAnswer: Sendable {
     var object: PendingObject?
     var stored: StoredObject?
@@ -28,11 +28,11 @@ struct RefreshStaging: Sendable {
     let draining: ShutdownSignal
     let blocking: BlockingCalls
 
-    /// Files of one asset that are asked for at a time.
+    /// Number of files of one asset that are requested at a time.
     private static let filesAtATime = 16
 
-    /// Fetches what has changed and makes it durable beside the old files. What had been staged before a
-    /// failure is removed.
+    /// Fetches the changed files and makes them durable beside the old ones. A failure removes all
+    /// staged files.
     func stage(
         _ change: inout RefreshChange, _ attempt: RefreshAttempt
     ) async throws -> [(index: Int, object: StagedObject)] {
@@ -45,7 +45,7 @@ struct RefreshStaging: Sendable {
                 let answers = try await ask(turn, of: change.files, attempt)
                 let objects = answers.compactMap { index, answer in
                     let object = change.files[index].take(answer)
-                    // What is unchanged takes no room.
+                    // An unchanged file needs no space.
                     attempt.begin(object == nil ? 0 : answer.stored?.bytes ?? 0, index)
                     return object.map { (index, $0) }
                 }
@@ -76,12 +76,12 @@ struct RefreshStaging: Sendable {
         }
     }
 
-    /// Asks for one file, or writes it, where it is a rewritten manifest.
+    /// Requests one file, or writes it if it is a rewritten manifest.
     private func ask(
         _ file: RefreshChange.File, _ index: Int, _ attempt: RefreshAttempt
     ) async throws -> RefreshAnswer {
         guard attempt.isWanted, !draining.isDraining else {
-            throw Failure("worker.cancelled", "the job was cancelled")
+            throw Failure(.workerCancelled, "the job was cancelled")
         }
         if let content = file.segment.content {
             return try await write(Array(content.utf8), file.segment.key, index, attempt)
@@ -123,7 +123,7 @@ struct RefreshStaging: Sendable {
         request.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
             ExpectedDigest($0)
         }
-        // Without the file, what is still right is of no use.
+        // Without the stored file, an answer that it is unchanged has no use.
         if file.isThere { request.validator = file.validator }
         return request
     }

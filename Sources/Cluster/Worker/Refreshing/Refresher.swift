@@ -5,12 +5,12 @@ import Storage
 import Titles
 import Transfer
 
-// Assets that are at the edge are asked for again: what has changed is stored beside the old files, and takes
-// their place when the last of it is there.
+// A refresh requests the files of assets at the edge again. It stores changed files beside the old
+// ones and replaces these once all are stored.
 
 /// Refreshes assets.
 struct Refresher: Sendable {
-    /// How many assets are refreshed at a time.
+    /// Number of assets that are refreshed at a time.
     let connections: Int
     let held: HeldWork
     let draining: ShutdownSignal
@@ -23,7 +23,7 @@ struct Refresher: Sendable {
     let pace: LeasePace
     let refreshes: Mailbox<Refresh>
 
-    /// Works through refreshes, as many at a time as there may be transfers, until the mailbox is closed.
+    /// Runs refreshes, as many at a time as there may be transfers, until the mailbox is closed.
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             var underWay = 0
@@ -45,7 +45,7 @@ struct Refresher: Sendable {
         }
     }
 
-    /// Asks for an asset's files, publishes those that have changed and ends the job.
+    /// Refreshes an asset, or completes its publication, and ends the job.
     private func refresh(_ refresh: Refresh) async {
         let work = refresh.work
         do {
@@ -60,7 +60,7 @@ struct Refresher: Sendable {
         }
     }
 
-    /// The whole of it: asks, stages what has changed, and publishes that.
+    /// Requests the files, stages the changed ones and publishes them.
     private func refreshed(_ attempt: RefreshAttempt) async throws -> JobReport {
         var change = try await wanted(attempt)
         let staged = try await staging.stage(&change, attempt)
@@ -85,7 +85,7 @@ struct Refresher: Sendable {
 
     // MARK: What is wanted
 
-    /// The files of an asset as they are to be.
+    /// Returns the files of an asset as they should be.
     private func wanted(_ attempt: RefreshAttempt) async throws -> RefreshChange {
         let (stored, _) = try await publishing.files(attempt)
         let (job, storage) = (attempt.job, attempt.storage)
@@ -104,8 +104,8 @@ struct Refresher: Sendable {
         return change
     }
 
-    /// Whether any playlist of a title is another one than is known. One that was rewritten for the edge cannot
-    /// be compared.
+    /// Returns true if a playlist of a title changed. One that was rewritten for the edge cannot be
+    /// compared.
     private func hasOtherManifest(
         _ files: [RefreshChange.File], _ work: LeasedJob
     ) async throws -> Bool {

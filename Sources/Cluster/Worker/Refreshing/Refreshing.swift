@@ -1,4 +1,4 @@
-/// How assets at the edge are kept as their origins serve them.
+/// The objects that refresh assets at the edge.
 struct Refreshing: Sendable {
     let refreshes: Mailbox<Refresh>
     let refresher: Refresher

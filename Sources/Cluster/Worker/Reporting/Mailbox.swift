@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands batches from any thread to one task: whatever came in while that task was busy is its
+/// Passes batches from any thread to one task: elements that arrive while the task is busy are its
 /// next batch.
 final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
@@ -22,7 +22,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         waiter?.resume()
     }
 
-    /// No more elements will come; what is there is still handed out.
+    /// Closes the mailbox to new elements; the present ones are still delivered.
     func close() {
         let waiter = state.withLock { state in
             state.isClosed = true
@@ -32,7 +32,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         waiter?.resume()
     }
 
-    /// Up to `most` elements in order, those that are there now.
+    /// Takes up to `most` present elements in order.
     func takeNow(_ most: Int) -> [Element] {
         state.withLock { state in
             let batch = Array(state.elements.prefix(most))
@@ -41,7 +41,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Up to `most` elements in order, as soon as there is one; empty only after `close`.
+    /// Waits for elements and returns up to `most` in order; empty only after `close()`.
     ///
     /// For one task at a time.
     func next(_ most: Int) async -> [Element] {

@@ -3,10 +3,10 @@ import Model
 import Schedule
 import Services
 
-/// Sends results to coordinators in batches; those that came in during one request are the next.
+/// Sends results to coordinators in batches; results that arrive during one request are the next.
 struct ReportSender: Sendable {
     let worker: WorkerID
-    /// With more jobs than these to download, a batch waits a moment for others.
+    /// Number of pending downloads above which a batch waits for more results.
     let connections: Int
     let client: CoordinatorClient
     let results: Mailbox<JobReport>
@@ -15,20 +15,20 @@ struct ReportSender: Sendable {
     let cooldowns: Cooldowns
     let log: Logger
 
-    /// Results that are worth a request of their own.
+    /// Number of results that fill a request.
     static let fullReport = 200
-    /// For so long a batch waits for others at most.
+    /// Maximum time for which a batch waits for more results.
     private static let gathering = Duration.milliseconds(40)
-    /// How long a batch of results is offered before its leases are looked at again.
+    /// Seconds for which a batch is retried before its leases are checked again.
     private static let offeredSeconds = 10.0
 
-    /// Works until the mailbox is closed and empty.
+    /// Runs until the mailbox is closed and empty.
     func run() async {
         while true {
             var batch = await results.next(WireLimits.resultsPerReport)
             guard !batch.isEmpty else { return }
             if isWorthWaiting(batch) {
-                // Not for longer than there is something to download.
+                // Only while there is something to download.
                 await held.waitUntil(.nothingPending, atMost: Self.gathering)
                 batch += results.takeNow(WireLimits.resultsPerReport - batch.count)
             }
@@ -39,15 +39,15 @@ struct ReportSender: Sendable {
         }
     }
 
-    /// While much is under way, a moment's patience makes one transaction of several. That an origin asks for a
-    /// pause is for all to know at once.
+    /// Returns true if a short wait would combine several transactions. An origin's Retry-After is
+    /// reported at once, since it concerns all workers.
     func isWorthWaiting(_ batch: [JobReport]) -> Bool {
         batch.count < Self.fullReport && held.pendingCount > connections
             && !batch.contains(where: \.asksForPause)
     }
 
-    /// Offers results for as long as they count: to coordinators that do not answer until the
-    /// leases are over, and one half at a time where something in them is refused.
+    /// Sends results while they count. If coordinators do not answer, it retries until the leases
+    /// expire; if one rejects the batch, it sends each half alone.
     private func send(_ batch: [JobReport]) async {
         var batch = batch
         while !batch.isEmpty {
@@ -59,7 +59,7 @@ struct ReportSender: Sendable {
                 cooldowns.take(answer.cooling)
                 return note(answer.answers)
             } catch {
-                // Where a result is lost, its lease runs out and the job goes to somebody else.
+                // The lease of a lost result expires, and another worker gets the job.
                 log.error(
                     "results could not be reported", ["count": batch.count, "error": error])
                 if Task.isCancelled { return }
@@ -84,7 +84,7 @@ struct ReportSender: Sendable {
 }
 
 extension JobReport {
-    /// Whether an origin asks for a pause.
+    /// True if an origin requested a pause.
     fileprivate var asksForPause: Bool {
         retryAfterSeconds != nil || origins?.contains { $0.retryAfterSeconds != nil } == true
     }

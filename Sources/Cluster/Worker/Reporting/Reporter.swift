@@ -2,21 +2,21 @@ import CoordinatorClient
 import Digest
 import Model
 
-/// Takes what became of jobs, and has it reported. Safe from any thread.
+/// Reports the results of jobs. Safe from any thread.
 struct Reporter: Sendable {
     let held: HeldWork
     let sites: SiteFailures
     let suspects: SuspectOrigins
-    /// What `ReportSender` sends.
+    /// The results that `ReportSender` sends.
     let results: Mailbox<JobReport>
 
-    /// A job is stored, resolved, verified or refreshed.
+    /// Reports that a job is stored, resolved, verified or refreshed.
     func done(_ report: JobReport) {
         held.downloaded(report.job, report.lease)
         results.push(report)
     }
 
-    /// As `done`, of many.
+    /// Reports several completed jobs.
     func done(_ reports: [JobReport]) {
         for report in reports { held.downloaded(report.job, report.lease) }
         results.push(contentsOf: reports)
@@ -28,22 +28,22 @@ struct Reporter: Sendable {
         results.push(JobReport(job: work.job.id, lease: work.lease, outcome: .returned))
     }
 
-    /// Ends a job by a failure. What is no failure of the job, but of this worker or its lease, gives it back.
+    /// Reports a failed job. Failures of the worker or its lease return the job instead.
     func fail(
         _ work: LeasedJob, _ failure: Failure, retryAfter: Double? = nil,
         origins: [OriginOutcome]? = nil
     ) {
-        guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
+        guard ![.workerCancelled, .workerLeaseLost].contains(failure.code) else {
             return giveBack(work)
         }
-        guard failure.code != "storage.outsideRoots" else {
+        guard failure.code != .storageOutsideRoots else {
             sites.refuse(work.job.site, failure)
             return giveBack(work)
         }
         reportFailure(work, failure, retryAfter: retryAfter, origins: origins)
     }
 
-    /// As `fail`, for what was thrown by anything that a job needs.
+    /// Reports any error that a job's work threw.
     func fail(_ work: LeasedJob, any error: any Error) {
         switch error {
         case let failure as FetchFailure:
@@ -51,11 +51,11 @@ struct Reporter: Sendable {
                 work, failure.failure, retryAfter: failure.retryAfterSeconds,
                 origins: failure.origins)
         case let failure as Failure: fail(work, failure)
-        default: fail(work, Failure("worker.internal", "\(error)"))
+        default: fail(work, Failure(.workerInternal, "\(error)"))
         }
     }
 
-    /// As `fail`, for a failure that is the job's end or counts as a try.
+    /// Reports a failure that ends the job or counts as an attempt.
     func reportFailure(
         _ work: LeasedJob, _ failure: Failure, retryAfter: Double? = nil,
         origins: [OriginOutcome]? = nil
@@ -67,7 +67,7 @@ struct Reporter: Sendable {
         report.failure = failure
         report.retryAfterSeconds = retryAfter
         report.origins = origins
-        // What of a query is no signature by its name may be a session: see `KeyQueryRules`.
+        // A query without a known signature may hold a session: see `KeyQueryRules`.
         if failure.code.mayBeExpiredSignature,
             job.url.utf8.contains(UInt8(ascii: "?"))
                 || SignedQuery.isSigned(url: Array(job.url.utf8))
@@ -79,10 +79,10 @@ struct Reporter: Sendable {
     }
 }
 
-/// A failure with what the origin answered about trying again.
+/// A failure with the origin's Retry-After.
 struct FetchFailure: Error {
     var failure: Failure
     var retryAfterSeconds: Double?
-    /// Whose doing it is, where that is not the job's own origin.
+    /// The origins at fault, if not the job's own.
     var origins: [OriginOutcome]?
 }

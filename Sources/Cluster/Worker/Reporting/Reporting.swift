@@ -1,6 +1,6 @@
 import Model
 
-/// How results get to coordinators, and what these answer of origins.
+/// The objects that report results to coordinators and receive cooldowns.
 struct Reporting: Sendable {
     let results: Mailbox<JobReport>
     let suspects: SuspectOrigins

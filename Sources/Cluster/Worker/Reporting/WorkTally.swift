@@ -2,7 +2,7 @@ import Glibc
 import Model
 import Synchronization
 
-/// What this worker has done since it began, for its heartbeats. Safe from any thread.
+/// Counts this worker's work since it started, for heartbeats. Safe from any thread.
 final class WorkTally: Sendable {
     private struct State {
         var done: WorkDone
@@ -12,19 +12,20 @@ final class WorkTally: Sendable {
     private let state: Mutex<State>
     private let countsCPU: Bool
 
-    /// `countsCPU` where the process does nothing but this worker's work.
+    /// Creates a tally; `countsCPU` must be true only if the process does nothing but this worker's
+    /// work.
     init(connections: Int, countsCPU: Bool) {
         let cores = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
         state = Mutex(State(done: WorkDone(connections: connections, cores: cores)))
         self.countsCPU = countsCPU
     }
 
-    /// A fetch has ended well.
+    /// Counts a successful fetch.
     func ended(seconds: Double, bytes: Int64) {
         state.withLock { $0.done.add(seconds: seconds, bytes: bytes) }
     }
 
-    /// Nil when no fetch has ended since what was told last.
+    /// Returns the counts to report; nil if no fetch has ended since the last report.
     func news(busySeconds: Double) -> WorkDone? {
         var news = state.withLock { $0.done.fetches > $0.toldFetches ? $0.done : nil }
         news?.busySeconds = busySeconds

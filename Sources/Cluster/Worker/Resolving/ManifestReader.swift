@@ -7,10 +7,11 @@ import Transfer
 struct ManifestReader: Sendable {
     let engine: TransferEngine
     let held: HeldWork
-    /// Names the titles that are to give their turns back.
+    /// The queue that names slow titles, which must return their slots.
     let titles: TitleQueue
 
-    /// What the manifest of a job's title lists, with rewritten manifests and what is known of playlists.
+    /// Returns the objects of a title's manifest, with rewritten manifests and the playlists'
+    /// digests.
     func objects(of work: LeasedJob) async throws -> ResolvedSegments {
         let job = work.job
         var resolver = try TitleResolver(
@@ -37,16 +38,16 @@ struct ManifestReader: Sendable {
         return try resolver.segments()
     }
 
-    /// - Parameter validator: asks only for what has changed since.
+    /// - Parameter validator: validator of the stored manifest; only a changed one is fetched.
     func manifest(
         _ url: String, _ work: LeasedJob, unless validator: String? = nil
     ) async throws -> Fetched {
         let job = work.job
         guard !held.isCancelled(work) else {
-            throw Failure("worker.cancelled", "the job was cancelled")
+            throw Failure(.workerCancelled, "the job was cancelled")
         }
         guard !titles.isOver(work) else {
-            throw Failure("worker.cancelled", "the title was slow, and others waited for its place")
+            throw Failure(.workerCancelled, "the title was slow, and others waited for its slot")
         }
         var request = TransferRequest(
             url: url, group: work.lease, destination: .memory, role: .playlist)
@@ -66,7 +67,7 @@ struct ManifestReader: Sendable {
 }
 
 extension TransferEngine {
-    /// Sends a request and waits for its end.
+    /// Submits a request and waits for its result.
     func result(of request: TransferRequest) async -> TransferResult {
         await withCheckedContinuation { continuation in
             submit(request) { _, result in continuation.resume(returning: result) }
@@ -75,18 +76,18 @@ extension TransferEngine {
 }
 
 extension Failure {
-    /// What a failure means for a manifest.
+    /// Maps a failure to its meaning for a manifest.
     fileprivate var ofManifest: Failure {
         switch code {
-        case "content.unexpectedType": Failure("manifest.html", message)
-        case "origin.tooLarge": Failure("manifest.tooLarge", message)
+        case .contentUnexpectedType: Failure(.manifestHTML, message)
+        case .originTooLarge: Failure(.manifestTooLarge, message)
         default: self
         }
     }
 }
 
 extension ManifestWarnings {
-    /// As many as are kept of an asset; nil for none.
+    /// The warnings that an asset keeps; nil for none.
     var ofAsset: ManifestWarnings? {
         isEmpty ? nil : bounded(to: WireLimits.warningsPerAsset)
     }

@@ -6,7 +6,7 @@ import Titles
 import Transfer
 import WebURL
 
-/// Resolves titles: reads their manifests with all they name, and submits their segments.
+/// Resolves titles: reads their manifests and playlists, and submits their segments.
 struct Resolver: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
@@ -18,7 +18,8 @@ struct Resolver: Sendable {
     let reporter: Reporter
     let pace: LeasePace
 
-    /// Works through resolve jobs, a few at a time, until the queue is closed. One that takes long holds up no other.
+    /// Runs resolve jobs, a few at a time, until the queue is closed. A slow one does not block the
+    /// others.
     func run() async {
         await withDiscardingTaskGroup { group in
             while let (turn, title) = await titles.next() {
@@ -34,12 +35,12 @@ struct Resolver: Sendable {
         }
     }
 
-    /// Has titles that are slow give their turns to others, until the task is cancelled: their jobs are returned to
-    /// the queue.
+    /// Stops slow titles that must return their slots, until the task is cancelled. Their jobs are
+    /// returned to the queue.
     func keepStoppingSlowTitles() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: LeaseKeeper.tick)
-            // Looked up each time: a title's next playlist may just have been asked for.
+            // Repeated each time: a title may just have requested its next playlist.
             for title in titles.titlesThatAreOver() {
                 engine.cancelAll(group: title.lease, jobs: [title.job.id])
             }
@@ -62,8 +63,7 @@ struct Resolver: Sendable {
         pace.ended(1)
     }
 
-    /// Submits segments in requests within the bounds of the wire format; false once the job is not
-    /// held any more.
+    /// Submits segments in requests within the wire limits; returns false once the lease is lost.
     private func submit(
         _ segments: ResolvedSegments, of work: LeasedJob
     ) async throws(Failure) -> Bool {
@@ -89,7 +89,7 @@ struct Resolver: Sendable {
         return try await submit(batch, warnings, of: work)
     }
 
-    /// - Parameter warnings: with the first batch.
+    /// - Parameter warnings: warnings of the first batch; nil for later ones.
     private func submit(
         _ batch: [ResolvedSegment], _ warnings: ManifestWarnings?, of work: LeasedJob
     ) async throws(Failure) -> Bool {
@@ -101,7 +101,7 @@ struct Resolver: Sendable {
 }
 
 extension ResolvedSegment {
-    /// A rewritten manifest is checked by what it is, not by what it was made from.
+    /// The segment with the size and digest of its rewritten manifest instead of the source's.
     var checked: ResolvedSegment {
         guard let content else { return self }
         var segment = self

@@ -1,4 +1,4 @@
-/// How titles get their segments.
+/// The objects that resolve titles into segments.
 struct Resolving: Sendable {
     let titles: TitleQueue
     let manifests: ManifestReader

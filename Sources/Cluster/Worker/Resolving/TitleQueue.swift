@@ -1,7 +1,7 @@
 import Model
 import Synchronization
 
-/// Resolve jobs that wait for their turn and those that have it. Safe from any thread.
+/// The resolve jobs that wait for a slot, and those that have one. Safe from any thread.
 final class TitleQueue: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -9,7 +9,7 @@ final class TitleQueue: Sendable {
 
     private struct State {
         var turns = TitleTurns<Title>()
-        /// Those that are to give their places back.
+        /// Titles that must return their slots.
         var over: Set<Title> = []
         var waiter: CheckedContinuation<Void, Never>?
         var isClosed = false
@@ -28,10 +28,10 @@ final class TitleQueue: Sendable {
         }
     }
 
-    /// No more titles will come; those that wait are still handed out.
+    /// Closes the queue to new titles; waiting ones are still delivered.
     func close() { update { $0.isClosed = true } }
 
-    /// The next title, as soon as there is a place for it; nil only after `close`.
+    /// Waits for a slot and returns the next title; nil only after `close()`.
     ///
     /// For one task at a time.
     func next() async -> (turn: Int, title: Title)? {
@@ -54,7 +54,7 @@ final class TitleQueue: Sendable {
         }
     }
 
-    /// Titles that are to give their places back, until they have ended.
+    /// Returns the titles that must return their slots, until they end.
     func titlesThatAreOver(now: Instant = .now) -> Set<Title> {
         state.withLock { state in
             state.over = Set(state.turns.titlesThatAreOver(now: now))
@@ -62,7 +62,7 @@ final class TitleQueue: Sendable {
         }
     }
 
-    /// Whether a job is to give its place back.
+    /// Returns true if a title must return its slot.
     func isOver(_ title: Title) -> Bool { state.withLock { $0.over.contains(title) } }
 
     private func update(_ change: (inout State) -> Void) {
@@ -74,7 +74,7 @@ final class TitleQueue: Sendable {
     }
 }
 
-/// The host that a URL names, without its port.
+/// Returns the host of a URL, without its port.
 private func hostName(of url: String) -> String {
     let origin = (originName(of: url) ?? "").drop { $0 != "/" }.dropFirst(2)
     guard let colon = origin.lastIndex(of: ":"), !origin[colon...].contains("]") else {

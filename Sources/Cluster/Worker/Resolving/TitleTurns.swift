@@ -1,21 +1,22 @@
 import Model
 
-/// Which titles a worker reads: a few at a time, because each may hold tens of megabytes of playlists.
+/// Schedules the titles that a worker reads: a few at a time, because each may hold tens of
+/// megabytes of playlists.
 ///
-/// A host has at most half of the places while titles of others wait. A title that is slow gives its place back when
-/// another waits; each time that it did so before, it has twice as long. A value, into which the time is passed.
+/// A host has at most half of the slots while other hosts' titles wait. A slow title returns its
+/// slot if another waits; each time, its next limit doubles. A value; the time is passed in.
 struct TitleTurns<Title> {
     typealias Instant = ContinuousClock.Instant
 
     static var places: Int { 8 }
-    /// How many of them a host has while titles of others wait.
+    /// Maximum slots of a host while other hosts' titles wait.
     static var placesPerHost: Int { places / 2 }
-    /// For how long a title has its place in any case.
+    /// Minimum time for which a title keeps its slot.
     static var patience: Duration { .seconds(120) }
-    /// The same where its host has more than its half and another host has less.
+    /// The same if its host has more than half and another host has less.
     static var patienceBeyondHalf: Duration { .seconds(10) }
     private static var mostDoublings: Int { 3 }
-    /// So many jobs are remembered that gave their place back.
+    /// Maximum number of jobs whose returned slots are counted.
     private static var mostRemembered: Int { 1_000 }
 
     private struct Waiting {
@@ -28,14 +29,14 @@ struct TitleTurns<Title> {
         var waiting: Waiting
         var startedAt: Instant
         var patience: Duration
-        /// It is to give its place back.
+        /// True if the title must return its slot.
         var isOver = false
     }
 
     private var waiting: [Waiting] = []
     private var reading: [Int: Reading] = [:]
     private var lastTurn = 0
-    /// How often jobs gave their place back in a row.
+    /// Number of consecutive slot returns by job.
     private var returns: [JobID: Int] = [:]
 
     var isAnyWaiting: Bool { !waiting.isEmpty }
@@ -45,7 +46,8 @@ struct TitleTurns<Title> {
         waiting.append(Waiting(title: title, job: job, host: host))
     }
 
-    /// The title that is read next, and the number of its turn; nil while all places are taken, or none waits.
+    /// Starts the next title and returns it with its slot's number; nil if all slots are used or
+    /// none waits.
     mutating func next(now: Instant) -> (turn: Int, title: Title)? {
         guard mayStart else { return nil }
         let counts = Dictionary(reading.values.map { ($0.waiting.host, 1) }, uniquingKeysWith: +)
@@ -69,7 +71,7 @@ struct TitleTurns<Title> {
         returns[job, default: 0] += 1
     }
 
-    /// Titles that are to give their places back to those that wait: each time all of them, until they have ended.
+    /// Returns all titles that must return their slots to waiting ones, until they end.
     mutating func titlesThatAreOver(now: Instant) -> [Title] {
         chooseThoseOver(now)
         return reading.values.filter(\.isOver).map(\.waiting.title)
@@ -94,7 +96,7 @@ struct TitleTurns<Title> {
         }
     }
 
-    /// Of the host with the most: the one that has had its place longest.
+    /// Returns the oldest eligible slot of the host that has the most.
     private func turnThatIsOver(for host: String, _ counts: [String: Int], _ now: Instant) -> Int? {
         let isBelowHalf = counts[host, default: 0] < Self.placesPerHost
         return reading.filter { _, entry in

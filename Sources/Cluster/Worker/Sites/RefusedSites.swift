@@ -1,18 +1,18 @@
 import Model
 
-/// Sites that lie outside of a worker's roots, though a coordinator has handed out jobs of them. A value.
+/// Sites outside the worker's roots, of which a coordinator leased jobs. A value.
 struct RefusedSites {
     private var refusedAt: [SiteID: HeldWork.Instant] = [:]
 
-    /// For so long a coordinator is asked to hand out nothing of a site; then it is looked at anew, because a symlink
-    /// that leads outside may have gone.
+    /// Time for which requests exclude a site. Then it is checked again, because a symlink that
+    /// leads outside may be gone.
     static let pause = Duration.seconds(60)
 
-    /// True when that was not known, or not for a while.
+    /// Records a site; returns true if it was not excluded already.
     mutating func refuse(_ site: SiteID, now: HeldWork.Instant = .now) -> Bool {
         drop(now)
         if refusedAt[site] != nil { return false }
-        // A coordinator that invents sites is not to fill the memory.
+        // Bounds the memory that a coordinator with invented sites can use.
         if refusedAt.count >= WireLimits.refusedSites {
             refusedAt.min { $0.value < $1.value }.map { refusedAt[$0.key] = nil }
         }
@@ -20,7 +20,7 @@ struct RefusedSites {
         return true
     }
 
-    /// What coordinators are told; nil for none.
+    /// Returns the sites that requests exclude; nil for none.
     mutating func current(now: HeldWork.Instant = .now) -> [SiteID]? {
         drop(now)
         return refusedAt.isEmpty ? nil : refusedAt.keys.sorted()

@@ -2,12 +2,12 @@ import CoordinatorClient
 import Model
 import Storage
 
-// Each job is checked here, whatever the coordinator has checked: one that was taken over makes this worker write
-// nowhere else. A site is on one volume, which the cluster records. Nothing is written to another one, or to the
-// empty mount point of one that is not mounted.
+// Each job is checked here, whatever the coordinator checked: a compromised coordinator cannot make
+// this worker write elsewhere. A site is on one volume, which the cluster records. Nothing is
+// written to another volume, or to the empty mount point of one that is not mounted.
 
-/// Decides which jobs of a grant may be started: those whose sites lie within the roots, on the volumes that are
-/// recorded for them.
+/// Decides which jobs of a grant may start: those whose sites lie within the roots, on their
+/// recorded volumes.
 struct SiteAdmission: Sendable {
     let worker: WorkerID
     let roots: SiteRoots
@@ -17,17 +17,17 @@ struct SiteAdmission: Sendable {
     let blocking: BlockingCalls
     let reporter: Reporter
 
-    /// The jobs that may be started; answers the others.
+    /// Returns the jobs that may start, and reports the others.
     ///
-    /// - Parameter refused: sites that the request for the grant has named.
+    /// - Parameter refused: sites that the request excluded.
     func admit(_ grant: LeaseGrant, _ lease: LeaseID, refused: [SiteID]?) async -> [LeasedJob] {
         await onVolume(withinRoots(grant, lease, refused: refused), grant)
     }
 
-    /// Answers the jobs of a grant whose sites lie outside of the roots, and returns the others.
+    /// Returns the jobs whose sites lie within the roots, and reports the others.
     ///
-    /// They go back untouched, for a worker that may write there. Where the coordinator was asked to hand out no more
-    /// of the site, they fail: they would go to and fro for ever.
+    /// Those are returned to the queue for a worker that may write there. If the request already
+    /// excluded the site, they fail: otherwise they would be leased and returned for ever.
     private func withinRoots(
         _ grant: LeaseGrant, _ lease: LeaseID, refused: [SiteID]?
     ) -> [LeasedJob] {
@@ -38,7 +38,7 @@ struct SiteAdmission: Sendable {
             do throws(Failure) {
                 try roots.check(try StorageURL(url))
                 if refused.contains(site) {
-                    throw Failure("storage.outsideRoots", "\(url) leads out of this worker's roots")
+                    throw Failure(.storageOutsideRoots, "\(url) is outside this worker's roots")
                 }
             } catch {
                 failures[site] = error
@@ -49,7 +49,7 @@ struct SiteAdmission: Sendable {
         return jobs.filter { work in
             let site = work.job.site
             guard let failure = failures[site] else { return true }
-            if refused.contains(site), failure.code == "storage.outsideRoots" {
+            if refused.contains(site), failure.code == .storageOutsideRoots {
                 reporter.reportFailure(work, failure)
             } else {
                 reporter.fail(work, failure)
@@ -58,9 +58,10 @@ struct SiteAdmission: Sendable {
         }
     }
 
-    /// Takes note of the volume of a grant's site. Where none is recorded, the one that its directory is on is recorded.
+    /// Returns the jobs whose sites are on their recorded volumes. Records the volume of a site's
+    /// directory if none is recorded.
     ///
-    /// Each of the jobs fails, or is given back, where that cannot be done; answers the others.
+    /// The other jobs fail or are returned.
     private func onVolume(_ jobs: [LeasedJob], _ grant: LeaseGrant) async -> [LeasedJob] {
         var usable: [LeasedJob] = []
         for (site, jobs) in Dictionary(grouping: jobs, by: \.job.site) {
@@ -85,7 +86,7 @@ struct SiteAdmission: Sendable {
         of site: SiteID, _ lease: LeaseID, _ grant: LeaseGrant
     ) async throws(Failure) {
         guard let url = grant.sites[site.description] else { return }
-        // A coordinator of an older version records none.
+        // Older coordinators record no volume.
         guard let recorded = grant.siteVolume else {
             return volumes.withLock { $0.record(nil, of: site, at: url) }
         }
@@ -104,7 +105,7 @@ struct SiteAdmission: Sendable {
                 fileSystem: volume.fileSystem)
             let answer: SiteVolumeAnswer
             if volume.id == expected?.id {
-                // The same on another file system: that can wait for the next lease.
+                // The same volume on another file system: the next lease may record it.
                 guard let noted = try? await client.volume(request, retrySeconds: 0) else { return }
                 answer = noted
             } else {
@@ -115,19 +116,19 @@ struct SiteAdmission: Sendable {
         volumes.withLock { $0.agree(at: url) }
     }
 
-    /// Less than a lease.
+    /// Seconds to retry recording a volume; shorter than a lease.
     private static let recordSeconds = 5.0
 }
 
-/// The sites that this worker leases no jobs of.
+/// The sites of which this worker leases no jobs.
 struct ExcludedSites: Sendable {
     let refused: Shared<RefusedSites>
     let volumes: Shared<SiteVolumes>
 
-    /// Sites outside of the roots; nil for none.
+    /// Sites outside the roots; nil for none.
     var outsideRoots: [SiteID]? { refused.withLock { $0.current() } }
 
-    /// What requests for work name: sites outside of the roots, and those that this worker cannot use.
+    /// Returns the sites that lease requests exclude: those outside the roots and unusable ones.
     func all(outsideRoots: [SiteID]?) -> [SiteID]? {
         let unusable = volumes.withLock { $0.unusable() }
         guard !unusable.isEmpty else { return outsideRoots }

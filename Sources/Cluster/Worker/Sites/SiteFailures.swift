@@ -4,8 +4,8 @@ import Storage
 import Synchronization
 import Transfer
 
-/// What failures mean for the site that they are of: that this worker takes no more of its jobs for a while, or
-/// that nothing can be stored there. Safe from any thread.
+/// Applies failures to their sites: the worker leases none of a site's jobs for a while, or the
+/// site counts as failed. Safe from any thread.
 final class SiteFailures: Sendable {
     private let workerName: String
     private let refused: Shared<RefusedSites>
@@ -14,7 +14,7 @@ final class SiteFailures: Sendable {
     private let engine: TransferEngine
     private let held: HeldWork
     private let log: Logger
-    /// When the log last had one that a site cannot be written.
+    /// Time of the last log message about a site that cannot be written.
     private let loggedAt = Mutex<HeldWork.Instant?>(nil)
 
     init(
@@ -30,24 +30,24 @@ final class SiteFailures: Sendable {
         self.log = log
     }
 
-    /// Sees to it that no more jobs of a site outside of the roots are handed out to this worker for a while.
+    /// Excludes a site outside the roots from lease requests for a while.
     func refuse(_ site: SiteID, _ failure: Failure) {
         guard refused.withLock({ $0.refuse(site) }) else { return }
         engine.cancelUnbegun(held.queuedTransfers(of: site))
         log.warning(
-            "a site lies outside of this worker's roots; its jobs are given back",
+            "a site lies outside this worker's roots; its jobs are returned",
             ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
     }
 
-    /// A failure as it is reported, of a job that is still to be stored; takes note of it.
+    /// Records the failure of a job that is not stored yet, and returns it as it is reported.
     func judge(_ failure: Failure, at site: SiteID) -> Failure {
         let failure = named(sites.judge(failure, at: site))
         note(failure, at: site)
         return failure
     }
 
-    /// Takes note of what keeps a site from being written: what has not begun for it is given back, and
-    /// the log has it once a minute.
+    /// Records that a site cannot be written: returns its jobs that have not started, and logs once
+    /// a minute.
     func note(_ failure: Failure, at site: SiteID) {
         guard case .siteFault = failure.code.row.retry else { return }
         sites.failed(site)
@@ -61,11 +61,11 @@ final class SiteFailures: Sendable {
         }
         guard isDue else { return }
         log.warning(
-            "a site cannot be written; its work waits",
+            "a site cannot be written; its jobs wait",
             ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
     }
 
-    /// Names the worker in a failure that others need not have.
+    /// Adds the worker's name to a failure that only this worker may have.
     func named(_ failure: Failure) -> Failure {
         guard SiteVolumes.isOfWorker(failure.code) else { return failure }
         return Failure(failure.code, "worker \(workerName): \(failure.message)")

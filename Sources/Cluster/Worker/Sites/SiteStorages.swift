@@ -3,14 +3,15 @@ import Services
 import Storage
 import Synchronization
 
-/// When each site is swept. A value.
+/// The times at which sites are swept. A value.
 struct SweepTurns {
     private var dueAt: [String: HeldWork.Instant] = [:]
 
-    /// From one sweep of a site to the next: what a killed worker left goes soon after its lease has ended.
+    /// Time between sweeps of a site: a killed worker's files are removed soon after its lease
+    /// expires.
     private static let pause = Duration.seconds(60)
 
-    /// The URLs of the sites whose turn it is. None of them is due again before `swept`.
+    /// Returns the URLs of the sites that are due. None is due again before `swept(_:at:)`.
     mutating func due(at now: HeldWork.Instant) -> [String] {
         let due = dueAt.filter { $0.value <= now }.map(\.key).sorted()
         for url in due { dueAt[url] = nil }
@@ -20,7 +21,7 @@ struct SweepTurns {
     mutating func swept(_ url: String, at now: HeldWork.Instant) { dueAt[url] = now + Self.pause }
 }
 
-/// The storages of sites: each opened once, swept now and then, and closed while it is not in use. Safe from any
+/// The storages of sites: opened once, swept regularly, and closed while not in use. Safe from any
 /// thread.
 final class SiteStorages: Sendable {
     private struct State {
@@ -46,11 +47,11 @@ final class SiteStorages: Sendable {
         self.log = log
     }
 
-    /// Those that were opened before.
+    /// The storages opened so far.
     var opened: [DirectoryStorage] { state.withLock { Array($0.opened.values) } }
 
-    /// The storage of a site, on the volume that is recorded for it: looked at now, so that nothing is fetched for
-    /// another one. Blocks.
+    /// Returns the storage of a site on its recorded volume. The volume is checked now, so that
+    /// nothing is fetched for another one. Blocks.
     func storage(at url: String) throws(Failure) -> DirectoryStorage {
         let volume = volumes.withLock { $0.volume(at: url) }
         if let known = state.withLock({ $0.opened[url] }) {
@@ -69,23 +70,24 @@ final class SiteStorages: Sendable {
 
     // MARK: Sweeping
 
-    /// Age of abandoned files that may still be resumed: a week, because the parts of a large file
-    /// wait here for the rest of it.
+    /// Minimum age of abandoned files that may be resumed: a week, because the parts of a large
+    /// file wait for its rest.
     private static let abandonedSeconds = 7.0 * 86_400
-    /// Files of one directory that a sweep looks at: some tens of milliseconds of a local disk.
+    /// Maximum number of a directory's files that one sweep checks: some tens of milliseconds on a
+    /// local disk.
     private static let sweptFiles = 10_000
 
-    /// Removes what attempts long dead have left at a site. Blocks.
+    /// Removes the files of dead attempts at a site. Blocks.
     private func sweep(_ url: String, _ storage: DirectoryStorage, now: HeldWork.Instant) {
         let outcome = try? storage.sweepTemporaries(
             olderThanSeconds: Self.abandonedSeconds, most: Self.sweptFiles)
         if let outcome, outcome.removed > 0 {
-            log.info("removed what was left behind", ["files": outcome.removed, "site": url])
+            log.info("removed abandoned files", ["files": outcome.removed, "site": url])
         }
         state.withLock { $0.sweeps.swept(url, at: now) }
     }
 
-    /// Sweeps the sites whose turn it is. Do not wait for the tasks: one may hang.
+    /// Sweeps the sites that are due. Do not wait for the tasks: one may hang.
     @discardableResult
     func sweepDue(now: HeldWork.Instant = .now) -> [Task<Void, Never>] {
         let due = state.withLock { state in
@@ -96,14 +98,14 @@ final class SiteStorages: Sendable {
                 await self.blocking.run {
                     let isInUse = storage.isOpen
                     self.sweep(url, storage, now: now)
-                    // A file system that is not in use otherwise can be unmounted at once.
+                    // Allows unmounting a file system that is not in use otherwise.
                     if !isInUse { storage.closeIdle(idleSeconds: 0) }
                 }
             }
         }
     }
 
-    /// Sweeps sites now and then, until the task is cancelled.
+    /// Sweeps sites regularly, until the task is cancelled.
     func keepSweeping() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(60))
@@ -111,7 +113,7 @@ final class SiteStorages: Sendable {
         }
     }
 
-    /// Closes the directories of sites that are not in use, so that their file systems can be unmounted.
+    /// Closes the directories of idle sites, so that their file systems can be unmounted.
     func keepClosingIdle() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(1))

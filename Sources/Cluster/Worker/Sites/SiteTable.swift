@@ -1,22 +1,22 @@
 import Model
 import Storage
 
-/// The sites that a worker stores to, and what it says of them. A value.
+/// The sites that a worker stores to, and its reports on them. A value.
 struct SiteTable {
     private(set) var storages: [SiteID: DirectoryStorage] = [:]
-    /// Tried because a lease asked for it, and found well; not yet told.
+    /// Sites whose requested probe succeeded; not reported yet.
     private var sound: Set<SiteID> = []
-    /// Sites whose room is being looked at, which may take for ever, and what was found since.
+    /// Sites whose free space is being read, which may hang, and results so far.
     private var looking: Set<SiteID> = []
     private var seen: [SiteID: Int64?] = [:]
     private var lookedAt: HeldWork.Instant?
-    /// How many objects had no room at a site since one was stored there, or the site was tried.
+    /// Number of consecutive objects without space at a site, since a stored object or a probe.
     private var refused: [SiteID: Int] = [:]
 
-    /// So many objects in a row without room: the site is as good as full, and is asked less often.
+    /// Number of consecutive objects without space after which a site counts as full.
     static let mostRefused = 100
 
-    /// Somebody waits for what is to be told.
+    /// True if others wait for the next report.
     var hasNews: Bool { !sound.isEmpty }
 
     mutating func take(_ storage: DirectoryStorage, of site: SiteID, isSound: Bool) {
@@ -27,10 +27,10 @@ struct SiteTable {
         }
     }
 
-    /// An object was stored.
+    /// Records a stored object.
     mutating func stored(at site: SiteID) { refused[site] = nil }
 
-    /// Another object has no room; true when none of many had.
+    /// Counts another object without space; returns true after too many in a row.
     mutating func refuses(_ site: SiteID) -> Bool {
         refused[site, default: 0] += 1
         return refused[site, default: 0] > Self.mostRefused
@@ -38,10 +38,10 @@ struct SiteTable {
 
     mutating func failed(_ site: SiteID) { sound.remove(site) }
 
-    /// Told to no coordinator after all.
+    /// Puts back reports that reached no coordinator.
     mutating func untold(_ sites: Set<SiteID>) { sound.formUnion(sites) }
 
-    /// Those of `sites` to look at now.
+    /// Returns the storages of `sites` whose free space should be read now.
     mutating func toLookAt(
         of sites: Set<SiteID>, now: HeldWork.Instant = .now
     ) -> [SiteID: DirectoryStorage] {
@@ -57,7 +57,7 @@ struct SiteTable {
         seen[site] = .some(availableBytes)
     }
 
-    /// What is to be told now: what was found well, and what is free.
+    /// Returns the reports due: usable sites and free space.
     mutating func due() -> [SiteSighting] {
         defer { (sound, seen) = ([], [:]) }
         return sound.union(seen.keys).map { site in

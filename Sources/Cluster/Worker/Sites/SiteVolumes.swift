@@ -1,35 +1,36 @@
 import Model
 import Storage
 
-/// The volumes that sites are on by their cluster's record, and the sites whose storage this worker cannot use though
-/// others may: it finds another volume there, or lacks permission. A value.
+/// The recorded volumes of sites, and the sites that only this worker cannot use: it finds another
+/// volume there, or lacks permission. A value.
 struct SiteVolumes {
     private struct Entry {
         var since: HeldWork.Instant
         var failures = 1
         var isChecked = false
 
-        /// A minute, and twice as long after each further failure, up to an hour.
+        /// A minute, doubled with each further failure, up to an hour.
         var end: HeldWork.Instant {
             since + min(pause * (1 << min(failures - 1, 6)), .seconds(3_600))
         }
     }
 
-    /// By storage URL; missing while none is recorded.
+    /// Volumes by storage URL; missing if none is recorded.
     private var recorded: [String: SiteVolume] = [:]
-    /// By storage URL, the volumes that this worker has found, and reported the file systems of.
+    /// Volumes that this worker found and reported, by storage URL.
     private var found: [String: VolumeID] = [:]
     private var urls: [SiteID: String] = [:]
     private var entries: [SiteID: Entry] = [:]
 
-    /// For so long a worker leases no jobs of such a site after a first failure, unless a check finds it usable before.
-    /// Then the coordinator gets the failure once more, in case its record of the first one was cleared.
+    /// Time for which a worker leases no jobs of such a site after a first failure, unless a check
+    /// finds it usable. Then the coordinator gets the failure again, in case its record was
+    /// cleared.
     static let pause = Duration.seconds(60)
-    /// From one check of such a site to the next, and how long a request for work may wait meanwhile.
+    /// Seconds between checks of such a site, and the maximum wait of a lease request meanwhile.
     static let checkSeconds = 5.0
 
     static func isOfWorker(_ code: FailureCode) -> Bool {
-        ["storage.otherVolume", "storage.sitePermission"].contains(code)
+        [.storageOtherVolume, .storageSitePermission].contains(code)
     }
 
     mutating func record(_ volume: SiteVolume?, of site: SiteID, at url: String) {
@@ -39,10 +40,10 @@ struct SiteVolumes {
 
     func volume(at url: String) -> SiteVolume? { recorded[url] }
 
-    /// This worker has found the site's volume, and the cluster's record agrees.
+    /// Records that this worker found the site's volume, as the cluster recorded it.
     mutating func agree(at url: String) { found[url] = recorded[url]?.id }
 
-    /// Whether this worker and the cluster's record agreed on that volume before.
+    /// Returns true if this worker already found that volume, as the cluster recorded it.
     func agrees(_ volume: VolumeID, at url: String) -> Bool {
         found[url] == volume && recorded[url]?.id == volume
     }
@@ -60,18 +61,18 @@ struct SiteVolumes {
 
     mutating func setUsable(_ site: SiteID) { entries[site] = nil }
 
-    /// Whether a site was found unusable longer ago than that.
+    /// Returns true if a site was found unusable more than `seconds` ago.
     func wasUnusable(_ site: SiteID, before seconds: Double, now: HeldWork.Instant = .now) -> Bool {
         entries[site].map { now - $0.since > .seconds(seconds) } ?? false
     }
 
-    /// The sites to lease no jobs of.
+    /// Returns the sites of which to lease no jobs.
     mutating func unusable(now: HeldWork.Instant = .now) -> [SiteID] {
         drop(now)
         return entries.filter { now < $0.value.end }.keys.sorted()
     }
 
-    /// Those that no check is under way of; one is from now on.
+    /// Returns the sites without a running check, and marks them as checked.
     mutating func toCheck(now: HeldWork.Instant = .now) -> [(site: SiteID, url: String)] {
         drop(now)
         let due = entries.filter { !$0.value.isChecked }

@@ -1,7 +1,7 @@
 import Model
 import Storage
 
-/// A worker's sites: their storages, volumes, room and failures.
+/// A worker's sites: their storages, volumes, space and failures.
 struct Sites: Sendable {
     let volumes: Shared<SiteVolumes>
     let excluded: ExcludedSites

@@ -3,7 +3,7 @@ import Storage
 import Synchronization
 import Transfer
 
-/// The sites that this worker stores to, how much room they have, and what heartbeats report of them. Safe from any
+/// The sites that this worker stores to, their free space, and the reports on them. Safe from any
 /// thread.
 final class SitesInUse: Sendable {
     private let storages: SiteStorages
@@ -17,9 +17,9 @@ final class SitesInUse: Sendable {
         self.blocking = blocking
     }
 
-    /// Opens a site for jobs of a grant that was asked for when `ended` was what had been stored, as the grant asks
-    /// for: tries first whether it can be written, where it could not. What the worker has begun itself is taken
-    /// off what the quota leaves.
+    /// Opens a site for the jobs of a grant, and probes it first if the grant requires that.
+    /// `ended` has the bytes that were stored when the grant was requested. Subtracts the worker's
+    /// own unreported bytes from the quota's rest.
     func open(
         _ site: SiteID, _ grant: LeaseGrant, ended: [SiteID: Int64]
     ) async throws(Failure) -> DirectoryStorage {
@@ -46,7 +46,7 @@ final class SitesInUse: Sendable {
         return storage
     }
 
-    /// Removes files in parts that nobody resumes, before anything else asks for their room.
+    /// Removes abandoned multipart files, before new files need their space.
     func removeAbandoned(_ grant: LeaseGrant) async {
         for space in grant.siteSpace ?? [] {
             guard let abandoned = space.abandoned, let url = grant.sites[space.site.description]
@@ -58,26 +58,27 @@ final class SitesInUse: Sendable {
         }
     }
 
-    /// Objects were stored at these sites.
+    /// Records that objects were stored at these sites.
     func stored(at sites: Set<SiteID>) {
         table.withLock { table in for site in sites { table.stored(at: site) } }
     }
 
-    /// A site's test file could be written.
+    /// Records that a site's test file was written.
     func probed(_ site: SiteID, _ storage: DirectoryStorage) {
         table.withLock { $0.take(storage, of: site, isSound: true) }
     }
 
-    /// Something keeps a site from being written.
+    /// Records that a site cannot be written.
     func failed(_ site: SiteID) { table.withLock { $0.failed(site) } }
 
-    // MARK: Room
+    // MARK: Space
 
-    /// What a transfer's failure means for its site: that is full, or has no room for just this object.
+    /// Maps a transfer's failure to its meaning for the site: full, or no space for just this
+    /// object.
     func judge(
         _ failure: Failure, of work: Assignment, _ transfer: Transfer
     ) async -> Failure {
-        guard failure.code == "storage.full" else { return failure }
+        guard failure.code == .storageFull else { return failure }
         let expected = held.expectedBytes(of: work.leased) ?? work.job.length
         let bytes = max(expected ?? 0, transfer.receivedBytes)
         return await blocking.run {
@@ -85,26 +86,26 @@ final class SitesInUse: Sendable {
         }
     }
 
-    /// A site that has no room for anything that is wanted there is full.
+    /// Reports a site as full once many objects in a row had no space.
     func judge(_ failure: Failure, at site: SiteID) -> Failure {
-        guard failure.code == "storage.noRoom",
+        guard failure.code == .storageNoRoom,
             let storage = table.withLock({ $0.refuses(site) ? $0.storages[site] : nil })
         else { return failure }
         return Failure(
-            storage.refusedByQuota ? "storage.quota" : "storage.full",
+            storage.refusedByQuota ? .storageQuota : .storageFull,
             "many objects in a row have no room: \(failure.message)")
     }
 
     // MARK: Reporting
 
-    /// Somebody waits for what is to be reported.
+    /// True if others wait for the next report.
     var hasNews: Bool { table.withLock { $0.hasNews } }
 
-    /// What a heartbeat reports of sites; nil for nothing. Never waits for a site: one that hangs must not
-    /// cost the leases of the others.
+    /// Returns the site reports of a heartbeat; nil for none. Never waits for a site: one that
+    /// hangs must not cost the leases of the others.
     func sightings() -> [SiteSighting]? {
         guard !held.isEmpty || hasNews else { return nil }
-        // Others have their directories closed, so that they can be unmounted.
+        // The directories of other sites stay closed, so that they can be unmounted.
         let heldSites = held.sites
         for (site, storage) in table.withLock({ $0.toLookAt(of: heldSites) }) {
             Task {
@@ -118,7 +119,7 @@ final class SitesInUse: Sendable {
             due.sorted { $0.isSound && !$1.isSound }.prefix(WireLimits.sitesPerHeartbeat))
     }
 
-    /// A heartbeat with these did not arrive.
+    /// Puts back the reports of a heartbeat that did not arrive.
     func notReported(_ sightings: [SiteSighting]?) {
         let sound = Set((sightings ?? []).filter(\.isSound).map(\.site))
         if !sound.isEmpty { table.withLock { $0.untold(sound) } }

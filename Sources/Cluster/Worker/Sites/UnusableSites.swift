@@ -2,8 +2,8 @@ import CoordinatorClient
 import Model
 import Storage
 
-/// Finds out now and then whether sites that this worker could not use can be used by now: their file systems are
-/// mounted, or an operator has accepted what is there.
+/// Checks regularly if unusable sites can be used again: their file systems are mounted, or an
+/// operator accepted the present volume.
 struct UnusableSites: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
@@ -12,7 +12,7 @@ struct UnusableSites: Sendable {
     let volumes: Shared<SiteVolumes>
     let blocking: BlockingCalls
 
-    /// Works until the task is cancelled.
+    /// Runs until the task is cancelled.
     func run() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(SiteVolumes.checkSeconds))
@@ -20,7 +20,7 @@ struct UnusableSites: Sendable {
         }
     }
 
-    /// Do not wait for the tasks: one may hang.
+    /// Starts the due checks. Do not wait for the tasks: one may hang.
     @discardableResult
     func check() -> [Task<Void, Never>] {
         volumes.withLock { $0.toCheck() }.map { site, url in
@@ -33,11 +33,12 @@ struct UnusableSites: Sendable {
         }
     }
 
-    /// Whether to lease jobs of a site again. If its volume is there, the next heartbeat reports that the site works.
+    /// Returns true if the worker should lease jobs of a site again. If its volume is there, the
+    /// next heartbeat reports that the site works.
     private func isUsable(_ site: SiteID, at url: String) async -> Bool {
         let request = SiteVolumeRequest(worker: worker, site: site)
         if let answer = try? await client.volume(request, retrySeconds: 0) {
-            // An operator wants it tried.
+            // An operator requested another try.
             if let seconds = answer.resumedSeconds,
                 volumes.withLock({ $0.wasUnusable(site, before: seconds) })
             {
@@ -46,7 +47,8 @@ struct UnusableSites: Sendable {
             volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
         }
         return await blocking.run {
-            // If no volume is recorded, the worker that leases the site's next jobs records the present one.
+            // If no volume is recorded, the worker that leases the site's next jobs records the
+            // present one.
             guard let storage = try? self.storages.storage(at: url) else { return false }
             // If it cannot be written, the next job reports why.
             if (try? storage.probe()) != nil { self.inUse.probed(site, storage) }

@@ -8,11 +8,11 @@ import Model
 import Postgres
 import Synchronization
 
-/// The private PostgreSQL server that is measured, configured as embedded mode configures its own,
-/// with any number of databases and a coordinator process for each.
+/// The private PostgreSQL server of a benchmark, configured like the embedded cluster's, with any
+/// number of databases and a coordinator process for each.
 ///
-/// Made when the server runs. `stop` ends the coordinators and closes what is open; the server has
-/// its own service.
+/// Created once the server runs. `stop` ends the coordinators and closes all connections; the
+/// server has its own service.
 final class BenchmarkCluster: Sendable {
     let postgres: EmbeddedPostgres
     private let directory: String
@@ -21,14 +21,14 @@ final class BenchmarkCluster: Sendable {
     private let loop: EventLoop
     private let opened = Mutex(Opened())
 
-    /// What is to be closed in the end.
+    /// The objects to close at the end.
     private struct Opened {
         var coordinators: [CoordinatorProcess] = []
         var clients: [CoordinatorClient] = []
         var connections: [PostgresConnection] = []
     }
 
-    /// - Parameter tokenFile: of the token that the coordinators will want.
+    /// - Parameter tokenFile: file of the coordinators' token.
     init(postgres: EmbeddedPostgres, directory: String, tokenFile: TokenFile) throws {
         self.postgres = postgres
         self.directory = directory
@@ -37,7 +37,7 @@ final class BenchmarkCluster: Sendable {
         loop = try EventLoop(name: "benchmark")
     }
 
-    /// Makes a database and starts a coordinator over it, which brings it to its schema.
+    /// Creates a database and starts a coordinator over it, which migrates its schema.
     func addDatabase(named name: String) async throws -> BenchmarkDatabase {
         let server = try await connect(postgres.databaseURL)
         try await server.simple("CREATE DATABASE \(name)")
@@ -52,7 +52,7 @@ final class BenchmarkCluster: Sendable {
             tables: BenchmarkTables(connection: try await connect(url)))
     }
 
-    /// A connection as the coordinators have them, but without a limit of time.
+    /// Opens a connection like the coordinators', but without a statement timeout.
     func connect(_ url: String) async throws -> PostgresConnection {
         let connection = try await PostgresConnection.connect(
             PostgresConfiguration.queue(
@@ -72,7 +72,7 @@ final class BenchmarkCluster: Sendable {
         return client
     }
 
-    /// CPU seconds so far of the server, one coordinator and this process.
+    /// Returns the CPU seconds so far of the server, one coordinator and this process.
     func cpuTimes(of coordinator: CoordinatorProcess) -> CPUTimes {
         CPUTimes(
             postgres: ProcessUsage.cpuSeconds(ofServer: postgres.processID),
@@ -80,7 +80,7 @@ final class BenchmarkCluster: Sendable {
             client: ProcessUsage.ownCPUSeconds)
     }
 
-    /// Ends the coordinators; their sessions have told all their figures then.
+    /// Ends the coordinators; afterwards their sessions have reported all statistics.
     func stopCoordinators() async {
         let coordinators = opened.withLock { opened in
             defer { opened.coordinators = [] }
@@ -101,7 +101,7 @@ final class BenchmarkCluster: Sendable {
     }
 }
 
-/// One database of the server, its coordinator, and the ways to both.
+/// A database of the server, its coordinator, and connections to both.
 struct BenchmarkDatabase: Sendable {
     let name: String
     let cluster: BenchmarkCluster
@@ -110,7 +110,7 @@ struct BenchmarkDatabase: Sendable {
     let client: CoordinatorClient
     let tables: BenchmarkTables
 
-    /// Submits work through the API and checks in SQL that all of it has arrived.
+    /// Submits work through the API, and checks in SQL that all of it arrived.
     func submit(_ work: BenchmarkWork, clients: Int) async throws -> Submitter.Submitted {
         let before = try await tables.counted()
         let submitted = try await submitter(clients: clients).submit(work)
@@ -122,7 +122,7 @@ struct BenchmarkDatabase: Sendable {
         Submitter(client: client, worker: UUID().uuidString.lowercased(), clients: clients)
     }
 
-    /// Submits segments and works them off: the finished ones of a database in use.
+    /// Submits and completes segments: the finished ones of a used database.
     func fillFinished(_ segments: Int, as name: String, _ options: BenchmarkOptions) async throws {
         guard segments > 0 else { return }
         let work = BenchmarkWork(
@@ -138,12 +138,12 @@ struct BenchmarkDatabase: Sendable {
             client: client, queue: queue, batch: batch ?? options.batch, clients: options.clients)
     }
 
-    /// What the clients were told must be what the database holds.
+    /// Checks that the database agrees with the clients' results.
     func expect(waiting: Int, done: Int) async throws {
         let counted = try await tables.counted()
         guard counted == (waiting, done) else {
             throw Failure(
-                "worker.internal",
+                .workerInternal,
                 "of the database \(name), \(waiting) segments should wait and \(done) be done; "
                     + "there are \(counted.waiting) and \(counted.done)")
         }

@@ -4,19 +4,19 @@ package import Model
 import Rendering
 import Services
 
-/// A directory of the benchmark's own, gone when it is over.
+/// A directory of the benchmark, which is removed at the end.
 package final class BenchmarkDirectory: Sendable {
-    /// Absolute.
+    /// Absolute path.
     package let path: String
 
-    /// Makes one in `parent`; on a disk, for a commit that reaches only memory costs nothing.
+    /// Creates a directory in `parent`, which must be on a disk: a commit to memory costs nothing.
     ///
-    /// Throws `input.destination` when it cannot be made, or the file system has not `bytes` free.
+    /// Throws `input.destination` if that fails, or if the file system has less than `bytes` free.
     package init(in parent: String, bytes: Int64) throws(Failure) {
         var template = Array("\(parent)/dray-benchmark-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "cannot create a directory in \(parent): \(systemErrorText(errno))")
         }
         let made = template.dropLast().map { UInt8(bitPattern: $0) }
@@ -27,13 +27,13 @@ package final class BenchmarkDirectory: Sendable {
         guard free >= bytes else {
             rmdir(path)
             throw Failure(
-                "input.destination",
+                .inputDestination,
                 "the databases may need \(HumanFormat.bytes(bytes)), and \(parent) has "
                     + "\(HumanFormat.bytes(free)) free")
         }
     }
 
-    /// Takes everything away; what runs in it has been stopped.
+    /// Removes the directory; all processes in it must have stopped.
     package func remove() {
         try? FileManager.default.removeItem(atPath: path)
     }

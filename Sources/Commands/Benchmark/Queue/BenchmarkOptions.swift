@@ -1,40 +1,40 @@
-/// What `dray benchmark queue` is asked to measure.
+/// The options of `dray benchmark queue`.
 package struct BenchmarkOptions: Sendable {
     package enum Mode: Sendable, Equatable {
-        /// The bare-SQL ceiling against the whole path through the HTTP API.
+        /// Compares the bare-SQL ceiling with the whole path through the HTTP API.
         case throughput
-        /// Claims among so many waiting jobs against claims among `fewWaiting`.
+        /// Compares claims among this many waiting jobs with claims among `fewWaiting`.
         case waiting(Int)
-        /// Throughput beside a transaction that is left open against throughput without one.
+        /// Compares throughput with and without an open transaction.
         case idleTransaction
-        /// So many times one job for idle workers: how long until one of them has it.
+        /// Measures the time until an idle worker has a new job, this many times.
         case wakeUps(Int)
-        /// What idle workers cost.
+        /// Measures the cost of idle workers.
         case idle
-        /// A command and bare SQL at the same time.
+        /// Runs a command and bare SQL at the same time.
         case beside(String)
     }
 
     package var mode: Mode
-    /// Submitted and worked off.
+    /// Number of segments to submit and complete.
     package var segments: Int
-    /// Of one title; 1 makes every segment a file asset of its own.
+    /// Number of segments per title; 1 makes every segment a file asset.
     package var segmentsPerTitle: Int
-    /// Hosts that the segments come from, each of a title from one.
+    /// Number of origin hosts; each title has one.
     package var origins: Int
-    /// Of each kind: connections to PostgreSQL, and requests under way to the coordinator.
+    /// Number of connections to PostgreSQL, and of concurrent requests to the coordinator.
     package var clients: Int
-    /// Jobs claimed, and completed, at a time.
+    /// Number of jobs that are claimed and completed at a time.
     package var batch: Int
     package var rounds: Int
-    /// Segments that are done already before anything is measured.
+    /// Number of segments already done before the measurement.
     package var finished: Int
-    /// Idle workers that hold a request for work open.
+    /// Number of idle workers that hold a lease request open.
     package var idleWorkers: Int
-    /// How long idle workers are watched.
+    /// Seconds for which idle workers are measured.
     package var seconds: Int
-    /// Bare SQL claims without waiting for the disk, and while its last completion is on its way, as
-    /// the API does.
+    /// True if bare SQL claims without waiting for the disk, and during its last completion, like
+    /// the API.
     package var ceilingHasAll = false
 
     package init(mode: Mode = .throughput) {
@@ -58,14 +58,15 @@ package struct BenchmarkOptions: Sendable {
     package static let defaultRounds = 9
     package static let defaultSeconds = 30
 
-    /// The waiting jobs of the other side of `Mode.waiting`.
+    /// Number of waiting jobs on the other side of `Mode.waiting`.
     package static let fewWaiting = 10_000
-    /// Claims of each side and round of `Mode.waiting`: few, so that the few waiting stay few.
+    /// Number of claims per side and round of `Mode.waiting`: few, so that the few waiting jobs
+    /// stay few.
     static let claimsPerRound = 50
-    /// Rounds of `Mode.waiting` when the caller does not say: 2,000 claims a side.
+    /// Default number of rounds of `Mode.waiting`: 2,000 claims per side.
     package static let claimRounds = 40
 
-    /// What the databases come to, in bytes, roughly: for a look at the free space beforehand.
+    /// Estimated size of the databases in bytes, to check the free space.
     var expectedBytes: Int64 {
         let waiting = if case .waiting(let count) = mode { count } else { 0 }
         let copies = mode == .idleTransaction ? 2 : 1

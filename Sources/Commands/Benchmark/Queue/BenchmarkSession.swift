@@ -3,11 +3,10 @@ package import Model
 package import Services
 import Synchronization
 
-/// `dray benchmark queue`: a private PostgreSQL server, coordinators as processes of their own, and
-/// what is measured with them.
+/// Runs `dray benchmark queue`: a private PostgreSQL server, coordinators in their own processes,
+/// and the measurement.
 ///
-/// Services for a `ServiceGroup`, in the order of their start. Nothing of the user's own state is
-/// touched.
+/// Services for a `ServiceGroup`, in their starting order. The user's own state is not used.
 package final class BenchmarkSession: Service {
     package let name = "benchmark"
     private let options: BenchmarkOptions
@@ -19,10 +18,10 @@ package final class BenchmarkSession: Service {
     private let found = Mutex<(any BenchmarkReport)?>(nil)
 
     /// - Parameters:
-    ///   - parent: where the databases' directory is made; on a disk.
-    ///   - note: told how far it is.
+    ///   - parent: directory for the databases' directory; on a disk.
+    ///   - note: called with progress messages.
     ///
-    /// Throws `input.destination` when the directory cannot be made or has too little space.
+    /// Throws `input.destination` if the directory cannot be created or has too little space.
     package static func prepare(
         _ options: BenchmarkOptions, parent: String,
         environment: [String: String], note: @escaping @Sendable (String) -> Void
@@ -51,13 +50,13 @@ package final class BenchmarkSession: Service {
         self.note = note
     }
 
-    /// The server before what is measured with it.
+    /// The server, and then the measurement.
     package var stages: [[any Service]] { [[postgres], [self]] }
 
-    /// What was found; nil when it did not come to its end.
+    /// The result; nil if it was interrupted.
     package var report: (any BenchmarkReport)? { found.withLock { $0 } }
 
-    /// Takes everything away; after the group has ended.
+    /// Removes the directory; call it after the group has ended.
     package func removeDirectory() { directory.remove() }
 
     package func run() async throws {

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Model
 import Postgres
 
-/// The benchmark's own SQL: all that knows Dray's tables is here and in the files of `SQL`.
+/// The benchmark's own SQL. Only this file and those in `SQL` know Dray's tables.
 struct BenchmarkTables: Sendable {
-    /// A connection that measures nothing but only looks.
+    /// A connection for checks, outside the measurement.
     let connection: PostgresConnection
 
     /// Jobs that bare SQL has claimed.
@@ -12,7 +12,7 @@ struct BenchmarkTables: Sendable {
         var lane: Int64
         var lease: String
         var jobs: [Int64]
-        /// What to download, to where: as values that a worker could use.
+        /// URLs and keys to download, as a worker would use them.
         var objects: [Object]
     }
 
@@ -29,7 +29,7 @@ struct BenchmarkTables: Sendable {
     private static let ceilingClaim = text(PackageResources.ceiling_claim_sql)
     private static let ceilingComplete = text(PackageResources.ceiling_complete_sql)
 
-    /// Claims up to `most` jobs of a lane with the least of SQL, in one round trip.
+    /// Claims up to `most` jobs of a lane with minimal SQL, in one round trip.
     static func claim(
         _ most: Int, of lane: Int64, on connection: PostgresConnection, waitsForDisk: Bool
     ) async throws -> Claim {
@@ -48,7 +48,7 @@ struct BenchmarkTables: Sendable {
             })
     }
 
-    /// Records claimed jobs as done with the least of SQL; how many were.
+    /// Records claimed jobs as done with minimal SQL; returns their number.
     static func complete(_ claim: Claim, on connection: PostgresConnection) async throws -> Int {
         try await connection.query(
             ceilingComplete,
@@ -60,21 +60,21 @@ struct BenchmarkTables: Sendable {
         ).affectedRowCount
     }
 
-    /// The lanes of segments of a queue.
+    /// Returns the lanes of segments of a queue.
     func lanes(of queue: String) async throws -> [Int64] {
         try await connection.query(
             Self.text(PackageResources.ceiling_lanes_sql), [.text(queue)]
         ).rows.map { try $0.int64("id") }
     }
 
-    // MARK: What is there
+    // MARK: Checks
 
-    /// The name of the only queue there is.
+    /// Returns the name of the only queue.
     func firstQueueName() async throws -> String {
         try await connection.query("SELECT name FROM queue").only().string("name")
     }
 
-    /// Segments with a job, and segments that are done.
+    /// Returns the number of segments with a job, and of those done.
     func counted() async throws -> (waiting: Int, done: Int) {
         let row = try await connection.query(
             Self.text(PackageResources.segments_counted_sql)
@@ -82,31 +82,31 @@ struct BenchmarkTables: Sendable {
         return (try row.int("waiting"), try row.int("done"))
     }
 
-    /// As a database is that has been in use: no dead rows, statistics of what there is, and no
-    /// write of old pages due.
+    /// Brings the database to a steady state: no dead rows, current statistics, no pending writes
+    /// of old pages.
     func settle() async throws {
         try await connection.simple("VACUUM (ANALYZE)")
         try await connection.simple("CHECKPOINT")
     }
 
-    /// Write-ahead log written so far, in bytes.
+    /// Returns the bytes of write-ahead log so far.
     func walBytes() async throws -> Int64 {
         try await connection.query(
             Self.text(PackageResources.wal_position_sql)
         ).only().int64("bytes")
     }
 
-    /// Connections that coordinators have now.
+    /// Returns the number of the coordinators' connections.
     func connections() async throws -> Int {
         try await connection.query(
             Self.text(PackageResources.connections_used_sql)
         ).only().int("connections")
     }
 
-    /// Rows and sizes of the tables that hold more than a few.
+    /// Returns rows and sizes of the tables that have more than a few.
     ///
-    /// Counted by ANALYZE, from a sample of a large table. Sessions that have not ended may still
-    /// add to it what they did before.
+    /// ANALYZE counts them, from a sample of a large table. Sessions that have not ended may still
+    /// add their earlier statistics.
     func used() async throws -> [TableUsage] {
         try await connection.simple("ANALYZE")
         return try await connection.query(Self.text(PackageResources.tables_used_sql)).rows.map {
@@ -120,20 +120,20 @@ struct BenchmarkTables: Sendable {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// What a table holds after a run.
+/// Rows and size of a table after a run.
 struct TableUsage: Encodable, Sendable {
     var name: String
     var liveRows: Int
     var deadRows: Int
-    /// With its indexes.
+    /// Size including its indexes.
     var bytes: Int64
 }
 
 extension PostgresResult {
-    /// The only row there is.
+    /// Returns the only row.
     fileprivate func only() throws -> PostgresRow {
         guard rowCount == 1, let row = firstRow else {
-            throw Failure("worker.internal", "a statement of the benchmark found \(rowCount) rows")
+            throw Failure(.workerInternal, "a statement of the benchmark found \(rowCount) rows")
         }
         return row
     }

@@ -1,15 +1,15 @@
 import Model
 
-/// What is submitted and what is reported of it: names, URLs, digests. Pure.
+/// Names, URLs and digests of the submitted work. Pure.
 ///
-/// Nothing is fetched: the hosts end in `.example`, which nobody has (RFC 2606).
+/// Nothing is fetched: the hosts end in `.example`, which is reserved (RFC 2606).
 struct BenchmarkWork: Sendable {
-    /// Of the site, and so of the queue.
+    /// Name of the site, and so of its queue.
     var name: String
-    /// Tells catalogs of one site apart.
+    /// Number that distinguishes catalogs of one site.
     var number: Int?
     var segments: Int
-    /// 1 makes every segment a file asset of its own.
+    /// Number of segments per title; 1 makes every segment a file asset.
     var segmentsPerTitle: Int
     var origins: Int
 
@@ -19,10 +19,10 @@ struct BenchmarkWork: Sendable {
 
     var storageURL: String { "file:///dray/benchmark/\(name)" }
 
-    /// Titles, or files.
+    /// Number of titles or files.
     var assets: Int { (segments + segmentsPerTitle - 1) / segmentsPerTitle }
 
-    /// Of one title; the last one may have fewer.
+    /// Returns the number of a title's segments; the last one may have fewer.
     func segmentCount(of title: Int) -> Int {
         min(segmentsPerTitle, segments - title * segmentsPerTitle)
     }
@@ -38,7 +38,7 @@ struct BenchmarkWork: Sendable {
             kind: isFiles ? .file : .hls, key: path)
     }
 
-    /// The index of an asset, from its URL's path.
+    /// Returns the index of an asset from its URL's path.
     func index(ofTitleAt url: String) -> Int? {
         let parts = url.split(separator: "/")
         guard parts.count > 2, let digits = parts.dropLast().last?.split(separator: "-").last else {
@@ -47,7 +47,7 @@ struct BenchmarkWork: Sendable {
         return Int(digits)
     }
 
-    /// Some of a title's segments, in the order of a manifest.
+    /// Returns a range of a title's segments in the order of a manifest.
     func segments(of title: Int, _ range: Range<Int>) -> [ResolvedSegment] {
         let place = "\(host(of: title))/\(catalog)/\(self.title(title))"
         return range.map { ordinal in
@@ -65,10 +65,10 @@ struct BenchmarkWork: Sendable {
         return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
     }
 
-    /// How long every segment is said to be.
+    /// Reported size of every segment.
     static let segmentBytes = 1_500_000
 
-    /// Something like the digest of a segment, another one for each job.
+    /// Returns a string like a segment's digest, different for each job.
     static func digest(of job: Int64) -> String {
         let digits = String(UInt64(bitPattern: job), radix: 16)
         return String(repeating: "0", count: 64 - digits.count) + digits

@@ -3,14 +3,14 @@ import Postgres
 import Rendering
 import Services
 
-/// A command of the caller's and bare SQL that works segments off, begun together: what downloading
-/// and recording cost at least when each is done as cheaply as is known.
+/// Runs a command and bare SQL that completes segments, at the same time. This is the minimum cost
+/// of downloading and recording, if both are done as cheaply as possible.
 ///
-/// Once, whatever `rounds` says: who compares runs it in turns with the others.
+/// Runs once, regardless of `rounds`: the caller alternates it with other measurements.
 struct BesideBenchmark: Sendable {
     let cluster: BenchmarkCluster
     let options: BenchmarkOptions
-    /// Run by `sh -c`; its output goes to standard error.
+    /// Run by `sh -c`; its output goes to stderr.
     let command: String
     let note: @Sendable (String) -> Void
 
@@ -36,7 +36,7 @@ struct BesideBenchmark: Sendable {
         let ended = try await status
         let seconds = start.duration(to: .now).inSeconds
         guard ended == 0 else {
-            throw Failure("worker.internal", "the command of --beside ended with status \(ended)")
+            throw Failure(.workerInternal, "the command of --beside ended with status \(ended)")
         }
         return BesideReport(
             setting: BenchmarkSetting(options), bothSeconds: seconds.rounded(places: 3),
@@ -44,13 +44,13 @@ struct BesideBenchmark: Sendable {
     }
 }
 
-/// What `BesideBenchmark` found.
+/// The result of `BesideBenchmark`.
 struct BesideReport: BenchmarkReport {
     let mode = "beside"
     var setting: BenchmarkSetting
-    /// From the start of both to the end of whichever ended last.
+    /// Seconds from the start of both to the end of the last one.
     var bothSeconds: Double
-    /// Until bare SQL had recorded all segments.
+    /// Seconds until bare SQL had recorded all segments.
     var recordSeconds: Double
 
     var text: String {

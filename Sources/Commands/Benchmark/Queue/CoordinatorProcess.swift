@@ -5,9 +5,10 @@ import Services
 import Synchronization
 import Text
 
-/// A coordinator as a process of its own, as in a cluster: what it uses can be told from the rest.
+/// Runs a coordinator in its own process, as in a cluster, so that its usage is measured
+/// separately.
 ///
-/// The same binary as this one. Stopped with `stop`; safe to use from any task.
+/// It is the same binary as this one. Ended by `stop`; safe from any task.
 final class CoordinatorProcess: Sendable {
     let pid: Int32
     let url: String
@@ -16,13 +17,13 @@ final class CoordinatorProcess: Sendable {
     private static let startSeconds = 30.0
     private static let stopSeconds = 15.0
 
-    /// Starts it and returns when it listens; its output goes to the file `log`.
+    /// Starts the process and returns when it listens; its output goes to the file `log`.
     static func start(
         databaseURL: String, tokenFile: TokenFile, log: String
     ) async throws -> CoordinatorProcess {
         let descriptor = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw Failure("input.destination", "cannot open \(log): \(systemErrorText(errno))")
+            throw Failure(.inputDestination, "cannot open \(log): \(systemErrorText(errno))")
         }
         defer { close(descriptor) }
         let pid = try spawn(databaseURL, tokenFile, output: descriptor)
@@ -39,7 +40,7 @@ final class CoordinatorProcess: Sendable {
             if status == nil { kill(pid, SIGKILL) }
             try Task.checkCancellation()
             throw Failure(
-                "worker.internal", "the coordinator did not start: \(printable(words))")
+                .workerInternal, "the coordinator did not start: \(printable(words))")
         }
     }
 
@@ -47,7 +48,7 @@ final class CoordinatorProcess: Sendable {
         _ databaseURL: String, _ tokenFile: TokenFile, output: Int32
     ) throws -> Int32 {
         guard let program = realpath("/proc/self/exe", nil) else {
-            throw Failure("worker.internal", "no program to run: \(systemErrorText(errno))")
+            throw Failure(.workerInternal, "no program to run: \(systemErrorText(errno))")
         }
         defer { free(program) }
         return try Subprocess.spawn(
@@ -58,7 +59,7 @@ final class CoordinatorProcess: Sendable {
             ], output: output)
     }
 
-    /// What it says when it listens: `export DRAY_COORDINATOR=http://…`.
+    /// Finds the line that it prints when it listens: `export DRAY_COORDINATOR=http://…`.
     private static func url(in text: String) -> String? {
         for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
             let prefix = "export DRAY_COORDINATOR="
@@ -78,14 +79,14 @@ final class CoordinatorProcess: Sendable {
         self.url = url
     }
 
-    /// Ends it in order and waits for its end; again, has no effect.
+    /// Ends the process in order and waits for its end; further calls have no effect.
     func stop() async {
         guard isRunning.exchange(false, ordering: .relaxed) else { return }
         kill(pid, SIGTERM)
         let deadline = ContinuousClock.now + .seconds(Self.stopSeconds)
         while Subprocess.exitStatus(of: pid) == nil {
             if ContinuousClock.now > deadline { kill(pid, SIGKILL) }
-            // Stopping goes on when its task is cancelled: it is what the cancellation is for.
+            // Sleeps even if the task is cancelled: the cancellation is what stops the process.
             await Task.detached { try? await Task.sleep(for: .milliseconds(5)) }.value
         }
     }

@@ -1,18 +1,18 @@
 import Model
 import Rendering
 
-/// What workers cost that poll an empty queue.
+/// Measures the cost of workers that poll an empty queue.
 struct IdleBenchmark: Sendable {
     let cluster: BenchmarkCluster
     let options: BenchmarkOptions
     let note: @Sendable (String) -> Void
 
-    /// Until the requests have come in and the connections they needed are there.
+    /// Seconds until all requests have arrived and their connections are open.
     private static let settleSeconds = 3.0
 
     func run() async throws -> IdleReport {
         let database = try await cluster.addDatabase(named: "idle")
-        // A queue that was in use and is empty now.
+        // A queue that was used and is now empty.
         try await database.fillFinished(max(options.finished, 1_000), as: "idle", options)
         try await database.tables.settle()
         let workers = IdleWorkers(
@@ -30,7 +30,7 @@ struct IdleBenchmark: Sendable {
             while let report = try await group.next() {
                 if let report { return report }
             }
-            throw Failure("worker.internal", "the idle workers ended")
+            throw Failure(.workerInternal, "the idle workers ended")
         }
     }
 
@@ -58,16 +58,16 @@ struct IdleBenchmark: Sendable {
     }
 }
 
-/// What `IdleBenchmark` found; percents are of one core.
+/// The result of `IdleBenchmark`; percentages are of one core.
 struct IdleReport: BenchmarkReport {
     let mode = "idle"
     var idleWorkers: Int
     var seconds: Double
     var postgresCPUPercent: Double
     var coordinatorCPUPercent: Double
-    /// Of both together.
+    /// CPU of the server and the coordinator together.
     var cpuPercent: Double
-    /// The coordinator's, at most.
+    /// Maximum number of the coordinator's connections.
     var databaseConnections: Int
     var coordinatorResidentBytes: Int64
 

@@ -2,8 +2,8 @@ import Model
 import Postgres
 import Rendering
 
-/// Throughput beside a transaction that is left open, and without one, in turns over two databases of
-/// one server: what a transaction keeps from being cleaned up is its own database's.
+/// Compares throughput with and without an open transaction, alternating over two databases of one
+/// server: a transaction blocks cleanup only in its own database.
 struct IdleTransactionBenchmark: Sendable {
     let cluster: BenchmarkCluster
     let options: BenchmarkOptions
@@ -12,8 +12,8 @@ struct IdleTransactionBenchmark: Sendable {
     func run() async throws -> IdleTransactionReport {
         let without = try await cluster.addDatabase(named: "without_transaction")
         let with = try await cluster.addDatabase(named: "with_transaction")
-        // Its snapshot is taken now, and it has no number of its own: the horizon of the other
-        // database is not held back.
+        // Its snapshot is taken now, and it has no transaction id: it does not hold back the other
+        // database's horizon.
         let idle = try await cluster.connect(with.url)
         try await idle.simple("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM queue")
         note("submitting \(options.segments) segments to each of two databases")
@@ -39,7 +39,7 @@ struct IdleTransactionBenchmark: Sendable {
             report.rounds.append(.init(without: rates[0], with: rates[1]))
             note("round \(round) of \(options.rounds): \(report.rounds[round - 1].text)")
         }
-        // Fails if the server has ended it meanwhile.
+        // Fails if the server ended the transaction meanwhile.
         try await idle.simple("SELECT count(*) FROM queue; COMMIT")
         let done = warmUp + ofRound * options.rounds
         for database in [without, with] {
@@ -53,17 +53,17 @@ struct IdleTransactionBenchmark: Sendable {
     }
 }
 
-/// What `IdleTransactionBenchmark` found.
+/// The result of `IdleTransactionBenchmark`.
 struct IdleTransactionReport: BenchmarkReport {
     let mode = "idleTransaction"
     var setting: BenchmarkSetting
-    /// Medians over the rounds, through the API.
+    /// Median rate of the rounds through the API, as is `withIdleTransactionPerSecond`.
     var apiPerSecond = 0
     var withIdleTransactionPerSecond = 0
-    /// Of these medians.
+    /// Ratio of these medians.
     var ratio = 0.0
     var rounds: [Round] = []
-    /// Beside the transaction, over all tables.
+    /// Number of dead rows in all tables with the open transaction.
     var deadRows = 0
     var tables: [TableUsage] = []
 

@@ -2,23 +2,23 @@ import CoordinatorClient
 import FoundationEssentials
 import Model
 
-/// Workers that have nothing to do: each holds a request for work open and says now and then that it
-/// is there, as `dray worker` does. What they get they report as done at once.
+/// Simulates idle workers: each holds a lease request open and sends heartbeats, as `dray worker`
+/// does. They report all leased jobs as done at once.
 struct IdleWorkers: Sendable {
     let client: CoordinatorClient
     let queue: String
     let count: Int
-    /// Told of each fetch as soon as its lease has been read.
+    /// Called for each fetch as soon as its lease was read.
     let granted: @Sendable (ContinuousClock.Instant) -> Void
 
-    /// As long as a worker lets the coordinator hold its request.
+    /// Time for which a worker lets the coordinator hold its request.
     private static let pollMilliseconds = WireLimits.waitMilliseconds
-    /// How often an idle worker says that it is there.
+    /// Seconds between an idle worker's heartbeats.
     private static let heartbeatSeconds = Double(WireLimits.idleHeartbeatSeconds)
-    /// Over how long the first requests are spread.
+    /// Seconds over which the first requests are spread.
     static let startSeconds = 2.0
 
-    /// Works until it is cancelled; throws what a request failed of.
+    /// Runs until it is cancelled; throws the failure of a request.
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {

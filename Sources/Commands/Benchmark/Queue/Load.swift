@@ -4,42 +4,42 @@ import Model
 import Postgres
 import Synchronization
 
-/// What one round of work came to.
+/// The result of one round.
 struct LoadResult: Sendable {
-    /// Segments claimed and durably done.
+    /// Number of segments claimed and durably done.
     var segments = 0
-    /// From the first claim to the last acknowledgement.
+    /// Seconds from the first claim to the last acknowledgement.
     var seconds = 0.0
-    /// How long each claim took, in seconds; as its caller sees it.
+    /// Seconds of each claim, as its caller measures them.
     var claims = Samples()
 
     var perSecond: Double { seconds > 0 ? Double(segments) / seconds : 0 }
 }
 
-/// Works segments off with a number of clients at once, each claiming batches and completing them.
+/// Completes segments with several concurrent clients, each claiming batches and completing them.
 protocol Load: Sendable {
-    /// Jobs that a client holds.
+    /// Jobs that a client has claimed.
     associatedtype Claim: Sendable
 
     var clients: Int { get }
 
-    /// Jobs claimed at a time.
+    /// Number of jobs claimed at a time.
     var batch: Int { get }
 
-    /// A client claims its next jobs while what became of the last ones is on its way.
+    /// True if a client claims its next jobs during the completion of the previous ones.
     var claimsAhead: Bool { get }
 
-    /// Claims up to `most` jobs; nil when there was nothing to claim. `times` gets how long it took.
+    /// Claims up to `most` jobs; nil if there are none. Adds the time to `times`.
     func claim(
         _ most: Int, client: Int, _ times: inout Samples
     ) async throws -> (claim: Claim, segments: Int)?
 
-    /// Completes what was claimed; throws when not all of it was.
+    /// Completes a claim; throws if some jobs were not completed.
     func complete(_ claim: Claim, client: Int) async throws
 }
 
 extension Load {
-    /// Works off `segments`; throws when the queue runs dry before.
+    /// Completes `segments`; throws if the queue becomes empty before.
     func work(off segments: Int) async throws -> LoadResult {
         let left = Budget(segments)
         let start = ContinuousClock.now
@@ -55,8 +55,8 @@ extension Load {
         total.seconds = start.duration(to: .now).inSeconds
         guard total.segments == segments else {
             throw Failure(
-                "worker.internal",
-                "the queue is empty: \(total.segments) of \(segments) segments were there")
+                .workerInternal,
+                "the queue is empty: \(total.segments) of \(segments) segments existed")
         }
         return total
     }
@@ -70,7 +70,7 @@ extension Load {
                 left.giveBack(most - (claimed?.segments ?? 0))
                 guard let claimed else { break }
                 own.segments += claimed.segments
-                // One at a time: the last one's end is waited for before the next begins.
+                // One at a time: the previous completion ends before the next starts.
                 try await completing.next()
                 completing.addTask { try await complete(claimed.claim, client: client) }
                 if !claimsAhead { try await completing.next() }
@@ -81,13 +81,13 @@ extension Load {
     }
 }
 
-/// How much is still to be claimed by all clients together.
+/// Number of segments that all clients together must still claim.
 private final class Budget: Sendable {
     private let left: Mutex<Int>
 
     init(_ count: Int) { left = Mutex(count) }
 
-    /// Up to `most` of it; nil when nothing is left.
+    /// Takes up to `most`; nil if nothing is left.
     func take(_ most: Int) -> Int? {
         left.withLock { left in
             let taken = min(most, left)
@@ -99,15 +99,15 @@ private final class Budget: Sendable {
     func giveBack(_ count: Int) { left.withLock { $0 += count } }
 }
 
-/// The bare-SQL ceiling: connections of their own, no HTTP, no JSON, no more columns than it needs.
+/// The bare-SQL ceiling: dedicated connections, no HTTP, no JSON, no unnecessary columns.
 struct CeilingLoad: Load {
     let connections: [PostgresConnection]
-    /// Those of the queue; each client begins at another one, and goes on to the next one when it is
+    /// Lanes of the queue. Each client starts at a different one, and moves to the next if it is
     /// empty.
     let lanes: [Int64]
     let batch: Int
-    /// One more a client, to complete on while the other claims; empty for one connection a client,
-    /// which does one thing at a time.
+    /// A second connection per client for completions during a claim; empty for one connection per
+    /// client.
     let completing: [PostgresConnection]
 
     var clients: Int { connections.count }
@@ -131,17 +131,17 @@ struct CeilingLoad: Load {
         let connection = claimsAhead ? completing[client] : connections[client]
         let count = try await BenchmarkTables.complete(claim, on: connection)
         guard count == claim.jobs.count else {
-            throw Failure("worker.internal", "the ceiling's claims overlap")
+            throw Failure(.workerInternal, "the ceiling's claims overlap")
         }
     }
 }
 
-/// The whole path: leases and reports through the HTTP API of a coordinator, as a worker does.
+/// The whole path: leases and reports through a coordinator's HTTP API, like a worker.
 struct APILoad: Load {
     let client: CoordinatorClient
     let queue: String
     let batch: Int
-    /// One a client.
+    /// One worker per client.
     let workers: [WorkerID]
 
     var clients: Int { workers.count }
@@ -159,7 +159,7 @@ struct APILoad: Load {
         workers = (0..<clients).map { _ in UUID().uuidString.lowercased() }
     }
 
-    /// Lists of digests are written off without being asked for: their jobs count nothing.
+    /// Claims jobs. Jobs for checksum files are completed too, but do not count as segments.
     func claim(
         _ most: Int, client number: Int, _ times: inout Samples
     ) async throws -> (claim: Claim, segments: Int)? {

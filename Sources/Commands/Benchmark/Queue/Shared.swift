@@ -6,6 +6,6 @@ final class Shared<Element: Sendable>: Sendable {
 
     init(_ elements: [Element]) { rest = Mutex(elements[...]) }
 
-    /// The next one; nil when there is none left.
+    /// Returns the next element; nil if none is left.
     func next() -> Element? { rest.withLock { $0.popFirst() } }
 }

@@ -1,20 +1,20 @@
 import CoordinatorClient
 import Model
 
-/// Submits work as a client of the API does, and resolves its titles as a worker does.
+/// Submits work like a client of the API, and resolves its titles like a worker.
 struct Submitter: Sendable {
     let client: CoordinatorClient
     let worker: WorkerID
-    /// Requests with segments that are under way at a time.
+    /// Number of concurrent requests with segments.
     let clients: Int
 
     struct Submitted: Sendable {
         var queue: String
-        /// From the first request to the last answer, after which every job can be claimed.
+        /// Seconds from the first request to the last answer, after which every job can be claimed.
         var seconds: Double
     }
 
-    /// Returns when every segment is durable as a job.
+    /// Submits work; returns when every segment is durable as a job.
     func submit(_ work: BenchmarkWork) async throws -> Submitted {
         let start = ContinuousClock.now
         let (queue, titles) = try await open(work)
@@ -23,8 +23,8 @@ struct Submitter: Sendable {
         return Submitted(queue: queue, seconds: start.duration(to: .now).inSeconds)
     }
 
-    /// Submits the assets alone: files wait as jobs then, titles are leased here and resolved when
-    /// the caller says so.
+    /// Submits only the assets. Files are then waiting jobs; titles are leased here, and resolved
+    /// when the caller requests it.
     func open(_ work: BenchmarkWork) async throws -> (queue: String, titles: OpenTitles?) {
         let handle = try await client.openCatalog(
             CatalogSubmission(name: work.catalog, storageURL: work.storageURL))
@@ -34,7 +34,7 @@ struct Submitter: Sendable {
         return (handle.queue, try await OpenTitles.lease(work, handle.queue, client, worker))
     }
 
-    /// Batches one after the other, the next one made while one is on its way.
+    /// Sends batches one after the other, and creates the next one during a request.
     private func sendAssets(_ work: BenchmarkWork, to handle: CatalogHandle) async throws {
         var sending: Task<Void, any Error>?
         for first in stride(from: 0, to: work.assets, by: WireLimits.assetsPerRequest) {
@@ -48,8 +48,8 @@ struct Submitter: Sendable {
     }
 }
 
-/// Titles that are leased and whose segments may not be submitted yet; the leases are extended until
-/// `close`. Safe to use from any task.
+/// Leased titles whose segments are not all submitted; extends the leases until `close`. Safe from
+/// any task.
 final class OpenTitles: Sendable {
     private struct Title: Sendable {
         var job: JobID
@@ -63,8 +63,8 @@ final class OpenTitles: Sendable {
     private let titles: [Title]
     private let beating: Task<Void, Never>
 
-    /// Leases every title before the first one is reported, for with that its segments come into
-    /// the same queue.
+    /// Leases all titles before the first one is reported, because its report adds segments to the
+    /// same queue.
     static func lease(
         _ work: BenchmarkWork, _ queue: String, _ client: CoordinatorClient, _ worker: WorkerID
     ) async throws -> OpenTitles {
@@ -77,13 +77,13 @@ final class OpenTitles: Sendable {
                     waitMilliseconds: 1_000))
             guard let lease = grant.lease else {
                 throw Failure(
-                    "worker.internal",
+                    .workerInternal,
                     "\(titles.count) of \(work.assets) titles could be leased")
             }
             leases.append(lease)
             for job in grant.jobs {
                 guard job.kind == .resolve, let index = work.index(ofTitleAt: job.url) else {
-                    throw Failure("worker.internal", "a job was leased that is not a title's")
+                    throw Failure(.workerInternal, "a job was leased that is not a title's")
                 }
                 titles.append(Title(job: job.id, lease: lease, index: index))
             }
@@ -114,7 +114,7 @@ final class OpenTitles: Sendable {
 
     func close() { beating.cancel() }
 
-    /// Submits the segments of some titles, each once, `clients` at a time.
+    /// Submits the segments of a range of titles, each once, `clients` at a time.
     func resolve(_ range: Range<Int>, clients: Int) async throws {
         let chosen = Shared(Array(titles[range]))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -144,9 +144,9 @@ final class OpenTitles: Sendable {
     }
 }
 
-/// Nobody else is there to take a lease away.
+/// Throws unless all are accepted: no other worker can take a lease away.
 func expectAccepted(_ verdicts: [ReportAnswer.Verdict]) throws(Failure) {
     guard verdicts.allSatisfy({ $0 == .accepted }) else {
-        throw Failure("worker.internal", "a report was not accepted")
+        throw Failure(.workerInternal, "a report was not accepted")
     }
 }

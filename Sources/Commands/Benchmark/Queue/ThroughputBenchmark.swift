@@ -1,13 +1,14 @@
 import Model
 import Postgres
 
-/// The bare-SQL ceiling against the whole path through the HTTP API, in turns over one database.
+/// Compares the bare-SQL ceiling with the whole path through the HTTP API, alternating over one
+/// database.
 struct ThroughputBenchmark: Sendable {
     let cluster: BenchmarkCluster
     let options: BenchmarkOptions
     let note: @Sendable (String) -> Void
 
-    /// One side's figures, added up over the rounds.
+    /// Sums of one side's figures over the rounds.
     private struct Side {
         var rates = Samples()
         var claims = Samples()
@@ -31,7 +32,7 @@ struct ThroughputBenchmark: Sendable {
         _ = try await api.work(off: warmUp)
         let ofRound = (share - warmUp) / options.rounds
         for round in 1...options.rounds {
-            // Each begins as often as the other.
+            // Both sides start equally often.
             for isCeiling in [round % 2 == 1, round % 2 == 0] {
                 if isCeiling {
                     try await measure(ceiling, ofRound, database, &sides.ceiling)
@@ -56,7 +57,7 @@ struct ThroughputBenchmark: Sendable {
         return report
     }
 
-    /// Submits half of the segments for each side, to a queue of its own.
+    /// Submits half of the segments for each side, to its own queue.
     private func loads(
         _ database: BenchmarkDatabase, _ report: inout ThroughputReport
     ) async throws -> (CeilingLoad, APILoad) {
@@ -111,7 +112,7 @@ struct ThroughputBenchmark: Sendable {
     private func fill(_ report: inout ThroughputReport, _ ceiling: Side, _ api: Side) {
         report.ceilingPerSecond = ceiling.rates.median.wholeNumber
         report.apiPerSecond = api.rates.median.wholeNumber
-        // Of each round, whose halves saw the same machine.
+        // Per round, whose two halves ran under the same conditions.
         var ratios = Samples()
         for (api, ceiling) in zip(api.rates.values, ceiling.rates.values) {
             ratios.add(api / ceiling)

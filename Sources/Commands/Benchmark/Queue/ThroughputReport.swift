@@ -1,35 +1,35 @@
 import Rendering
 
-/// What `ThroughputBenchmark` found.
+/// The result of `ThroughputBenchmark`.
 struct ThroughputReport: BenchmarkReport {
     let mode = "throughput"
     var setting: BenchmarkSetting
-    /// Segments durable as jobs, from opening the catalog to the last answer.
+    /// Segments per second that became durable jobs, from opening the catalog to the last answer.
     var submitPerSecond = 0
     var submitWALBytesPerSegment = 0.0
-    /// The coordinator's most, from its start to the end of the submission.
+    /// Maximum memory of the coordinator, from its start to the end of the submission.
     var submitCoordinatorResidentBytes: Int64 = 0
-    /// Medians over the rounds, of segments claimed and completed.
+    /// Median rate of the rounds in segments claimed and completed, as is `apiPerSecond`.
     var ceilingPerSecond = 0
     var apiPerSecond = 0
-    /// Of these medians.
+    /// Median ratio of the rounds.
     var ratio = 0.0
     var rounds: [Round] = []
-    /// Through the API, as the client sees it, over all rounds.
+    /// Time of a claim through the API, as the client measures it, over all rounds.
     var claimP50Milliseconds = 0.0
     var claimP99Milliseconds = 0.0
     var ceilingClaimP50Milliseconds = 0.0
     var ceilingClaimP99Milliseconds = 0.0
-    /// Of claims and completions.
+    /// Bytes of write-ahead log for claims and completions.
     var walBytesPerSegment = 0.0
     var ceilingWALBytesPerSegment = 0.0
     var cpuMicrosecondsPerSegment = CPUPerSegment()
     var ceilingCPUMicrosecondsPerSegment = CPUPerSegment()
-    /// The coordinator's, at most.
+    /// Maximum number of the coordinator's connections.
     var databaseConnections = 0
-    /// The coordinator's most, over the whole run.
+    /// Maximum memory of the coordinator over the whole run.
     var coordinatorResidentBytes: Int64 = 0
-    /// Over all tables, when all is done.
+    /// Number of dead rows in all tables at the end.
     var deadRows = 0
     var tables: [TableUsage] = [] {
         didSet { deadRows = tables.reduce(0) { $0 + $1.deadRows } }
@@ -108,7 +108,7 @@ struct ThroughputReport: BenchmarkReport {
 }
 
 extension TableUsage {
-    /// A table of tables, the largest first.
+    /// Formats the tables, the largest first.
     static func text(_ tables: [TableUsage]) -> String {
         TextLayout.table(
             headings: ["Table", "Rows", "Dead", "Size"],

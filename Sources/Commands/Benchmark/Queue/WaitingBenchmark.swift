@@ -1,20 +1,19 @@
 import Model
 import Rendering
 
-/// How long claims take among many waiting jobs and among few, in turns over two databases of one
-/// server.
+/// Compares the time of claims among many and among few waiting jobs, alternating over two
+/// databases of one server.
 ///
-/// Each side is one catalog of titles, all leased at the start. Those that make up the waiting jobs are
-/// resolved at once, and one more before each round brings back what the round takes away: both stay
-/// as full as they were.
+/// Each side is one catalog of titles, all leased at the start. Those that are the waiting jobs are
+/// resolved at once. One more title before each round replaces the jobs that the round completes,
+/// so both sides stay equally full.
 struct WaitingBenchmark: Sendable {
     let cluster: BenchmarkCluster
     let options: BenchmarkOptions
     let waiting: Int
     let note: @Sendable (String) -> Void
 
-    /// One database, with so many titles of which to resolve the first `filled` before anything is
-    /// measured.
+    /// One database; the first `filled` of its titles are resolved before the measurement.
     private struct Side: Sendable {
         let database: BenchmarkDatabase
         let titles: OpenTitles
@@ -23,7 +22,7 @@ struct WaitingBenchmark: Sendable {
         var claims = Samples()
     }
 
-    /// Jobs that a round works off, and a title has.
+    /// Number of jobs that a round completes and a title has.
     private var ofRound: Int {
         min(BenchmarkOptions.claimsPerRound * options.batch, BenchmarkOptions.fewWaiting / 2)
     }
@@ -59,7 +58,7 @@ struct WaitingBenchmark: Sendable {
             name: "waiting", segments: (filled + options.rounds + 1) * ofRound,
             segmentsPerTitle: ofRound, origins: options.origins)
         let (queue, titles) = try await database.submitter(clients: options.clients).open(work)
-        guard let titles else { throw Failure("worker.internal", "a title of one segment") }
+        guard let titles else { throw Failure(.workerInternal, "a title of one segment") }
         try await titles.resolve(0..<filled, clients: options.clients)
         try await database.tables.settle()
         return Side(
@@ -75,20 +74,20 @@ struct WaitingBenchmark: Sendable {
     }
 }
 
-/// What `WaitingBenchmark` found.
+/// The result of `WaitingBenchmark`.
 struct WaitingReport: BenchmarkReport {
     let mode = "waiting"
     var setting: BenchmarkSetting
     var waiting: Int
-    /// Claims of each side.
+    /// Number of claims per side.
     var claims: Int
     var claimP50Milliseconds: Double
     var claimP99Milliseconds: Double
-    /// Among few.
+    /// Number of waiting jobs on the side with few.
     var fewWaiting = BenchmarkOptions.fewWaiting
     var fewClaimP50Milliseconds: Double
     var fewClaimP99Milliseconds: Double
-    /// Of the 99th percentiles, many to few.
+    /// Ratio of the 99th percentiles, many to few.
     var ratio: Double
 
     init(_ options: BenchmarkOptions, waiting: Int, few: Samples, many: Samples) {

@@ -2,12 +2,12 @@ import CoordinatorClient
 import Model
 import Rendering
 
-/// How long it takes until one of several idle workers has a job that was just submitted.
+/// Measures the time until one of several idle workers has a job that was just submitted.
 ///
-/// One file asset at a time. The clock starts before the request that starts its catalog is sent, and
-/// stops when a worker has read the lease: submitting, committing, waking, claiming and two answers
-/// are all in it. The time since the submitter read its answer, by when the job is durable, is given
-/// as well.
+/// Submits one file asset at a time. The clock starts before the request that starts its catalog,
+/// and stops when a worker has read the lease. So it includes submitting, committing, waking,
+/// claiming and two answers. The time since the submitter's answer, when the job is durable, is
+/// reported as well.
 struct WakeUpBenchmark: Sendable {
     let cluster: BenchmarkCluster
     let options: BenchmarkOptions
@@ -42,7 +42,7 @@ struct WakeUpBenchmark: Sendable {
             while let report = try await group.next() {
                 if let report { return report }
             }
-            throw Failure("worker.internal", "the idle workers ended")
+            throw Failure(.workerInternal, "the idle workers ended")
         }
     }
 
@@ -58,7 +58,7 @@ struct WakeUpBenchmark: Sendable {
             let work = BenchmarkWork(
                 name: "wake-up", number: number, segments: 1, segmentsPerTitle: 1, origins: 1)
             let handle = try await open(work, database.client)
-            // All polls are under way again, at no fixed distance from what they saw last.
+            // All polls are waiting again, at a random time after their last answers.
             try await Task.sleep(for: .milliseconds(Int.random(in: 30...80)))
             let request = ContinuousClock.now
             try await database.client.start(
@@ -86,28 +86,29 @@ struct WakeUpBenchmark: Sendable {
         return handle
     }
 
-    /// Its list of digests is a job as well, which must be over before the next submission.
+    /// Waits for the catalog's end: its checksum file is a job too, and must end before the next
+    /// submission.
     private func waitForEnd(of catalog: CatalogID, _ client: CoordinatorClient) async throws {
         let deadline = ContinuousClock.now + .seconds(Self.patienceSeconds)
         while try await !client.status(of: catalog).state.isTerminal {
             guard ContinuousClock.now < deadline else {
-                throw Failure("worker.internal", "catalog \(catalog) does not end")
+                throw Failure(.workerInternal, "catalog \(catalog) does not end")
             }
             try await Task.sleep(for: .milliseconds(5))
         }
     }
 }
 
-/// What `WakeUpBenchmark` found.
+/// The result of `WakeUpBenchmark`.
 struct WakeUpReport: BenchmarkReport {
     let mode = "wakeUp"
     var wakeUps: Int
     var idleWorkers: Int
-    /// From sending the submission's last request to the worker's lease.
+    /// Time from the submission's last request to the worker's lease.
     var wakeUpP50Milliseconds: Double
     var wakeUpP99Milliseconds: Double
-    /// From the answer to that request, when the job is known to be durable; 0 when the worker had it
-    /// before that.
+    /// Time from the answer to that request, when the job is known to be durable; 0 if the worker
+    /// had it before.
     var sinceAnswerP50Milliseconds: Double
     var sinceAnswerP99Milliseconds: Double
 

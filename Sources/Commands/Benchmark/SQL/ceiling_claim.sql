@@ -1,5 +1,5 @@
--- $1 lane, $2 most jobs, $3 lease. The least that claiming a batch of downloads can be: their numbers,
--- and what to download to where.
+-- $1 lane, $2 maximum number of jobs, $3 lease. The minimal claim of a batch of downloads: their numbers,
+-- URLs, keys, lengths and digests.
 WITH picked AS MATERIALIZED (
     SELECT id, segment_id FROM job
     WHERE lane_id = $1::bigint AND id > coalesce(

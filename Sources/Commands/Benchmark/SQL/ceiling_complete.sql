@@ -1,5 +1,5 @@
--- $1 lane, $2 jobs, $3 lease, $4 bytes and $5 sha256 of each job. The least that completing a batch can
--- be: jobs out, under the lease that holds them, and results in.
+-- $1 lane, $2 jobs, $3 lease, $4 bytes and $5 sha256 of each job. The minimal completion of a
+-- batch: deletes the jobs that the lease holds, and inserts the results.
 WITH gone AS (
     DELETE FROM job j USING unnest($2::bigint[], $4::bigint[], $5::text[]) AS r(job, bytes, sha256)
     WHERE j.lane_id = $1::bigint AND j.id = r.job

@@ -1,5 +1,4 @@
--- What each table holds: rows that live and rows that are dead, as the statistics count them, and
--- its size with its indexes.
+-- Live and dead rows of each table, as the statistics count them, and its size with its indexes.
 SELECT relname AS name, n_live_tup AS live, n_dead_tup AS dead,
        pg_total_relation_size(relid) AS bytes
 FROM pg_stat_user_tables

@@ -5,11 +5,12 @@ package import Storage
 import Synchronization
 package import Transfer
 
-/// `dray benchmark transfer`: the transfer engine alone, from a list of objects to a directory.
+/// Runs `dray benchmark transfer`: the transfer engine alone, from a list of objects to a
+/// directory.
 ///
-/// Everything that a worker does with an object is done: it is received, hashed, written, made durable
-/// in batches and put under its final key. There is no queue, no coordinator and no report. A service for
-/// a `ServiceGroup`.
+/// It does everything that a worker does with an object: receive, hash, write, make durable in
+/// batches, and rename to the final key. There is no queue, no coordinator and no report. A service
+/// for a `ServiceGroup`.
 package final class TransferBenchmark: Service {
     package let name = "benchmark"
 
@@ -23,15 +24,15 @@ package final class TransferBenchmark: Service {
         }
     }
 
-    /// How long the objects are fetched.
+    /// The duration of a benchmark.
     package enum Extent: Sendable {
-        /// All of them, so many times; one time has ended before the next begins.
+        /// All objects, this many times; one pass ends before the next starts.
         case times(Int)
-        /// Again and again for so many seconds; what is under way then is given up.
+        /// Repeatedly for this many seconds; then running transfers are cancelled.
         case seconds(Int)
     }
 
-    /// Takes a sample of the process now and then.
+    /// Takes samples of the process regularly.
     package struct Sampling: Sendable {
         package var everySeconds: Double
         package var record: @Sendable (TransferSample) -> Void
@@ -52,7 +53,7 @@ package final class TransferBenchmark: Service {
     private let sampling: Sampling?
     private let found = Mutex<TransferBenchmarkReport?>(nil)
 
-    /// - Parameter options: of the engine; `shutdown` is called by `stop`.
+    /// - Parameter options: options of the engine, which `stop` shuts down.
     package init(
         _ objects: [Object], to storage: DirectoryStorage, options: TransferEngine.Options,
         extent: Extent = .times(1), sampling: Sampling? = nil
@@ -65,7 +66,7 @@ package final class TransferBenchmark: Service {
         engine = try TransferEngine(options: options)
     }
 
-    /// What was found; nil when it did not come to its end.
+    /// The result; nil if it was interrupted.
     package var report: TransferBenchmarkReport? { found.withLock { $0 } }
 
     package func run() async throws {
@@ -97,7 +98,7 @@ package final class TransferBenchmark: Service {
 
     package func stop() async { engine.shutdown() }
 
-    /// As many as a lease holds.
+    /// The same as in a lease.
     private static let batch = 1_000
     private static let group = "00000000-0000-4000-8000-000000000000"
 
@@ -131,7 +132,7 @@ package final class TransferBenchmark: Service {
         engine.cancelAll(group: Self.group)
     }
 
-    /// Samples until it is cancelled, and ends the transfers when their time is over.
+    /// Takes samples until it is cancelled, and cancels the transfers when the time is over.
     private func watch(_ commits: TransferCommits, since start: ContinuousClock.Instant) async {
         var end: ContinuousClock.Instant?
         if case .seconds(let seconds) = extent { end = start + .seconds(seconds) }
@@ -161,21 +162,21 @@ package final class TransferBenchmark: Service {
     }
 }
 
-/// What the process has at one moment.
+/// Resource usage of the process at one time.
 package struct TransferSample: Encodable, Sendable {
-    /// Since the first request.
+    /// Seconds since the first request.
     package var seconds: Double
-    /// Transfers that have come to their end.
+    /// Number of transfers that have ended.
     package var ended: Int
-    /// All of a time through the list have come to their end, and nothing is stored any more.
+    /// True if all transfers of a pass have ended and are stored.
     package var isIdle: Bool
-    /// Transfers that are under way.
+    /// Number of running transfers.
     package var open: Int
     package var residentBytes: Int64
-    /// Without what was freed and is kept by the allocator.
+    /// Allocated bytes, without freed memory that the allocator keeps.
     package var allocatedBytes: Int64
     package var descriptors: Int
     package var threads: Int
-    /// Of the process, since it began.
+    /// CPU seconds of the process since it started.
     package var cpuSeconds: Double
 }

@@ -1,16 +1,16 @@
 package import Model
 import Rendering
 
-/// What the transfer engine took.
+/// The resource usage of the transfer engine.
 package struct TransferBenchmarkReport: BenchmarkReport {
     package var objects: Int
-    /// Objects that did not arrive.
+    /// Number of objects that did not arrive.
     package var failed: Int
-    /// The first failure of these.
+    /// The first of these failures.
     package var failure: Failure?
     package var bytes: Int64
     package var connections: Int
-    /// From the first request to the last object under its final key.
+    /// Seconds from the first request to the last object under its final key.
     package var seconds: Double
     package var cpuSeconds: Double
     package var peakResidentBytes: Int64

@@ -4,8 +4,8 @@ import Storage
 import Synchronization
 import Transfer
 
-/// Puts what was fetched under its key, batch after batch: what comes in during one is the next. And
-/// has the next transfers begun for those that have ended. Safe from any thread.
+/// Commits fetched objects to their keys in batches; objects that arrive during one batch are the
+/// next. Starts new transfers for ended ones. Safe from any thread.
 final class TransferCommits: Sendable {
     struct Totals: Sendable {
         var ended = 0
@@ -18,19 +18,19 @@ final class TransferCommits: Sendable {
         var waiting: [Fetched] = []
         var isBusy = false
         var isStopped = false
-        /// Transfers that were begun and have not ended.
+        /// Number of started transfers that have not ended.
         var open = 0
         var begun = 0
-        /// How many there are to be; nil for as many as there can be until `stop`.
+        /// Total number of transfers to start; nil for no limit until `stop`.
         var target: Int? = 0
         var totals = Totals()
         var continuation: CheckedContinuation<Void, Never>?
     }
 
     private let storage: DirectoryStorage
-    /// How many there are at a time, waiting ones included.
+    /// Maximum number of concurrent transfers, including waiting ones.
     private let window: Int
-    /// Begins the transfers of these numbers.
+    /// Starts the transfers with these numbers.
     private let begin: @Sendable (Range<Int>, TransferCommits) -> Void
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "dray.storage")
@@ -46,8 +46,8 @@ final class TransferCommits: Sendable {
 
     var totals: Totals { state.withLock { $0.totals } }
 
-    /// Begins so many more, or without a number as many as there can be until `stop`; returns when
-    /// all have ended.
+    /// Starts `count` more transfers, or without a count any number until `stop`; returns when all
+    /// have ended.
     func run(_ count: Int?) async {
         await withCheckedContinuation { continuation in
             state.withLock { state in
@@ -58,10 +58,10 @@ final class TransferCommits: Sendable {
         }
     }
 
-    /// Begins none any more; those that end as cancelled from now on count as nothing.
+    /// Starts no more transfers; those that are cancelled from now on do not count.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// Takes a transfer's result from its loop's thread.
+    /// Handles a transfer's result on its loop's thread.
     func add(_ result: TransferResult) {
         switch result.outcome {
         case .failure(let failure):
@@ -98,7 +98,7 @@ final class TransferCommits: Sendable {
                 switch result {
                 case .success(let bytes): state.totals.bytes += bytes
                 case .failure(let failure):
-                    if state.isStopped, failure.code == "worker.cancelled" { continue }
+                    if state.isStopped, failure.code == .workerCancelled { continue }
                     state.totals.failed += 1
                     if state.totals.firstFailure == nil { state.totals.firstFailure = failure }
                 }
@@ -107,7 +107,7 @@ final class TransferCommits: Sendable {
         }
     }
 
-    /// Begins what there is room for, or ends when nothing is left.
+    /// Starts transfers within the window, or ends when none is left.
     private func goOn() {
         let (range, continuation) = state.withLock { state in
             let left = state.isStopped ? 0 : state.target.map { $0 - state.begun } ?? .max

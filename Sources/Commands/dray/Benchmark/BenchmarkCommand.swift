@@ -18,7 +18,7 @@ enum BenchmarkCommand {
                     end. Nothing is fetched.
 
                     By default, submits N segments through the API, half for each side. Then \
-                    claims and completes them in turns: with bare SQL on the same tables (the \
+                    claims and completes them alternately: with bare SQL on the same tables (the \
                     ceiling), and through the HTTP API. --waiting, --idle-transaction, \
                     --wake-ups, --idle-workers and --beside measure something else instead.
                     """,
@@ -37,7 +37,7 @@ enum BenchmarkCommand {
             "batch", 1...WireLimits.jobsPerLease, "Jobs to claim and complete at a time.",
             BenchmarkOptions.defaultBatch),
         integer(
-            "rounds", 1...1_000, "Rounds; the sides take turns.",
+            "rounds", 1...1_000, "Rounds; the sides alternate.",
             BenchmarkOptions.defaultRounds),
         integer(
             "segments-per-title", 1...100_000, "Segments per title; 1 submits files instead.",
@@ -106,7 +106,7 @@ enum BenchmarkCommand {
         }
     }
 
-    /// The options of the command line; throws when some of them do not go together.
+    /// Reads the options of the command line; throws if some cannot be combined.
     private static func options(_ arguments: Arguments) throws(UsageError) -> BenchmarkOptions {
         var options = BenchmarkOptions(mode: try mode(arguments))
         func take(_ name: String, _ field: WritableKeyPath<BenchmarkOptions, Int>) {
@@ -126,7 +126,7 @@ enum BenchmarkCommand {
         options.ceilingHasAll = arguments.flag("generous-ceiling")
         if case .waiting = options.mode, arguments.integer("segments-per-title") != nil {
             throw UsageError(
-                "--segments-per-title does not go with --waiting",
+                "--segments-per-title cannot be used with --waiting",
                 hint: "With --waiting, a title has as many segments as a round completes.")
         }
         if options.idleWorkers == 0 { options.idleWorkers = options.clients }
@@ -152,14 +152,14 @@ enum BenchmarkCommand {
         if let command = arguments.text("beside") { modes.append(("beside", .beside(command))) }
         guard modes.count < 2 else {
             throw UsageError(
-                "--\(modes[0].name) and --\(modes[1].name) do not go together",
+                "--\(modes[0].name) and --\(modes[1].name) cannot be combined",
                 hint: "Run one after the other.")
         }
         return modes.first?.mode ?? .throughput
     }
 
-    /// On a disk: /var/tmp outlives a restart, and so is not in memory (Filesystem Hierarchy
-    /// Standard 3.0, 5.15).
+    /// Returns a directory on a disk: /var/tmp outlives a restart, so it is not in memory
+    /// (Filesystem Hierarchy Standard 3.0, 5.15).
     private static func temporaryDirectory(_ environment: [String: String]) -> String {
         if let directory = environment["TMPDIR"], !directory.isEmpty { return directory }
         return "/var/tmp"

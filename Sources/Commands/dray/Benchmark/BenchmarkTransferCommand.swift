@@ -7,7 +7,7 @@ import Services
 import Storage
 import Transfer
 
-/// `dray benchmark transfer`: the transfer engine alone.
+/// `dray benchmark transfer`: measures the transfer engine alone.
 enum BenchmarkTransferCommand {
     static let command = Command(
         "transfer", summary: "Measure the transfer engine alone, without a queue or coordinator.",
@@ -64,7 +64,7 @@ enum BenchmarkTransferCommand {
                 }
             }
             guard !objects.isEmpty else {
-                throw Failure("input.field", "LIST has no files; titles are skipped")
+                throw Failure(.inputField, "LIST has no files; titles are skipped")
             }
             var options = TransferEngine.Options()
             options.connections =
@@ -92,7 +92,7 @@ enum BenchmarkTransferCommand {
         }
         guard arguments.integer("times") == nil else {
             throw UsageError(
-                "--times and --seconds do not go together", hint: "Use one of them.")
+                "--times and --seconds cannot be combined", hint: "Use one of them.")
         }
         return .seconds(seconds)
     }

@@ -5,7 +5,7 @@ import Model
 import Rendering
 import Text
 
-/// `dray assets`: the assets of a catalog, filtered, sorted, a page at a time.
+/// `dray assets`: lists the assets of a catalog, filtered, sorted and in pages.
 enum AssetsCommand {
     private static let stateFilter = "asset-state"
 
@@ -67,7 +67,7 @@ enum AssetsCommand {
         }
     }
 
-    /// Up to `limit` assets, from as many pages as that takes.
+    /// Reads up to `limit` assets, from as many pages as needed.
     static func listing(
         _ query: AssetQuery, _ limit: Int,
         page: (AssetQuery) async throws -> AssetListing
@@ -86,7 +86,7 @@ enum AssetsCommand {
         return listing
     }
 
-    // MARK: Asking
+    // MARK: Query
 
     private static func query(_ arguments: Arguments) throws -> AssetQuery {
         try CommonOptions.checkState(arguments, filter: stateFilter)
@@ -141,9 +141,9 @@ enum AssetsCommand {
         return bytes
     }
 
-    // MARK: Showing
+    // MARK: Text
 
-    /// - Parameter name: the catalog's, where it was asked for by that.
+    /// - Parameter name: name of the catalog if the query has one.
     private static func text(_ listing: AssetListing, of name: String?) -> String {
         let hasFailures = listing.assets.contains { $0.failure != nil }
         let rows = listing.assets.map { asset in

@@ -7,7 +7,7 @@ import Rendering
 import Services
 import Text
 
-/// `dray catalog check`: reads a list and says what it comes to, without a cluster.
+/// `dray catalog check`: validates a list and counts its assets, without a cluster.
 enum CatalogCheckCommand {
     static let command = Command(
         "check", summary: "Validate a list, and count its assets.",
@@ -48,7 +48,7 @@ enum CatalogCheckCommand {
 
     // MARK: Text
 
-    /// - Parameter label: the list's name, or the URL that stands for one.
+    /// - Parameter label: name of the list, or its single URL.
     private static func show(_ reading: ListSource.Reading, of label: String, isURL: Bool) {
         let counts = reading.counts
         let rows = [
@@ -81,7 +81,7 @@ enum CatalogCheckCommand {
     private struct Answer: Encodable {
         struct Problem: Encodable {
             var code: FailureCode
-            /// Nil for what has no place: a list that cannot be read.
+            /// Line of the list; nil for a failure without a line, such as an unreadable list.
             var line: Int?
             var message: String
         }
@@ -126,7 +126,7 @@ enum CatalogCheckCommand {
         return String(decoding: try encoder.encode(answer), as: UTF8.self) + "\n"
     }
 
-    /// Messages about lists begin with their line.
+    /// Returns the line at the start of a message about a list.
     private static func line(of failure: Failure) -> Int? {
         guard failure.message.hasPrefix("line ") else { return nil }
         return Int(failure.message.dropFirst(5).prefix { $0.isASCII && $0.isNumber })

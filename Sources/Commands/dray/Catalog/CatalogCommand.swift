@@ -4,7 +4,7 @@ import CoordinatorClient
 import Model
 import Rendering
 
-/// `dray catalog`: checks lists; shows, cancels, retries, reprioritises and reschedules work.
+/// `dray catalog`: checks lists; shows, cancels, retries, reprioritises and reschedules catalogs.
 enum CatalogCommand {
     static let command = Command(
         "catalog",
@@ -62,7 +62,7 @@ enum CatalogCommand {
             }
             let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) {
-                "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) under way.\n"
+                "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) running.\n"
             }
         }
     }
@@ -122,7 +122,7 @@ enum CatalogCommand {
         return selection
     }
 
-    /// The catalog that CATALOG and `--site` name.
+    /// Returns the catalog of CATALOG and `--site`.
     static func reference(_ arguments: Arguments) throws(Failure) -> CatalogReference {
         let name = arguments.operands[0]
         if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
@@ -133,7 +133,8 @@ enum CatalogCommand {
             })
     }
 
-    /// On this machine links are followed, as `dray prefetch` does; what cannot be written can still be named.
+    /// Resolves links on this machine, as `dray prefetch` does; a site that cannot be written is
+    /// still accepted.
     private static func site(_ text: String) throws(Failure) -> Destination {
         if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
             return local

@@ -5,7 +5,7 @@ import Model
 import Rendering
 import Text
 
-/// `dray catalog status`: how far one catalog is, and what it waits for.
+/// `dray catalog status`: shows the progress of one catalog and its waits.
 enum CatalogStatusCommand {
     static let command = Command(
         "status", summary: "Show a catalog's progress, and what it waits for.",
@@ -35,20 +35,20 @@ enum CatalogStatusCommand {
             }
         guard let first = found.first else {
             throw Failure(
-                "input.notFound",
+                .inputNotFound,
                 "None of the 100 latest catalogs is named "
                     + "\(printable(reference.name ?? "")).")
         }
         guard found.count == 1 else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "\(HumanFormat.count(found.count)) sites have a catalog "
                     + "\(printable(reference.name ?? "")); name one of them with --site.")
         }
         return try await client.status(of: first.id, retrySeconds: ClusterCall.retrySeconds)
     }
 
-    /// A line for each thing that is known.
+    /// Formats the status, one line per known fact.
     static func text(_ status: CatalogStatus) -> String {
         let totals = status.totals
         var lines = [
@@ -67,7 +67,7 @@ enum CatalogStatusCommand {
             lines.append("  time left: \(left)")
             let active = status.active.count
             lines.append(
-                "  under way: " + (active < 20 ? "" : "more than ")
+                "  active: " + (active < 20 ? "" : "more than ")
                     + HumanFormat.count(min(active, 20), "asset"))
         }
         if let trouble = status.trouble {

@@ -7,8 +7,7 @@ import Services
 import Text
 
 extension ClusterCall {
-    /// Throws where a command that takes part in a private cluster would make one, of which it could not know
-    /// anything.
+    /// Throws if a command for a private cluster would have to create one, which would be empty.
     static func checkPrivate(_ arguments: Arguments) throws {
         let path = try CommonOptions.statePath(arguments)
         guard !StateDirectory.isUsed(path) else { return }
@@ -25,10 +24,11 @@ extension ClusterCall {
             hint: "Use the --state directory of `dray prefetch`, or omit --state.")
     }
 
-    /// Whether a private cluster is to answer: one was named, or is there where nothing runs.
+    /// Returns true if the private cluster must answer: `--state` names it, or it exists and no
+    /// cluster runs.
     static func isPrivate(_ arguments: Arguments) async throws -> Bool {
         let isNamed = arguments.text(CommonOptions.state.name) != nil
-        // Without a home there is none.
+        // Without a home directory there is no default state.
         guard let path = try? CommonOptions.statePath(arguments) else { return false }
         guard StateDirectory.isUsed(path) else {
             guard !isNamed else { throw noPrivate(path) }
@@ -45,7 +45,7 @@ extension ClusterCall {
         }
     }
 
-    /// Has a private cluster answer, which runs for that.
+    /// Starts a private cluster for one call.
     static func askPrivate(
         _ statePath: String,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
@@ -66,7 +66,7 @@ extension ClusterCall {
     }
 }
 
-/// Asks as soon as the coordinator runs; its end is that of all.
+/// Runs the call once the coordinator runs; its end stops the cluster.
 private struct PrivateCall: Service {
     let name = "call"
     let cluster: EmbeddedCluster

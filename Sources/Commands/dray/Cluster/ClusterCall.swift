@@ -11,16 +11,16 @@ import Text
 /// Helps commands that query a running cluster and print its answer.
 enum ClusterCall {
     static let json = CommandOption("json", .flag, help: "Print JSON.")
-    /// For the help of such commands.
+    /// Help of such commands.
     static let place = "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
-    /// For the help of those that make do with a private cluster that does not run.
+    /// Help of commands that may start the private cluster.
     static let anyPlace =
         "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`. If none "
         + "runs, starts the private cluster of `dray prefetch` for the answer."
-    /// A person waits.
+    /// Short, because a person waits.
     static let retrySeconds = 2.0
 
-    /// Connects to a cluster that runs, prints what `body` answers, and says how the process ends.
+    /// Connects to a running cluster, prints the result of `body`, and returns the exit code.
     static func run(
         _ body: (CoordinatorClient) async throws -> String
     ) async -> ExitCode {
@@ -32,10 +32,12 @@ enum ClusterCall {
         }
     }
 
-    /// As `run`; where DRAY_COORDINATOR is not set, by the `dray up` of the state directory or, where none runs, by
-    /// the private cluster, started without workers for as long as `body` takes.
+    /// Runs `body` like the function above. Without DRAY_COORDINATOR it uses the `dray up` of the
+    /// state directory. If none runs, it starts the private cluster, without workers, while `body`
+    /// runs.
     ///
-    /// - Parameter isCheck: tells whether a cluster runs, so that none is started that is not named.
+    /// - Parameter isCheck: true for commands that check if a cluster runs: they start only a
+    ///   private cluster that `--state` names.
     static func run(
         _ arguments: Arguments, isCheck: Bool = false,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
@@ -47,7 +49,7 @@ enum ClusterCall {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
                 return try await ask(named, body)
             }
-            // Without a home there is no default state.
+            // Without a home directory there is no default state.
             if let path = try? CommonOptions.statePath(arguments),
                 let running = try ClusterPlace.running(in: path)
             {
@@ -62,7 +64,7 @@ enum ClusterCall {
         }
     }
 
-    /// As above, with what the command line asks for: read before any cluster is started.
+    /// Runs `body` with the parsed command line, which is parsed before any cluster is started.
     static func run<Asked: Sendable>(
         _ arguments: Arguments, isCheck: Bool = false, asking: () throws -> Asked,
         _ body: @escaping @Sendable (Asked, CoordinatorClient) async throws -> String
@@ -83,7 +85,7 @@ enum ClusterCall {
         do {
             Console.write(try await body(client))
         } catch let failure as Failure
-            where failure.code == "cluster.coordinatorUnreachable"
+            where failure.code == .clusterCoordinatorUnreachable
             && ClientSettings.coordinator == nil
         {
             throw Failure(
@@ -94,7 +96,7 @@ enum ClusterCall {
         return .success
     }
 
-    /// Where the private cluster is to be asked, if there is one in its default place.
+    /// The hint to use the private cluster, if the default one exists.
     private static var privateHint: String {
         guard
             let path = try? StateDirectory.defaultPath(environment: ClientSettings.environment),
@@ -105,7 +107,7 @@ enum ClusterCall {
             + "\(printable(path))`"
     }
 
-    /// `value` as JSON if `--json` was given, as `text` otherwise.
+    /// Returns `value` as JSON with `--json`, or else as `text`.
     static func show(
         _ value: some Encodable, _ arguments: Arguments, as text: () -> String
     ) throws -> String {
@@ -115,7 +117,7 @@ enum ClusterCall {
         return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"
     }
 
-    /// A table under its title; `Title: none` without rows.
+    /// Formats a table below its title; `Title: none` without rows.
     static func section(
         _ title: String, _ headings: [String], _ alignments: [TextLayout.Alignment],
         _ rows: [[String]]
@@ -125,23 +127,23 @@ enum ClusterCall {
             + TextLayout.table(headings: headings, alignments: alignments, rows: rows)
     }
 
-    /// A rate as `Bandwidth` prints it; `unlimited` for none.
+    /// Formats a rate like `Bandwidth`; `unlimited` for nil.
     static func rate(_ bytesPerSecond: Int64?) -> String {
         (bytesPerSecond.map(Bandwidth.bytesPerSecond) ?? .unlimited).description
     }
 
-    /// `--name RATE` in bytes a second; nil for `unlimited` and when it was not given.
+    /// Reads `--name RATE` in bytes per second; nil for `unlimited` and without the option.
     static func rate(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {
         guard let text = arguments.text(name) else { return nil }
         do throws(Failure) {
             let bandwidth = try Bandwidth(text)
             guard bandwidth != .off else {
-                throw Failure("input.field", "'off' was given; allowed: a rate, or unlimited.")
+                throw Failure(.inputField, "'off' was given; allowed: a rate, or unlimited.")
             }
             return bandwidth.limit
         } catch {
             throw UsageError(
-                "--\(name): \(printable(error.message))", hint: "Write 200Mbit/s, say.")
+                "--\(name): \(printable(error.message))", hint: "Use a rate such as 200Mbit/s.")
         }
     }
 }

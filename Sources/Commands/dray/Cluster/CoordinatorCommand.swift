@@ -6,7 +6,7 @@ import Model
 import Services
 import Text
 
-/// `dray coordinator`: one of any number of coordinators over one database.
+/// `dray coordinator`: runs one of any number of coordinators over one database.
 enum CoordinatorCommand {
     static let command = Command(
         "coordinator", summary: "Run a coordinator over a PostgreSQL database.",
@@ -53,10 +53,10 @@ enum CoordinatorCommand {
         }
     }
 
-    /// `DRAY_LEASE_SECONDS`, or else the queue's own default.
+    /// Returns `DRAY_LEASE_SECONDS`, or else the queue's default.
     ///
-    /// A worker keeps the last two seconds of a lease for writing and reporting; under five there
-    /// would be no time left to work in.
+    /// A worker reserves the last two seconds of a lease for writing and reporting; below five
+    /// seconds there would be no time left to work.
     private static func leaseSeconds() throws(UsageError) -> Double {
         guard let text = ClientSettings.environment["DRAY_LEASE_SECONDS"], !text.isEmpty else {
             return JobQueue.Settings().leaseSeconds
@@ -69,7 +69,7 @@ enum CoordinatorCommand {
         return Double(seconds)
     }
 
-    /// `DRAY_RETENTION_DAYS`; nil when it is not set.
+    /// Returns `DRAY_RETENTION_DAYS`; nil if it is not set.
     private static func retentionDays() throws(UsageError) -> Int? {
         guard let text = ClientSettings.environment["DRAY_RETENTION_DAYS"], !text.isEmpty else {
             return nil
@@ -97,7 +97,7 @@ enum CoordinatorCommand {
             }
         }
 
-        /// Requests are served on the coordinator's own threads; this only lasts.
+        /// Waits for its cancellation: the coordinator's own threads serve requests.
         func run() async throws { await ShutdownSignal().wait() }
 
         func stop() async { await coordinator.stop() }

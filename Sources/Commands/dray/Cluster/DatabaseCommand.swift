@@ -6,7 +6,7 @@ import Model
 import Postgres
 import Services
 
-/// `dray database`: looks after a cluster's database.
+/// `dray database`: manages a cluster's database.
 enum DatabaseCommand {
     static let command = Command(
         "database", summary: "Manage a cluster's database.",

@@ -3,7 +3,7 @@ import CoordinatorClient
 import Model
 import Text
 
-/// `dray origins`: shows what origins are asked for and why, and sets their limits.
+/// `dray origins`: shows the use of origins and the decisions on them, and sets their limits.
 enum OriginsCommand {
     static let command = Command(
         "origins",
@@ -116,7 +116,7 @@ enum OriginsCommand {
         return rate
     }
 
-    // MARK: Showing
+    // MARK: List
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in

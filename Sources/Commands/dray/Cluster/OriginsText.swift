@@ -2,9 +2,9 @@ import Model
 import Rendering
 import Text
 
-/// Origins as people read them.
+/// Formats origins for people.
 enum OriginsText {
-    /// Decisions of the cluster shown for each origin; `--json` has more.
+    /// Number of the cluster's decisions that are shown per origin; `--json` has more.
     private static let decisionsShown = 5
 
     static func text(_ page: OriginPage) -> String {
@@ -13,7 +13,7 @@ enum OriginsText {
         ].joined(separator: "\n")
     }
 
-    /// `at most 8 connections, 50 requests/s`, `unlimited`
+    /// Returns text such as `at most 8 connections, 50 requests/s` or `unlimited`.
     static func text(_ limits: OriginLimits) -> String {
         let parts = [
             limits.connections.map { HumanFormat.count($0, "connection") },
@@ -47,7 +47,7 @@ enum OriginsText {
         "\(HumanFormat.count(count)) of \(most.map { HumanFormat.count($0) } ?? "∞")"
     }
 
-    /// `healthy`; `cooldown for 12.0 s: origin.http.429`; `being tested: …`
+    /// Returns text such as `healthy`, `cooldown for 12.0 s: origin.http.429` or `being tested: …`.
     private static func state(_ origin: OriginStatus, now: Double) -> String {
         let rest = (origin.cooldownUntil ?? now) - now
         let state =
@@ -96,7 +96,7 @@ enum OriginsText {
         "\(HumanFormat.duration(seconds: max(0, now - at))) ago"
     }
 
-    /// Up to three places, none that are zero.
+    /// Formats up to three decimal places, without trailing zeros.
     private static func number(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e12 else { return "–" }
         var text = HumanFormat.fixed(value, places: 3)

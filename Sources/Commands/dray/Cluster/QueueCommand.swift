@@ -5,7 +5,7 @@ import Model
 import Rendering
 import Text
 
-/// `dray queue`: shows the queues; pauses, resumes and drains them.
+/// `dray queue`: shows queues; pauses, resumes and drains them.
 enum QueueCommand {
     static let command = Command(
         "queue", summary: "Show, pause, resume or drain the queues of a cluster.",
@@ -76,7 +76,7 @@ enum QueueCommand {
             }) + hints(queues.map { ($0.name, $0.siteFault) })
     }
 
-    /// A line for each site that cannot be written; empty without any.
+    /// Formats one line per site that cannot be written; empty if there is none.
     static func hints(_ sites: [(queue: String, fault: Failure?)]) -> String {
         sites.compactMap { site in
             site.fault.map {

@@ -5,7 +5,7 @@ import Model
 import Rendering
 import Text
 
-/// `dray status`: the cluster at a glance.
+/// `dray status`: shows an overview of the cluster.
 enum StatusCommand {
     static let command = Command(
         "status", summary: "Show the catalogs, queues and workers of a cluster.",
@@ -21,9 +21,9 @@ enum StatusCommand {
         }
     }
 
-    /// A table each of catalogs, queues and workers; of load tests while one runs.
+    /// Formats tables of catalogs, queues and workers, and of load tests while one runs.
     static func text(_ status: ClusterStatus) -> String {
-        // Columns that few need, only where one has something in them.
+        // Rare columns are shown only if one has a value.
         let isAnyCancelled = status.catalogs.contains { $0.totals.cancelled != nil }
         let isTimed = status.catalogs.contains { $0.notBefore != nil || $0.deadline != nil }
         let catalogs = status.catalogs.map { catalog in
@@ -70,7 +70,7 @@ enum StatusCommand {
         return sections.joined(separator: "\n")
     }
 
-    /// A line for each reason to look at a catalog that runs.
+    /// Formats the waits and deadlines of running catalogs, one line each.
     private static func notes(_ catalogs: [CatalogStatus]) -> String {
         let lines = catalogs.filter { $0.state == .running }.flatMap { catalog in
             self.lines(catalog).map { "\(catalog.id) \(printable(catalog.name)) \($0)\n" }
@@ -78,7 +78,7 @@ enum StatusCommand {
         return lines.isEmpty ? "" : "\n" + lines.joined()
     }
 
-    /// Describes what the catalog waits for, and whether it meets its deadline.
+    /// Describes the catalog's waits and its deadline.
     static func lines(_ catalog: CatalogStatus) -> [String] {
         [WaitText.line(catalog.waits ?? []), DeadlineText.line(catalog)].compactMap(\.self)
     }

@@ -5,7 +5,7 @@ import Model
 import Services
 import Storage
 
-/// `dray up`: a private cluster for as long as the command runs.
+/// `dray up`: runs a private cluster as long as the command runs.
 enum UpCommand {
     static let command = Command(
         "up", summary: "Run a private cluster: PostgreSQL, a coordinator and workers.",
@@ -51,7 +51,7 @@ enum UpCommand {
                 arguments, allowsPrivate: listen.isLoopback)
             configuration.origins = try TransferOptions.origins(arguments)
             configuration.roots = try roots(arguments, listen)
-            // Where it runs already, that is why the port is taken.
+            // If it already runs, its own port is in use.
             if StateDirectory.running(in: configuration.statePath) == nil { try listen.checkFree() }
             let cluster = try await ClusterVariables.prepare(configuration)
             ServiceUser.warn("up")
@@ -63,7 +63,7 @@ enum UpCommand {
         }
     }
 
-    /// On loopback the sites that its own user submits; beyond it, those of `--root`.
+    /// Returns any site on loopback, where only this user submits; otherwise those of `--root`.
     private static func roots(
         _ arguments: Arguments, _ listen: ListenAddress
     ) throws(UsageError) -> SiteRoots {
@@ -75,7 +75,7 @@ enum UpCommand {
         return try RootOptions.roots(arguments) ?? .anySite
     }
 
-    /// Prints what other processes need to use the cluster once it runs; the last service to start.
+    /// Prints the environment for other processes once the cluster runs; the last service to start.
     private struct Announcer: Service {
         let name = "announcer"
         let cluster: EmbeddedCluster

@@ -7,7 +7,7 @@ import Storage
 import Text
 import Worker
 
-/// `dray worker`: one of any number of workers of a cluster.
+/// `dray worker`: runs one of any number of workers of a cluster.
 enum WorkerCommand {
     static let command = Command(
         "worker", summary: "Run a worker that takes jobs from a coordinator.",
@@ -50,14 +50,14 @@ enum WorkerCommand {
                 coordinators: coordinator.split(separator: ",").map(String.init),
                 token: try Secrets.requiredToken(),
                 roots: try RootOptions.required(
-                    arguments, because: "whoever may submit a catalog could name any directory"),
+                    arguments, because: "a submitted catalog could name any directory"),
                 queues: arguments.texts("queue"),
                 connections: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
                 name: "\(hostName)-\(getpid())",
                 durability: try CommonOptions.durability(arguments),
                 drainSeconds: ClientSettings.drainSeconds)
-            // Who submits may be anybody who reaches a coordinator, from wherever.
+            // Anyone who reaches a coordinator may submit, from anywhere.
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)

@@ -9,7 +9,7 @@ import Text
 import Transfer
 import WebURL
 
-/// `dray fetch`: one file, by the engine that the workers use.
+/// `dray fetch`: fetches one file with the workers' engine.
 enum FetchCommand {
     static let command = Command(
         "fetch", summary: "Fetch one URL to a file or to stdout, without a cluster.",
@@ -72,7 +72,7 @@ enum FetchCommand {
             let kept = report.keptBytes.map {
                 "\(HumanFormat.bytes($0)) kept: the same command resumes from there"
             }
-            if failure.code == "worker.cancelled" {
+            if failure.code == .workerCancelled {
                 Console.note("interrupted; \(kept ?? "nothing is kept")")
                 return .interrupted
             }
@@ -84,7 +84,7 @@ enum FetchCommand {
         return .success
     }
 
-    /// Checks all that can be checked before anything is asked of anybody.
+    /// Checks everything possible before any request.
     private static func plan(_ arguments: Arguments) throws -> FetchSession.Plan {
         let text = arguments.operands[0]
         let url: WebURL
@@ -113,7 +113,7 @@ enum FetchCommand {
         let isLive =
             LiveLines.mode(isQuiet: arguments.flag("quiet"), environment: environment)
             == .live
-        // Bytes and a bar would be written over each other.
+        // Output and progress would overwrite each other on one terminal.
         if isLive, path != "-" || isatty(STDOUT_FILENO) == 0 {
             plan.progress = FetchProgress(
                 name: printable(path), style: TerminalStyle(environment: environment))
@@ -121,7 +121,7 @@ enum FetchCommand {
         return plan
     }
 
-    /// The file's name where none is given: of the URL's path alone, as a site's key is.
+    /// Returns the default file name: from the URL's path alone, like a site's key.
     private static func name(of url: WebURL) throws(Failure) -> String {
         let end = url.text.firstIndex(of: "?") ?? url.text.endIndex
         let key: SiteKey
@@ -129,7 +129,7 @@ enum FetchCommand {
             key = try SiteKey(try WebURL(String(url.text[..<end])))
         } catch {
             throw Failure(
-                "input.destination", "the URL's path has no file name; use -o FILE")
+                .inputDestination, "the URL's path has no file name; use -o FILE")
         }
         return key.text.split(separator: "/").last.map(String.init) ?? "index.html"
     }

@@ -10,7 +10,7 @@ import Titles
 import Transfer
 import WebURL
 
-/// `dray inspect`: what a title comes to, before it is fetched.
+/// `dray inspect`: lists a title's contents and estimated size before it is fetched.
 enum InspectCommand {
     static let command = Command(
         "inspect",
@@ -84,7 +84,7 @@ enum InspectCommand {
         return Console.fail(failure) == .interrupted ? .interrupted : .someFailed
     }
 
-    /// Of a manifest that is there.
+    /// Inspects a manifest in memory.
     private static func inspect(
         _ bytes: consuming [UInt8], of file: String, at url: WebURL, _ options: TitleOptions
     ) async -> Inspection {
@@ -103,7 +103,7 @@ enum InspectCommand {
             inspection.failure = noManifest(printable(file), plainFile)
             return inspection
         }
-        // What is wrong is in the file, wherever it would be served.
+        // The error is in the file, regardless of the base URL.
         let place = redacted(url: url.text)
         if let failure = inspection.failure, failure.message.hasPrefix(place) {
             inspection.failure = Failure(
@@ -112,13 +112,13 @@ enum InspectCommand {
         return inspection
     }
 
-    /// Of a URL; nil when it was interrupted.
+    /// Inspects a URL; returns nil if it was interrupted.
     private static func inspect(
         _ arguments: Arguments, _ options: TitleOptions
     ) async throws -> Inspection? {
         let operand = arguments.operands[0]
         guard operand.contains("://") else {
-            // A name that was mistyped is missing something else first.
+            // A mistyped file name is missing before --base is.
             if operand != "-", access(operand, R_OK) != 0 { throw unreadable(operand) }
             throw UsageError(
                 "--base is missing",
@@ -141,7 +141,7 @@ enum InspectCommand {
         return inspection
     }
 
-    /// What a URL leads to that is no manifest; nil where that cannot be said.
+    /// Describes a URL's body that is no manifest; nil if unknown.
     private static func plainFile(at url: String, _ options: TransferEngine.Options) -> String? {
         ListDownloader(options).start(of: url, bytes: ListFormat.sampleBytes, seconds: 10).flatMap {
             ManifestForm.plainFile($0.bytes, isWhole: $0.isWhole)
@@ -150,18 +150,18 @@ enum InspectCommand {
 
     private static func noManifest(_ file: String, _ what: String) -> Failure {
         Failure(
-            "manifest.notManifest",
+            .manifestNotManifest,
             "\(file): this is \(what), neither an HLS playlist nor a DASH manifest (MPD)")
     }
 
-    /// As much of a file as a manifest may have, and a little more.
+    /// Reads a file up to slightly more than a manifest's maximum size.
     private static func read(_ path: String) throws(Failure) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 1 << 20)
-        // So that it is never copied to grow; what of it is not used costs no memory.
+        // Reserved, so that it is never copied to grow; unused space costs no memory.
         bytes.reserveCapacity(TitleResolver.maximumBytes + block.count)
         while bytes.count <= TitleResolver.maximumBytes {
             let count = Glibc.read(descriptor, &block, block.count)
@@ -173,8 +173,8 @@ enum InspectCommand {
         return bytes
     }
 
-    /// By errno.
+    /// Returns the failure for errno.
     private static func unreadable(_ path: String) -> Failure {
-        Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
+        Failure(.inputUnreadable, "\(printable(path)): \(systemErrorText(errno))")
     }
 }

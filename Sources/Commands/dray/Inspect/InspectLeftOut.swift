@@ -5,22 +5,22 @@ import Titles
 
 /// Lists what the totals of `dray inspect` omit.
 struct LeftOut: Encodable {
-    /// Tracks that were not chosen.
+    /// Number of tracks that were not chosen.
     var tracks: Int
-    /// Playlists that are listed and were not read.
+    /// Number of listed playlists that were not read.
     var unreadPlaylists: Int
-    /// Keys that are left with the origin.
+    /// Number of keys that stay at the origin.
     var keys: Int
-    /// Segments that the manifest says are not there.
+    /// Number of segments that the manifest marks as missing.
     var gaps: Int
-    /// Objects that are counted and have no size in the estimate, by role.
+    /// Number of counted objects without a size in the estimate, by role.
     var unknownSizes: [String: Int]
-    /// Playlists that were read, and the manifest: their own bytes are in no estimate.
+    /// Number of manifests and playlists that were read: no estimate includes their own bytes.
     var manifests: Int
-    /// Segments that a live title adds after this reading.
+    /// True if a live title will add segments.
     var later: Bool
 
-    /// Nil where nothing was listed.
+    /// Creates the list; nil without a listing.
     init?(_ inspection: Inspection) {
         guard let listing = inspection.listing else { return nil }
         tracks = listing.unchosenTracks
@@ -36,7 +36,7 @@ struct LeftOut: Encodable {
         later = listing.isLive
     }
 
-    /// For people.
+    /// Text for people.
     var text: String {
         var parts: [String] = []
         func add(_ count: Int, _ what: String, _ ending: String = "") {

@@ -25,7 +25,7 @@ struct InspectReport {
         warnings = inspection.listing?.warnings ?? ManifestWarnings()
     }
 
-    /// The sum of everything listed; nil if nothing is known.
+    /// The sum of all estimates; nil without any.
     private var estimatedBytes: Int64? {
         let known = sums.compactMap(\.estimatedBytes)
         return known.isEmpty ? nil : Int64(min(known.reduce(0) { $0 + Double($1) }, 9e18))
@@ -33,7 +33,7 @@ struct InspectReport {
 
     // MARK: JSON
 
-    /// Keys that have no value are there as null: whoever reads them need not ask twice.
+    /// Writes JSON; keys without a value are null rather than missing.
     func writeJSON() throws {
         var head = [
             ("kind", try json(inspection.kind?.rawValue)), ("live", try json(inspection.isLive)),
@@ -59,7 +59,7 @@ struct InspectReport {
         var text = ",\n  \"segments\": ["
         var separator = "\n"
         for segment in segments {
-            // A URL has neither quotes nor backslashes: see WebURL.
+            // A URL contains neither quotes nor backslashes: see WebURL.
             let url = redacted(url: segment.reference.url.text)
             text += "\(separator)    {\"url\":\"\(url)\""
             text += ",\"offset\":\(Self.number(segment.range?.offset))"
@@ -76,7 +76,7 @@ struct InspectReport {
         Console.write(text + (segments.isEmpty ? "]" : "\n  ]"))
     }
 
-    /// What describes other things is an index: session data with those of segments.
+    /// Objects that describe others have the role index: session data and segment indexes.
     private static func role(of segment: ManifestSegment) -> String {
         name(of: segment.role)
     }
@@ -91,7 +91,7 @@ struct InspectReport {
 
     private static func number(_ value: Int64?) -> String { value.map { "\($0)" } ?? "null" }
 
-    /// Whole seconds without a point.
+    /// Formats whole seconds without a decimal point.
     private static func number(_ seconds: Double?) -> String {
         guard let seconds else { return "null" }
         return seconds < 1e15 && seconds == seconds.rounded() ? "\(Int64(seconds))" : "\(seconds)"
@@ -136,7 +136,7 @@ struct InspectReport {
 
     // MARK: Text
 
-    /// Tables, for people.
+    /// Writes tables for people.
     func writeText() {
         let kind = inspection.kind == .dash ? "DASH" : "HLS"
         var words = [kind + (inspection.isLive ? ", live" : "")]
@@ -182,7 +182,7 @@ struct InspectReport {
             }, columns: LiveLines.columns(of: STDOUT_FILENO), repeated: 1)
     }
 
-    /// The URL comes last, so that the columns before it need not know how long all are.
+    /// Writes one line per segment. The URL is last, so that columns do not depend on URL lengths.
     private func writeSegmentLines() {
         let names = renditions.map { printable($0.id) }
         let width = names.map(TextLayout.width).max() ?? 1

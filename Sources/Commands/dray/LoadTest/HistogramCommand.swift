@@ -5,7 +5,7 @@ import Model
 import Statistics
 import Text
 
-/// `dray histogram`: reads histogram logs, of any tool, and adds them up.
+/// `dray histogram`: reads histogram logs of any tool and merges them.
 enum HistogramCommand {
     private static let mostBytes = 64 << 20
 
@@ -35,7 +35,7 @@ enum HistogramCommand {
             report = try HistogramReport(String(decoding: bytes, as: UTF8.self))
         } catch {
             throw Failure(
-                "input.malformed",
+                .inputMalformed,
                 "\(printable(path == "-" ? "stdin" : path)): \(printable(error.detail)); "
                     + "use a histogram log, as --hdr-log writes it")
         }

@@ -7,7 +7,7 @@ import Model
 import Services
 import Text
 
-/// Where the load comes from: this process, or the workers of a cluster.
+/// The source of the load: this process, or the workers of a cluster.
 extension LoadTestCommand {
     static let places = [
         CommandOption(
@@ -96,15 +96,15 @@ extension LoadTestCommand {
         return try LocalLoadPlace(options, scenario.http)
     }
 
-    /// Refuses what no request could be made with, whatever it would be for.
+    /// Rejects a file without certificates, with which all requests would fail.
     private static func checkAuthorities(_ path: String) throws(Failure) {
         do throws(Failure) {
             let (bytes, _) = try SmallFile.read(path)
             guard bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil else {
-                throw Failure("input.field", "\(printable(path)): no PEM certificate")
+                throw Failure(.inputField, "\(printable(path)): no PEM certificate")
             }
         } catch {
-            throw Failure("input.field", "field http.caFile: \(error.message)")
+            throw Failure(.inputField, "field http.caFile: \(error.message)")
         }
     }
 }

@@ -10,7 +10,7 @@ import Synchronization
 import Text
 import Transfer
 
-/// `dray loadtest`: what an origin, an edge or a pool can deliver.
+/// `dray loadtest`: measures the capacity of an origin, an edge or a pool.
 enum LoadTestCommand {
     static let command = Command(
         "loadtest",
@@ -116,7 +116,7 @@ enum LoadTestCommand {
             scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
             told: { LoadTestOptions.inOptions($0, arguments) })
         let watched = listen.map { [LoadMetricsService($0, isQuiet: isQuiet, metrics)] }
-        // Workers that are lost are waited for before the rest is told.
+        // Lost workers are waited for before the rest is reported.
         let code = await runServices(
             [watched ?? [], [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
         display.end()
@@ -139,7 +139,7 @@ enum LoadTestCommand {
         if let text = arguments.text("scale") {
             guard !isSearch else {
                 throw UsageError(
-                    "--scale and --search exclude each other", hint: "Run one after the other.")
+                    "--scale and --search cannot be combined", hint: "Run one after the other.")
             }
             guard scenario.model == .closed else {
                 throw UsageError(
@@ -191,11 +191,11 @@ enum LoadTestCommand {
     }
 }
 
-/// Where a result goes beside the terminal.
+/// Files for the result, besides the terminal.
 struct LoadTestFiles {
     private let arguments: Arguments
 
-    /// Throws where a file cannot be written, before anything is sent.
+    /// Throws if a file cannot be written, before any load is sent.
     init(_ arguments: Arguments) throws {
         self.arguments = arguments
         var options: [String: String] = [:]
@@ -215,7 +215,7 @@ struct LoadTestFiles {
         }
     }
 
-    /// The same for two names of one file; nil for what is no file, `/dev/null` say.
+    /// Returns the canonical path of a file; nil for other things such as `/dev/null`.
     private static func place(_ path: String) -> String? {
         var isFolder: ObjCBool = false
         let url = URL(fileURLWithPath: path)
@@ -229,8 +229,8 @@ struct LoadTestFiles {
             .appendingPathComponent(url.lastPathComponent).path
     }
 
-    /// Writes all of it; answers what could not be written, which keeps nothing else from it: what was measured is
-    /// not to be had again.
+    /// Writes all files and returns the failures; a failed one does not prevent the others, since
+    /// results cannot be measured again.
     func write(_ outcome: LoadTestSession.Outcome) -> [any Error] {
         let (result, ladder) = (outcome.result, outcome.ladder)
         var unwritten: [any Error] = []

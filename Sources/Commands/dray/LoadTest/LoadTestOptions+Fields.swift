@@ -2,17 +2,18 @@ import CommandLine
 import Model
 
 extension LoadTestOptions {
-    /// Fields of a scenario, each with the option that goes before it.
+    /// Fields of a scenario, each with the option that overrides it.
     private static let fields: [(field: String, option: String)] = [
         ("warmUpSeconds", "warm-up"), ("http.concurrency", "concurrency"),
         ("http.caFile", "ca-file"), ("bodies", "check-digests"), ("thinkTime", "think"),
         ("viewers.bufferSeconds", "buffer"), ("viewers.bufferSeconds", "startup"),
     ]
 
-    /// What is wrong with a field of the scenario, in words of the command line: whoever gave an option has
-    /// never seen the field, and who gave a scenario may change it by an option. Any other error as it is.
+    /// Converts an error in a field of the scenario to one for its option: users of the option
+    /// never saw the field, and a scenario's field can be overridden by it. Returns other errors
+    /// unchanged.
     static func inOptions(_ error: any Error, _ arguments: Arguments) -> any Error {
-        guard let failure = error as? Failure, failure.code == "input.field",
+        guard let failure = error as? Failure, failure.code == .inputField,
             let name = failure.message.firstMatch(of: /^field ([^ :]+):\s/)?.output
         else { return error }
         let options = fields.filter { $0.field == name.1 }.map(\.option)

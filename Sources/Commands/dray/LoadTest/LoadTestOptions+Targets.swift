@@ -6,9 +6,9 @@ import Model
 import Text
 import WebURL
 
-/// The targets of the command line.
+/// Targets of the command line.
 extension LoadTestOptions {
-    /// Reads a scenario's file; `-` is stdin. The files that it names are taken from where it lies.
+    /// Reads a scenario's file; `-` is stdin. Its file paths are relative to its directory.
     static func file(_ path: String) throws -> LoadScenario {
         var scenario = try read(path)
         guard path != "-", let slash = path.lastIndex(of: "/") else { return scenario }
@@ -25,11 +25,11 @@ extension LoadTestOptions {
         return scenario
     }
 
-    /// Says what TARGET is where a file is none.
+    /// Reads a scenario; the failure for a missing file explains TARGET.
     private static func read(_ path: String) throws -> LoadScenario {
         let bytes: [UInt8]
         do throws(Failure) { (bytes, _) = try SmallFile.read(path) } catch {
-            guard error.code == "input.unreadable", path != "-" else { throw error }
+            guard error.code == .inputUnreadable, path != "-" else { throw error }
             throw UsageError(
                 error.message,
                 hint:

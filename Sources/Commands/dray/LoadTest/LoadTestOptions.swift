@@ -3,7 +3,7 @@ import LoadModel
 import Model
 import Text
 
-/// Builds a scenario from the command line, over a scenario file or without one.
+/// Builds a scenario from the command line, based on a scenario file or the defaults.
 enum LoadTestOptions {
     static let load = [
         CommandOption(
@@ -118,9 +118,9 @@ enum LoadTestOptions {
             "abort", .flag, help: "Stop as soon as a threshold fails."),
     ]
 
-    // MARK: Reading
+    // MARK: Parsing
 
-    /// The scenario of TARGET and options, checked.
+    /// Returns the validated scenario of TARGET and options.
     static func scenario(_ arguments: Arguments) throws -> LoadScenario {
         var scenario = LoadScenario()
         var isNew = true
@@ -169,7 +169,7 @@ enum LoadTestOptions {
         if arguments.flag("plain") {
             guard !arguments.flag("viewers") else {
                 throw UsageError(
-                    "--plain and --viewers exclude each other", hint: "Omit one of them.")
+                    "--plain and --viewers cannot be combined", hint: "Omit one of them.")
             }
             scenario.user = .requests
         } else if arguments.flag("viewers") || isNew && asksForTitle(scenario) {
@@ -203,7 +203,7 @@ enum LoadTestOptions {
         scenario.user = .viewers(settings)
     }
 
-    /// A URL of a title is played, unless a scenario's file says what to do; what is first decides.
+    /// Returns true if the first target is the URL of a title, which viewers play by default.
     private static func asksForTitle(_ scenario: LoadScenario) -> Bool {
         guard case .url(_, let kind) = scenario.targets.first?.source else { return false }
         return kind != .file
@@ -223,7 +223,8 @@ enum LoadTestOptions {
             }
         }
         let seconds = try duration("duration", arguments, LoadLimits.capSeconds)
-        // Another load is for as long as the scenario's own; one that is to send so much goes on until it has.
+        // A new load lasts as long as the scenario's; one capped by requests or bytes lasts until
+        // the cap.
         let isCapped = scenario.caps.requests != nil || scenario.caps.bytes != nil
         let usual =
             !scenario.stages.isEmpty
@@ -231,7 +232,7 @@ enum LoadTestOptions {
         if let rate = arguments.text("rate") {
             guard arguments.text("users") == nil else {
                 throw UsageError(
-                    "--rate and --users exclude each other",
+                    "--rate and --users cannot be combined",
                     hint: "With --rate, requests follow a schedule; with --users, each user "
                         + "waits for its answer.")
             }
@@ -260,7 +261,7 @@ enum LoadTestOptions {
         }
     }
 
-    /// One load for all of the time, or the first of several stages.
+    /// Sets the length of a single constant load, or the cap of several stages.
     private static func limit(_ scenario: inout LoadScenario, toSeconds seconds: Double) {
         if scenario.stages.count == 1, scenario.stages[0].from == scenario.stages[0].to {
             scenario.stages[0].seconds = seconds
@@ -270,7 +271,7 @@ enum LoadTestOptions {
         }
     }
 
-    /// One number, for `seconds` or as long as is usual, or stages.
+    /// Parses a constant load, for `seconds` or the usual time, or stages.
     private static func stages(
         _ option: String, _ text: String, _ seconds: Double?, _ usual: Double,
         _ range: ClosedRange<Double>, isWhole: Bool = false

@@ -5,7 +5,7 @@ import Model
 import Storage
 import Text
 
-/// Options that several commands have.
+/// Options of several commands.
 enum CommonOptions {
     static let state = CommandOption(
         "state", .text(placeholder: "DIR"),
@@ -26,15 +26,15 @@ enum CommonOptions {
     static let defaultWorkers = 1
     static let defaultConnections = 32
 
-    /// `--state`, or else the user's own.
+    /// Returns `--state`, or else the user's default directory.
     static func statePath(_ arguments: Arguments) throws(Failure) -> String {
         if let path = arguments.text(state.name) { return path }
         return try StateDirectory.defaultPath(environment: ClientSettings.environment)
     }
 
-    /// Throws where `--state` has states of assets or catalogs, by which it does not select.
+    /// Throws if `--state` has states of assets or catalogs instead of a directory.
     ///
-    /// - Parameter filter: the command's option for that; nil where it has none.
+    /// - Parameter filter: the command's option for such states; nil if it has none.
     static func checkState(
         _ arguments: Arguments, filter: String? = nil
     ) throws(UsageError) {
@@ -51,12 +51,12 @@ enum CommonOptions {
         let given = printable(String(text.prefix(100)))
         let option = filter.map { "--\($0)" + (areStates ? " \(given)" : "") }
         throw UsageError(
-            "--state is '\(given)', where no private cluster was: it names such a cluster's directory",
+            "--state is '\(given)', where no private cluster exists; --state sets its directory",
             hint: option.map { "To list assets by their state, use \($0)." }
-                ?? "This command does not select by state. Leave --state out.")
+                ?? "This command does not select by state. Omit --state.")
     }
 
-    /// `--durability`, by default `batch`.
+    /// Returns `--durability`; the default is `batch`.
     static func durability(_ arguments: Arguments) throws(UsageError) -> Durability {
         guard let text = arguments.text("durability") else { return .batch }
         guard let durability = Durability(rawValue: text) else {

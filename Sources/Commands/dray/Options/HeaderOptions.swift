@@ -6,8 +6,8 @@ import WebURL
 
 /// Headers that a command adds to its requests, for one run.
 ///
-/// They are settings of origins like those of `--origin-settings`: they go to an origin's own requests, and a
-/// redirect to another origin leaves them behind. They stay in the memory of this process.
+/// They are origin settings like those of `--origin-settings`: only requests to the origin itself
+/// carry them, not redirects to other origins. They stay in this process's memory.
 enum HeaderOptions {
     static let header = CommandOption(
         "header", .text(placeholder: "LINE"), repeatable: true,
@@ -20,16 +20,16 @@ enum HeaderOptions {
 
     static let all = [header, origin]
 
-    /// Most headers, and most origins, of one command line.
+    /// Maximum number of headers, and of origins, in a command line.
     static let most = 50
 
     static func areGiven(_ arguments: Arguments) -> Bool {
         !arguments.texts(header.name).isEmpty
     }
 
-    /// Adds the headers to the settings of the origins that they are for.
+    /// Adds the headers to the settings of their origins.
     ///
-    /// - Parameter url: what the command requests; nil where it names none.
+    /// - Parameter url: the URL that the command requests; nil if it has none.
     static func add(
         _ arguments: Arguments, of url: String?, to table: inout OriginSettingsTable
     ) throws(UsageError) {

@@ -15,7 +15,7 @@ enum ListOptions {
             + ListFormat.allCases.map(\.rawValue).joined(separator: ", ")
             + ". Default: detected. A URL is read as a list only with this option.")
 
-    /// Nil when it is to be detected.
+    /// Returns the format; nil to detect it.
     static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {
         guard let text = arguments.text("format") else { return nil }
         guard let format = ListFormat(rawValue: text) else {
@@ -27,7 +27,7 @@ enum ListOptions {
         return format
     }
 
-    /// The list that a command is given which makes no requests.
+    /// Returns the list of a command that sends no requests.
     static func source(_ arguments: Arguments) throws -> ListSource {
         let source = try ListSource(arguments.operands[0], format: format(arguments))
         if source.label == nil, source.format != nil {
@@ -38,9 +38,9 @@ enum ListOptions {
         return source
     }
 
-    /// Notes that a URL which is to be fetched as one file is a list, as its first bytes show.
+    /// Prints a note if a URL to be fetched as one file is a list, by its first bytes.
     ///
-    /// Asks for no more than these, and only where the URL's name may be a list's.
+    /// Requests only these bytes, and only if the URL's name may be a list's.
     static func offer(_ url: String, _ downloader: ListDownloader) {
         guard let parsed = try? WebURL(url), ListReader.defaultKind(of: parsed) == .file,
             mayBeList(parsed),
@@ -65,7 +65,7 @@ enum ListOptions {
 
     private static let offerSeconds = 3.0
 
-    /// Endings of lists' names.
+    /// Extensions of lists' names.
     private static let listEndings: Set<String> = [
         "xml", "txt", "csv", "tsv", "json", "jsonl", "ndjson", "meta4", "metalink", "list", "lst",
         "urls", "aria2",
@@ -79,7 +79,7 @@ enum ListOptions {
         return listEndings.contains(String(name[name.index(after: dot)...]))
     }
 
-    /// Prints which parts of a list are ignored.
+    /// Prints the lines of a list that are ignored.
     static func tell(_ reading: ListSource.Reading) {
         for notice in reading.notices {
             let document = notice.document.map { "\(printable($0)): " } ?? ""

@@ -15,7 +15,7 @@ enum RootOptions {
 
     private static let variable = "DRAY_ROOTS"
 
-    /// `--root`, or else the environment's; nil without either.
+    /// Returns the directories of `--root`, or else of the environment; nil without either.
     static func roots(_ arguments: Arguments) throws(UsageError) -> SiteRoots? {
         let given = arguments.texts("root")
         let source = given.isEmpty ? variable : "--root"
@@ -33,9 +33,9 @@ enum RootOptions {
         }
     }
 
-    /// As `roots`; throws without any.
+    /// Returns the directories like `roots`; throws without any.
     ///
-    /// - Parameter whom: who may have something written otherwise.
+    /// - Parameter whom: the reason to require them, for the message.
     static func required(
         _ arguments: Arguments, because whom: String
     ) throws(UsageError) -> SiteRoots {
@@ -46,9 +46,9 @@ enum RootOptions {
     }
 }
 
-/// The user that a process of a cluster should run as.
+/// Checks the user that runs a process of a cluster.
 enum ServiceUser {
-    /// Warns who runs it as root: what it writes, and what it is made to write, is then bound by nothing else.
+    /// Warns if it runs as root: then file permissions do not limit what it writes.
     static func warn(_ component: String) {
         guard geteuid() == 0 else { return }
         Logger(component).warning(

@@ -3,7 +3,7 @@ import CommandLine
 import Services
 import Text
 
-/// Options that say when a catalog may begin and when it should have ended.
+/// Options for the start time and the deadline of a catalog.
 enum TimeOptions {
     static let discussion = """
         TIME is a date and time with a time zone, 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z, \
@@ -17,7 +17,8 @@ enum TimeOptions {
         help: "When the catalog should be complete. Its priority rises up to 9 as the deadline "
             + "approaches.")
 
-    /// `--name TIME` in seconds since 1970; `none` when that is given and allowed, nil when nothing is.
+    /// Reads `--name TIME` in seconds since 1970. Returns `none` for that word if it is allowed;
+    /// nil without the option.
     static func time(
         _ name: String, _ arguments: Arguments, none: Double? = nil,
         clock: any WallClock = SystemWallClock()
@@ -32,7 +33,7 @@ enum TimeOptions {
         return time
     }
 
-    /// `--deadline TIME` as `time` reads it. Throws for one that has passed, too: it could only be missed.
+    /// Reads `--deadline TIME` like `time`. Also throws for a past one, which could only be missed.
     static func deadline(
         _ arguments: Arguments, none: Double? = nil, clock: any WallClock = SystemWallClock()
     ) throws(UsageError) -> Double? {
@@ -43,6 +44,6 @@ enum TimeOptions {
         throw UsageError(
             "--deadline is '\(printable(given))', which has passed: it is "
                 + "\(TimeText.minute(ofSeconds: now)) now",
-            hint: "Give a time in the future, or leave --deadline out.")
+            hint: "Give a time in the future, or omit --deadline.")
     }
 }

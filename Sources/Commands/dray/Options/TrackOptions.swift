@@ -3,7 +3,7 @@ import Model
 import Text
 import Titles
 
-/// Options that say what of a title is wanted.
+/// Options that select the tracks of titles.
 enum TrackOptions {
     static let all = [
         CommandOption(
@@ -43,7 +43,7 @@ enum TrackOptions {
                 "Reject manifests that break rules which players tolerate. Default: warn."),
     ]
 
-    /// The track selection of titles; nil for all tracks.
+    /// Returns the track selection of titles; nil for all tracks.
     static func titles(_ arguments: Arguments) throws(UsageError) -> TitleOptions? {
         var titles = TitleOptions()
         titles.tracks.maximumHeight = arguments.integer("max-height").map { Int64($0) }
@@ -74,7 +74,7 @@ enum TrackOptions {
         return titles.isDefault ? nil : titles
     }
 
-    /// `4500k`, `4.5M`, `4500000` in bits a second.
+    /// Parses `4500k`, `4.5M` or `4500000` to bits per second.
     static func bitsPerSecond(_ text: String) -> Int64? {
         let units: [Character: Double] = [
             "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9,
@@ -105,12 +105,13 @@ enum TrackOptions {
         return rate
     }
 
-    /// Of the form of a language tag (RFC 5646), or as manifests write one: `pt_BR`; `*` for all.
+    /// Returns true for a language tag (RFC 5646), for the form `pt_BR` of some manifests, or for
+    /// `*`, which matches all.
     private static func isLanguage(_ text: String) -> Bool {
         text == "*" || text.wholeMatch(of: /[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*/) != nil
     }
 
-    /// A list by commas; empty for `none`.
+    /// Reads a comma-separated list; empty for `none`.
     private static func names(
         _ name: String, _ arguments: Arguments
     ) throws(UsageError) -> [String]? {

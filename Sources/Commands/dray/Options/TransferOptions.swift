@@ -7,8 +7,7 @@ import Services
 import Text
 import Transfer
 
-/// How a command's transfers are made: which addresses they may connect to, and how origins are
-/// asked.
+/// Options of transfers: allowed addresses and settings of origins.
 enum TransferOptions {
     static let originSettings = CommandOption(
         "origin-settings", .text(placeholder: "FILE"),
@@ -28,9 +27,10 @@ enum TransferOptions {
     private static let allowVariable = "DRAY_ALLOW_ADDRESSES"
     private static let denyVariable = "DRAY_DENY_ADDRESSES"
 
-    /// `--allow-addresses` and `--deny-addresses`, or else the environment's.
+    /// Returns the policy of `--allow-addresses` and `--deny-addresses`, or else of the
+    /// environment.
     ///
-    /// `allowsPrivate` is for those who make transfers for nobody but themselves.
+    /// - Parameter allowsPrivate: true if the command's user alone chooses the URLs.
     static func addressPolicy(
         _ arguments: Arguments, allowsPrivate: Bool
     ) throws(UsageError) -> AddressPolicy {
@@ -63,7 +63,8 @@ enum TransferOptions {
 
     // MARK: Settings of origins
 
-    /// `--origin-settings`, or else the environment's; without either, none.
+    /// Returns the settings of `--origin-settings`, or else of the environment; empty without
+    /// either.
     static func origins(_ arguments: Arguments) throws(Failure) -> OriginSettingsTable {
         let variable = ClientSettings.environment[settingsVariable] ?? ""
         guard let path = arguments.text("origin-settings") ?? (variable.isEmpty ? nil : variable)
@@ -84,7 +85,7 @@ enum TransferOptions {
             let whole = file.hasPrefix("/") ? file : directory(of: path) + file
             guard access(whole, R_OK) == 0 else {
                 throw Failure(
-                    "input.unreadable",
+                    .inputUnreadable,
                     "\(printable(path)) names \(printable(file)): \(systemErrorText(errno))")
             }
             return whole

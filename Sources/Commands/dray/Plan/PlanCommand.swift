@@ -7,7 +7,7 @@ import Rendering
 import Services
 import Text
 
-/// `dray plan`: from active users to workers, bandwidth, storage and money.
+/// `dray plan`: calculates workers, bandwidth, storage and cost from an audience.
 enum PlanCommand {
     static let command = Command(
         "plan", summary: "Plan workers, bandwidth, storage and cost for an audience.",
@@ -30,7 +30,7 @@ enum PlanCommand {
                 flag.name, .text(placeholder: "VALUE"), help: "\(flag.input.row.help)\(unit(flag))")
         } + others + PlanMeasurements.options + outputs, action: run)
 
-    /// An option that gives an input.
+    /// An option for an input.
     private struct InputFlag {
         let name: String
         let input: ScenarioInput
@@ -135,7 +135,7 @@ enum PlanCommand {
                 throw UsageError("--jobs needs --simulate", hint: "Use both, or neither.")
             }
             let output = try Output(arguments)
-            // A simulation takes its time, and nothing has to be stopped in order.
+            // A simulation takes long, and nothing has to be stopped in order.
             var plan = try ProcessSignals.withDefaultAction { () throws(PlannerError) in
                 try Plan(scenario, options)
             }
@@ -148,13 +148,13 @@ enum PlanCommand {
             return .success
         } catch let error as PlannerError {
             return Console.fail(
-                Failure("input.field", "\(error.field): given \(error.given); \(error.allowed)"))
+                Failure(.inputField, "\(error.field): given \(error.given); \(error.allowed)"))
         } catch {
             return Console.fail(error)
         }
     }
 
-    /// The text for stdout.
+    /// The output on stdout.
     private enum Output {
         case table, json, markdown
         case manifest(PlanManifests)
@@ -173,7 +173,7 @@ enum PlanCommand {
             }
             guard chosen.count < 2 else {
                 throw UsageError(
-                    "\(chosen[0].0) and \(chosen[1].0) exclude each other",
+                    "\(chosen[0].0) and \(chosen[1].0) cannot be combined",
                     hint: "Use one of them.")
             }
             self = chosen.first?.1 ?? .table
@@ -193,7 +193,7 @@ enum PlanCommand {
 
     // MARK: Input
 
-    /// SCENARIO, and what options say instead.
+    /// Reads SCENARIO, and overrides it by options.
     private static func scenario(_ arguments: Arguments) throws -> Scenario {
         var scenario = Scenario()
         if let path = arguments.operands.first {
@@ -237,7 +237,7 @@ enum PlanCommand {
         return scenario
     }
 
-    /// `1100,3000,6000`, ascending.
+    /// Reads bit rates such as `1100,3000,6000`, and sorts them.
     private static func ladder(_ text: String) throws(UsageError) -> [Double] {
         let allowed = ScenarioInput.kilobitsPerSecond.row.allowed
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
@@ -252,7 +252,7 @@ enum PlanCommand {
         return rates.sorted()
     }
 
-    /// `5`, `5%`, or `1:5:9`.
+    /// Reads `5`, `5%` or `1:5:9`.
     private static func value(
         _ text: String, _ input: ScenarioInput, _ option: String
     ) throws -> Estimate {
@@ -270,7 +270,7 @@ enum PlanCommand {
         do {
             try Scenario.check(estimate, input)
         } catch {
-            // As it was written: 10000%.
+            // As written: 10000%.
             throw UsageError(
                 "\(option) is \(printable(String(text.prefix(40))))",
                 hint: "\(error.field): \(error.allowed).")
@@ -281,7 +281,7 @@ enum PlanCommand {
     private static func number(_ text: Substring) -> Double? {
         let isPercent = text.hasSuffix("%")
         let digits = isPercent ? text.dropLast() : text
-        // Double reads hexadecimal, infinity and nan as well.
+        // Double also parses hexadecimal, infinity and nan.
         guard !digits.isEmpty, digits.utf8.allSatisfy({ "0123456789.+-eE".utf8.contains($0) })
         else { return nil }
         return Double(digits).map { isPercent ? $0 / 100 : $0 }

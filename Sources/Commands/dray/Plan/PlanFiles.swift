@@ -7,9 +7,9 @@ import Planner
 import Services
 import Text
 
-/// A file that is named in messages about what is in it.
+/// Reads files; failures contain their names.
 enum NamedFile {
-    /// Reads what `parse` makes of the file at `path`, `-` for stdin.
+    /// Returns the result of `parse` for the file at `path`; `-` is stdin.
     static func read<Value>(
         _ path: String, maximumBytes: Int = SmallFile.maximumBytes,
         _ parse: ([UInt8]) throws(Failure) -> Value
@@ -23,7 +23,7 @@ enum NamedFile {
     }
 }
 
-/// The prices to reckon with: Dray's own, replaced by those of `--prices`.
+/// Reads prices: Dray's own, replaced by those of `--prices`.
 enum PriceFiles {
     private static let mostFiles = 100
 
@@ -42,12 +42,12 @@ enum PriceFiles {
         return books
     }
 
-    /// `path`, or the JSON files in it when it is a directory.
+    /// Returns `path`, or the JSON files in it if it is a directory.
     private static func files(_ path: String) throws(Failure) -> [String] {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return [path] }
         guard let directory = opendir(path) else {
-            throw Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
+            throw Failure(.inputUnreadable, "\(printable(path)): \(systemErrorText(errno))")
         }
         defer { closedir(directory) }
         var names: [String] = []
@@ -59,7 +59,7 @@ enum PriceFiles {
         }
         guard (1...mostFiles).contains(names.count) else {
             throw Failure(
-                "input.empty",
+                .inputEmpty,
                 "\(printable(path)) has \(names.count) files that end in .json; 1 to \(mostFiles) "
                     + "can be read")
         }
@@ -67,9 +67,9 @@ enum PriceFiles {
     }
 }
 
-/// A file that is there whole or not at all.
+/// Writes files completely or not at all.
 enum WholeFile {
-    /// Writes `text` under a temporary name first; a pipe or device is written to as it is. Throws
+    /// Writes `text` under a temporary name first; writes directly to a pipe or device. Throws
     /// `input.destination`.
     static func write(_ text: String, to path: String) throws(Failure) {
         do throws(OutputFileError) {
@@ -82,7 +82,7 @@ enum WholeFile {
             }
             try file.keep()
         } catch {
-            throw Failure("input.destination", "\(printable(path)): \(error.reason)")
+            throw Failure(.inputDestination, "\(printable(path)): \(error.reason)")
         }
     }
 }

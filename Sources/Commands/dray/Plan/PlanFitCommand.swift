@@ -6,7 +6,7 @@ import Planner
 import Rendering
 import Statistics
 
-/// `dray plan fit`: the Universal Scalability Law of measured throughput.
+/// `dray plan fit`: fits the Universal Scalability Law to measured throughput.
 enum PlanFitCommand {
     static let command = Command(
         "fit", summary: "Fit a scalability law to measured throughput.",
@@ -42,12 +42,12 @@ enum PlanFitCommand {
         do throws(PlannerError) {
             points = try ThroughputTable(csv: String(decoding: bytes, as: UTF8.self)).points
         } catch {
-            throw Failure("input.field", "\(path): \(error)")
+            throw Failure(.inputField, "\(path): \(error)")
         }
         do throws(FitError) {
             return (points, try Scalability.fit(points))
         } catch {
-            throw Failure("input.field", "\(path): \(error)")
+            throw Failure(.inputField, "\(path): \(error)")
         }
     }
 
@@ -115,8 +115,8 @@ enum PlanFitCommand {
     }
 }
 
-/// The fit as JSON; null for what there is not: the peak of throughput that only grows, intervals of
-/// three points, a bound that is infinite.
+/// The fit as JSON; null for missing values: the peak of unlimited throughput, intervals of three
+/// points, an infinite bound.
 private struct FitAnswer: Encodable {
     private let fit: ScalabilityFit
 

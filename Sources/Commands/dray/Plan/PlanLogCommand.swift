@@ -6,7 +6,7 @@ import Planner
 import Rendering
 import Statistics
 
-/// `dray plan log`: the load that an access log tells of.
+/// `dray plan log`: summarizes the load in an access log.
 enum PlanLogCommand {
     static let command = Command(
         "log", summary: "Summarize an access log: rates, concurrency, sizes.",
@@ -32,7 +32,7 @@ enum PlanLogCommand {
         }
     }
 
-    /// What the access log at `path` (`-` for stdin) says. Throws `input.unreadable`,
+    /// Summarizes the access log at `path` (`-` for stdin). Throws `input.unreadable`,
     /// `input.malformed` and `input.field`.
     static func summary(ofLog path: String) throws(Failure) -> AccessLogSummary {
         let label = path == "-" ? "stdin" : path
@@ -43,13 +43,13 @@ enum PlanLogCommand {
                 do throws(PlannerError) {
                     try log.read(piece)
                 } catch {
-                    throw Failure("input.field", "\(error)")
+                    throw Failure(.inputField, "\(error)")
                 }
             }
             do throws(PlannerError) {
                 return try log.finish()
             } catch {
-                throw Failure("input.field", "\(error)")
+                throw Failure(.inputField, "\(error)")
             }
         } catch {
             throw Failure(error.code, "\(label): \(error.message)")
@@ -119,7 +119,7 @@ enum PlanLogCommand {
     }
 }
 
-/// The summary as JSON; null for what the log does not tell.
+/// The summary as JSON; null for values that the log lacks.
 private struct LogAnswer: Encodable {
     struct Spread: Encodable {
         let mean, cv2, p50, p95, p99, maximum: Double

@@ -31,8 +31,8 @@ enum PlanMeasurements {
             help: "Number of workers of that run. Default: from the run, or 1."),
     ]
 
-    /// What measurements say goes before what stands in, and behind what is given. Answers what they
-    /// could not say, a sentence each.
+    /// Applies measurements to a scenario: they override defaults, but not given inputs. Returns
+    /// notes on missing values, one sentence each.
     static func apply(
         _ arguments: Arguments, to scenario: inout Scenario
     ) async throws -> [String] {
@@ -84,15 +84,15 @@ enum PlanMeasurements {
         return notes
     }
 
-    /// What was given stays, and what was measured before. `basis` says what a value rests on. Answers
-    /// with what another measurement has said already.
+    /// Applies measured values that were neither given nor measured before. `basis` describes what
+    /// a value is based on. Returns a note on values that an earlier measurement already has.
     private static func take(
         _ values: [String: Measured], _ origin: String, into scenario: inout Scenario,
         basis: (ScenarioInput, Measured) -> String = {
             "of \($1.count), \($1.interval == nil ? "no interval" : "95 % interval")"
         }
     ) -> [String] {
-        // Of what size these were is not what was measured where they were given.
+        // The size of these segments differs from that of the given speed's measurement.
         let isSpeedGiven =
             scenario.given[.segmentsPerSecond] != nil || scenario.given[.serviceSeconds] != nil
         let origin = printable(String(origin.prefix(200)))
@@ -116,7 +116,7 @@ enum PlanMeasurements {
         }
         guard !unused.isEmpty else { return [] }
         return [
-            "Of \(origin) unused, as a measurement named before it says it too: "
+            "Not used from \(origin), since an earlier measurement has them: "
                 + "\(unused.joined(separator: ", "))."
         ]
     }
@@ -127,13 +127,13 @@ enum PlanMeasurements {
         do throws(PlannerError) {
             return try body()
         } catch {
-            throw Failure("input.field", "\(printable(path)): \(error)")
+            throw Failure(.inputField, "\(printable(path)): \(error)")
         }
     }
 
     // MARK: A run
 
-    /// Nil without `--check`.
+    /// Compares the plan with a run; nil without `--check`.
     static func check(
         _ arguments: Arguments, _ scenario: Scenario
     ) throws -> RunCheck? {
@@ -159,9 +159,9 @@ enum PlanMeasurements {
         return try RunCheck(ScenarioValues(scenario), run)
     }
 
-    /// A load test's result has a row for each second.
+    /// A load test's result has one row per second.
     private static let mostMeasuredBytes = 64 << 20
-    /// A report has a few hundred bytes for each file.
+    /// A report has a few hundred bytes per file.
     private static let mostReportBytes = 256 << 20
 
     private struct Report: Decodable {
@@ -184,7 +184,7 @@ enum PlanMeasurements {
             return try JSONDecoder().decode(Report.self, from: Data(bytes)).totals
         } catch {
             throw Failure(
-                "input.malformed",
+                .inputMalformed,
                 "no report of a run, which has totals: {segments, fetchedBytes, seconds, retries}")
         }
     }

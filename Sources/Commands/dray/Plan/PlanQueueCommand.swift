@@ -6,7 +6,8 @@ import Rendering
 import Statistics
 import Text
 
-/// `dray plan queue`: how long jobs wait for one of several servers, or how many servers it takes.
+/// `dray plan queue`: calculates the wait for one of several servers, or the number of servers for
+/// a wait.
 enum PlanQueueCommand {
     static let command = Command(
         "queue", summary: "Calculate queueing waits, or the servers needed for a wait.",
@@ -56,7 +57,7 @@ enum PlanQueueCommand {
             let question = try Question(arguments)
             if arguments.text("servers") != nil, arguments.text("target-level") != nil {
                 throw UsageError(
-                    "--servers and --target-level exclude each other",
+                    "--servers and --target-level cannot be combined",
                     hint: "Omit --servers to find the fewest that reach the level.")
             }
             let servers = try arguments.integer("servers") ?? fewest(question, arguments)
@@ -105,7 +106,7 @@ enum PlanQueueCommand {
         }
     }
 
-    /// `kimura` or `allen-cunneen`.
+    /// Reads `kimura` or `allen-cunneen`.
     static func correction(_ name: String) throws(UsageError) -> WaitingModel.Correction {
         guard let correction = WaitingModel.Correction(rawValue: name) else {
             throw UsageError(
@@ -143,7 +144,7 @@ enum PlanQueueCommand {
 
     // MARK: Text
 
-    /// The figures at one server fewer, at `servers`, and at one more.
+    /// Formats the results for one server fewer, for `servers`, and for one more.
     private static func text(_ question: Question, _ servers: Int) -> String {
         let counts = [servers - 1, servers, servers + 1].filter { $0 > 0 }
         let models = counts.map { question.model(servers: $0) }
@@ -185,11 +186,11 @@ enum PlanQueueCommand {
     }
 }
 
-/// The answer as JSON. What is infinite, as when the queue grows without end, is null.
+/// The answer as JSON. Infinite values, such as those of an endlessly growing queue, are null.
 struct QueueAnswer: Encodable {
     private let model: WaitingModel
     private let withinSeconds: Double
-    /// Nil when they were given.
+    /// Number of servers; nil if it was given.
     private let servers: Int?
 
     init(_ model: WaitingModel, withinSeconds: Double, servers: Int?) {

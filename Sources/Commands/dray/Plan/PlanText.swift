@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Rendering
 
-/// How the calculators of `dray plan` write their figures.
+/// Formats the numbers of `dray plan`'s calculators.
 enum PlanText {
-    /// `0.0578`, `21.85`, `12,345`: four significant digits; `∞` for what never ends.
+    /// Formats four significant digits: `0.0578`, `21.85`, `12,345`; `∞` for infinity.
     static func number(_ value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "–" : "∞" }
         let size = abs(value)
@@ -21,7 +21,7 @@ enum PlanText {
         return HumanFormat.fixed(value, places: places)
     }
 
-    /// `0 s`, `1.250 ms`, `12.30 s`, `4 min 05 s`; `∞` for a wait that never ends.
+    /// Formats `0 s`, `1.250 ms`, `12.30 s` or `4 min 05 s`; `∞` for an infinite wait.
     static func seconds(_ value: Double) -> String {
         guard value.isFinite else { return "∞" }
         if value == 0 { return "0 s" }
@@ -30,7 +30,7 @@ enum PlanText {
         return value < 59.95 ? "\(number(value)) s" : HumanFormat.duration(seconds: value)
     }
 
-    /// JSON has no infinity: nil for it.
+    /// Returns nil for infinity, which JSON lacks.
     static func finite(_ value: Double?) -> Double? { value.flatMap { $0.isFinite ? $0 : nil } }
 
     static func json(_ value: some Encodable) throws -> String {

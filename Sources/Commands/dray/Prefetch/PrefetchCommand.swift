@@ -9,7 +9,7 @@ import Services
 import Text
 import Transfer
 
-/// `dray prefetch`: gets a list to edge storage.
+/// `dray prefetch`: fetches a list to edge storage.
 enum PrefetchCommand {
     static let command = Command(
         "prefetch",
@@ -60,7 +60,7 @@ enum PrefetchCommand {
         }
     }
 
-    /// Checks all that can be checked before anything is started or written, then runs.
+    /// Checks everything possible before starting or writing anything, then runs.
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
         let remote = try ClusterPlace.named()
         let isListAtURL =
@@ -85,7 +85,7 @@ enum PrefetchCommand {
         var titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
-        // Checks headers before anything is requested.
+        // Checks headers before any request.
         var configuration = try configuration(arguments, headersOf: arguments.operands[0])
         let keyQueries = configuration.origins.keyQueries
         if keyQueries != nil { titles = titles ?? TitleOptions() }
@@ -127,7 +127,8 @@ enum PrefetchCommand {
         return try await SessionRun.run(cluster.stages(around: session), session, display)
     }
 
-    /// A cluster has its own workers and state: the same command line serves on a laptop and there.
+    /// Prints notes on ignored options: a cluster has its own workers and state, and the same
+    /// command line should work with both.
     static func noteEmbeddedOptions(
         _ arguments: Arguments, _ options: [String] = allEmbeddedOptions
     ) {
@@ -151,7 +152,8 @@ enum PrefetchCommand {
     private static let embeddedOptions = ["state", "workers", "connections", "durability"]
     private static let allEmbeddedOptions = embeddedOptions + TransferOptions.all.map(\.name)
 
-    /// Workers of a cluster have settings of their own, and get no headers from who submits.
+    /// Rejects headers with a cluster, whose workers have their own settings and get no headers
+    /// from submitters.
     static func checkHeaders(
         _ arguments: Arguments, isListAtURL: Bool
     ) throws(UsageError) {
@@ -170,7 +172,7 @@ enum PrefetchCommand {
                 + "of their --origin-settings")
     }
 
-    /// For the lists that this process fetches itself.
+    /// Returns the options for lists that this process fetches itself.
     private static func transfer(
         _ policy: AddressPolicy, _ origins: OriginSettingsTable
     ) -> TransferEngine.Options {
@@ -190,8 +192,8 @@ enum PrefetchCommand {
         }
     }
 
-    /// - Parameter url: whose origin headers are for where `--header-origin` does not say; nothing where it
-    ///   is no URL.
+    /// - Parameter url: its origin gets the headers without `--header-origin`; ignored if it is no
+    ///   URL.
     static func configuration(
         _ arguments: Arguments, headersOf url: String? = nil
     ) throws -> EmbeddedCluster.Configuration {

@@ -6,7 +6,7 @@ import Model
 import Rendering
 import Services
 
-/// `dray refresh`: asks for everything of a catalog anew.
+/// `dray refresh`: checks all files of a catalog for changes.
 enum RefreshCommand {
     static let command = Command(
         "refresh",
@@ -74,7 +74,7 @@ enum RefreshCommand {
         let session = RefreshSession(plan, display: display) {
             try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
         }
-        // Drained before the workers, who write the lists of digests that are owed when it is cancelled.
+        // Drained before the workers, which write due checksum files after a cancellation.
         return try await SessionRun.run(cluster.stages + [[session]], session, display)
     }
 

@@ -6,7 +6,7 @@ import Rendering
 import Schedule
 import Text
 
-/// `dray site`: shows the sites, and sets when and how fast they are fed, and how much they may hold.
+/// `dray site`: shows sites, and sets their schedules, bandwidth and space limits.
 enum SiteCommand {
     static let command = Command(
         "site",
@@ -92,7 +92,7 @@ enum SiteCommand {
         }
     }
 
-    /// All settings as they are now.
+    /// Formats all present settings.
     static func settingsText(_ status: SiteStatus) -> String {
         let settings = [
             "schedule: \(status.schedule.isEmpty ? "none" : printable(status.schedule))",
@@ -130,7 +130,7 @@ enum SiteCommand {
         return settings
     }
 
-    /// `--name SIZE` in bytes; 0 for `none`, nil when it was not given.
+    /// Reads `--name SIZE` in bytes; 0 for `none`, nil without the option.
     private static func size(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {
         guard let text = arguments.text(name) else { return nil }
         if text == "none" { return 0 }
@@ -150,7 +150,7 @@ enum SiteCommand {
     }
 
     static func table(_ list: SiteList) -> String {
-        // Columns that few need, only where one has something in them.
+        // Rare columns are shown only if one has a value.
         let isBounded = list.sites.contains { $0.floorBytes != nil || $0.quotaBytes != nil }
         let isFaulty = list.sites.contains { $0.fault != nil }
         return ClusterCall.section(
@@ -177,14 +177,14 @@ enum SiteCommand {
             }) + QueueCommand.hints(list.sites.map { ($0.queue, $0.fault) })
     }
 
-    /// How many workers share what is in force.
+    /// Returns the number of workers that share the bandwidth.
     private static func shares(_ site: SiteStatus) -> String {
         site.bytesPerSecond == nil ? "–" : HumanFormat.count(site.shares.count)
     }
 
     private static func bytes(_ count: Int64?) -> String { count.map(HumanFormat.bytes) ?? "–" }
 
-    /// The limits in force.
+    /// Returns the limits in force.
     private static func now(_ site: SiteStatus) -> String {
         site.fault != nil ? "paused" : site.isClosed ? "off" : ClusterCall.rate(site.bytesPerSecond)
     }

@@ -5,12 +5,12 @@ package import Model
 import Synchronization
 
 extension DirectoryStorage {
-    /// Makes the file of an object, of which less than `firstPart` bytes have been written, an
-    /// assembly's, and answers with the object that goes on with its first part; the other one is
-    /// ended. Nobody else may know of `id` yet.
+    /// Turns the file of an object into a multipart file and returns the object for its first part.
+    /// Less than `firstPart` bytes must have been written, and the old object ends. No other caller
+    /// may know `id` yet.
     ///
-    /// The room that it has for the whole stays the file's. What is written is read by
-    /// `PendingObject.catchUp`, for the digest of the whole.
+    /// The file keeps its reserved space for the whole. `PendingObject.catchUp` reads the written
+    /// bytes for the digest of the whole.
     package func makeAssembly(
         of object: PendingObject, id: String, firstPart: Int64, totalBytes: Int64
     ) throws(Failure) -> PendingObject {
@@ -20,7 +20,7 @@ extension DirectoryStorage {
             try object.descriptor.truncate(to: totalBytes)
             return written
         }
-        guard object.settle() else { throw Failure("worker.internal", "the object has ended") }
+        guard object.settle() else { throw Failure(.workerInternal, "the object has ended") }
         do throws(SystemError) {
             try object.site.temporary.rename(
                 object.temporaryName, to: object.site.assembly, named: id)
@@ -28,11 +28,11 @@ extension DirectoryStorage {
             try? object.site.temporary.unlink(object.temporaryName)
             throw Failure(error)
         }
-        // As old as its descriptor: it hears of every error since.
+        // It keeps the ordinal of its descriptor, which has reported every error since.
         let moved = PendingObject(
             destination: .assembly(id: id), descriptor: object.descriptor, site: object.site,
             temporaryName: id, ordinal: object.ordinal)
-        // It is to be gone on with as a part, if at all.
+        // From now on it can resume as a part only.
         object.removeRecord()
         moved.markReserved()
         if let chain = orderedDigests.withLock({ $0.chain(id, at: 0) }),
@@ -44,8 +44,8 @@ extension DirectoryStorage {
         return moved
     }
 
-    /// Removes the file of an assembly that nobody goes on with, and its room with it. Best effort: what is
-    /// left is swept.
+    /// Removes an abandoned multipart file and frees its space. Best effort: remaining files are
+    /// swept.
     package func removeAssembly(id: String) {
         guard (try? PrivateName.requireID(id)) != nil, let site = try? verifiedDirectories() else {
             return
@@ -54,20 +54,20 @@ extension DirectoryStorage {
         orderedDigests.withLock { $0.remove(id) }
     }
 
-    /// Checks an assembled file against its parts and gives it its final key.
+    /// Checks a multipart file against its parts and gives it its final key.
     ///
-    /// Reads the file once, unless its ranges were written here in their order. Throws
-    /// `integrity.assemblyMismatch` when the parts do not cover the file or the bytes of one are not
-    /// what was recorded; the assembly then stays, for that part to be fetched again. A file that already has its final key (the report was lost after the rename)
-    /// is checked in its place and answered as success.
+    /// Reads the file once, unless its ranges were written here in order. Throws
+    /// `integrity.assemblyMismatch` if the parts do not cover the file, or if the bytes of one
+    /// differ from its record. The multipart file then stays, so that the part can be fetched
+    /// again. A file that already has its final key is checked there and succeeds; its report was
+    /// lost after the rename.
     ///
-    /// `expectedSHA256`, 64 lower-case hex digits, is the whole file's digest where a list promises
-    /// one; another digest is `integrity.digestMismatch`, and the file gets no final key.
-    ///
-    /// `digests` are what it names besides, `stated` what the origin says of the whole: of what differs the
-    /// same is true.
-    ///
-    /// `isOurs` is asked just before the rename; `worker.leaseLost` when the answer is false.
+    /// - Parameters:
+    /// - expectedSHA256: The whole file's digest from a list, 64 lower-case hex digits. Another
+    ///   digest is `integrity.digestMismatch`, and the file gets no final key.
+    /// - digests: Further digests from the list, checked in the same way.
+    /// - stated: Digests that the origin states of the whole, checked in the same way.
+    /// - isOurs: Called just before the rename; `worker.leaseLost` if it returns false.
     package func promoteAssembly(
         _ assembly: Assembly, key: String, expectedSHA256: String? = nil,
         digests: [ExpectedDigest] = [], stated: [ExpectedDigest] = [],
@@ -93,8 +93,8 @@ extension DirectoryStorage {
         }
         if let expectedSHA256, expectedSHA256 != computed.stored.sha256 {
             throw Failure(
-                "integrity.digestMismatch",
-                "SHA-256 is \(computed.stored.sha256); the list says \(expectedSHA256)")
+                .integrityDigestMismatch,
+                "SHA-256 is \(computed.stored.sha256); the list states \(expectedSHA256)")
         }
         try computed.check(digests, by: "the list")
         try computed.check(stated, by: "the origin")
@@ -103,7 +103,7 @@ extension DirectoryStorage {
         return computed.stored
     }
 
-    /// What was written here as the ranges came, in their order; nil when that is not known.
+    /// Returns the digest computed while the ranges were written here in order; nil if unknown.
     private func written(_ assembly: Assembly) -> Computed? {
         let chain = orderedDigests.withLock { $0[assembly.id] }
         guard let whole = chain?.whole(of: assembly.totalBytes, parts: assembly.parts ?? []) else {
@@ -122,13 +122,13 @@ extension DirectoryStorage {
         do throws(Failure) {
             try sync { () throws(SystemError) in try file.syncData() }
         } catch {
-            // What the disk has dropped must not be found by another try.
+            // Another attempt must not find data that the disk has dropped.
             try? site.assembly.unlink(id)
             throw error
         }
         guard isOurs() else {
             throw Failure(
-                "worker.leaseLost", "the job is somebody else's; \(withoutQuery(key.path)) is left")
+                .workerLeaseLost, "the lease is lost; \(withoutQuery(key.path)) is unchanged")
         }
         try asFailure { () throws(SystemError) in
             try site.assembly.rename(id, to: directory, named: key.name)
@@ -139,29 +139,30 @@ extension DirectoryStorage {
         }
     }
 
-    /// Runs a barrier, unless the site wants none. One that fails is never tried again: the kernel has
-    /// dropped the data by then and would answer success.
+    /// Runs a barrier, unless the site disables it. A failed one is never repeated: the kernel has
+    /// dropped the data by then and would report success.
     private func sync(_ barrier: () throws(SystemError) -> Void) throws(Failure) {
         guard durability != .none else { return }
         do throws(SystemError) {
             try barrier()
         } catch {
-            throw Failure("storage.syncFailed", Failure(error).message)
+            throw Failure(.storageSyncFailed, Failure(error).message)
         }
     }
 
-    /// What an earlier try promoted, made durable in case that try died before its end.
+    /// Returns the file that an earlier attempt promoted, and makes it durable in case that attempt
+    /// died before its end.
     private func confirmPromoted(
         _ assembly: Assembly, parts: [CheckedPart], key: ObjectKey, in site: SiteDirectories
     ) throws(Failure) -> StoredObject {
         guard let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes) else {
-            throw Self.mismatch("neither the assembly nor its whole file is at the site")
+            throw Self.mismatch("neither the multipart file nor the whole file is at the site")
         }
         let stored = try Self.hash(file, parts: parts, assembly.totalBytes).stored
         do throws(Failure) {
             try makeDurable(file, key: key, in: site)
         } catch {
-            throw Failure("storage.syncFailed", error.message)
+            throw Failure(.storageSyncFailed, error.message)
         }
         return stored
     }
@@ -174,7 +175,7 @@ extension DirectoryStorage {
         let digest: SHA256Digest
     }
 
-    /// The parts, once they are known to cover the file from its start to its end without a gap.
+    /// Returns the parts after a check that they cover the file without gaps.
     private static func checkedParts(of assembly: Assembly) throws(Failure) -> [CheckedPart] {
         var parts: [CheckedPart] = []
         var end: Int64 = 0
@@ -212,7 +213,7 @@ extension DirectoryStorage {
                 }
             }
             guard isThere, single.finish() == part.digest else {
-                throw mismatch("the bytes of the part at \(part.offset) are not those recorded")
+                throw mismatch("the bytes of the part at \(part.offset) differ from the record")
             }
         }
         let computed = whole.finish()
@@ -233,14 +234,14 @@ extension DirectoryStorage {
                 let given = digests.first { $0.algorithm == digest.algorithm }
                 guard given != digest else { continue }
                 throw Failure(
-                    "integrity.digestMismatch",
-                    "\(digest.algorithm.title) is \(given?.hex ?? "not to be had"); \(whom) says "
+                    .integrityDigestMismatch,
+                    "\(digest.algorithm.title) is \(given?.hex ?? "not available"); \(whom) states "
                         + digest.hex)
             }
         }
     }
 
     private static func mismatch(_ message: String) -> Failure {
-        Failure("integrity.assemblyMismatch", message)
+        Failure(.integrityAssemblyMismatch, message)
     }
 }

@@ -4,19 +4,19 @@ internal import Glibc
 package import Model
 
 extension DirectoryStorage {
-    /// True when the file under `key` has the expected length and SHA-256 and is durable: it need
-    /// not be fetched again.
+    /// Returns true if the file under `key` has the expected length and SHA-256 and is durable, so
+    /// that it need not be fetched.
     ///
-    /// Only a regular file reached without a symlink is looked at; whatever goes wrong on the way
-    /// answers false, and the commit of a fetched object will say what. Reads the whole file.
+    /// Only a regular file reached without a symlink counts. On any error it returns false; the
+    /// commit of a fetched object will report the reason. Reads the whole file.
     package func adopt(key: String, expected: StoredObject) -> Bool {
         guard let digest = SHA256Digest(hex: expected.sha256) else { return false }
         return adopt(key: key, bytes: expected.bytes, digests: [ExpectedDigest(digest)]) != nil
     }
 
-    /// As above, of any length where `bytes` is nil; answers what lies there, nil where it is not
-    /// adopted. All the digests must agree; there must be one, and not of a CRC alone where the length
-    /// is not known.
+    /// Returns the stored object under `key` if it can be reused, else nil; any length matches if
+    /// `bytes` is nil. All digests must match. At least one is required, and a CRC alone requires a
+    /// known length.
     package func adopt(key: String, bytes: Int64?, digests: [ExpectedDigest]) -> StoredObject? {
         guard digests.contains(where: { !$0.algorithm.isChecksum || bytes != nil }) else {
             return nil
@@ -42,7 +42,7 @@ extension DirectoryStorage {
         }
     }
 
-    /// True when a regular file of that length lies under the key. Does not read it.
+    /// Returns true if a regular file of that length has the key. Does not read it.
     package func isStored(key: String, bytes: Int64) -> Bool {
         do throws(Failure) {
             let key = try ObjectKey(key)
@@ -52,8 +52,8 @@ extension DirectoryStorage {
         }
     }
 
-    /// Opens a regular file to read, of exactly `bytes` where they are given; nil when there is none of
-    /// that name.
+    /// Opens a regular file for reading, of exactly `bytes` if given; nil if there is none of that
+    /// name.
     func openRegular(
         _ path: String, in directory: FileDescriptor, bytes: Int64?
     ) throws(Failure) -> FileDescriptor? {
@@ -68,7 +68,7 @@ extension DirectoryStorage {
         }
     }
 
-    /// Whoever wrote the file may have died before its name was durable.
+    /// Makes a file durable, because its writer may have died before its name was.
     func makeDurable(
         _ file: FileDescriptor, key: ObjectKey, in site: SiteDirectories
     ) throws(Failure) {
@@ -81,7 +81,7 @@ extension DirectoryStorage {
 }
 
 extension FileDescriptor {
-    /// Reads a range in order, 1 MiB at a time; false when the file ends before the range does.
+    /// Reads a range in order, 1 MiB at a time; returns false if the file ends before the range.
     func forEachBlock(
         offset: Int64, length: Int64, _ body: (UnsafeRawBufferPointer) -> Void
     ) throws(SystemError) -> Bool {

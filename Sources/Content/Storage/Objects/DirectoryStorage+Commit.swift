@@ -3,17 +3,17 @@ internal import Glibc
 package import Model
 
 extension DirectoryStorage {
-    /// Makes a batch durable and gives its objects their final keys; ranges of assemblies are made
-    /// durable only. One answer an object, in order; each object is ended by the call.
+    /// Makes a batch durable and gives its objects their final keys; ranges of multipart files are
+    /// only made durable. Returns one result per object, in order; each object ends with the call.
     ///
-    /// The whole batch shares one barrier, so larger batches are cheaper; a few hundred objects are
-    /// enough and bound the open descriptors. A barrier that fails is never tried again, because the
-    /// kernel has dropped the data by then: the objects it covers fail and are to be fetched anew.
+    /// The whole batch uses one barrier, so larger batches are cheaper. A few hundred objects
+    /// suffice and bound the open descriptors. A failed barrier is never repeated, because the
+    /// kernel has dropped the data by then: its objects fail and must be fetched again.
     ///
-    /// - Parameter isOurs: whether an object, by its place in the batch, is still the caller's to
-    ///   store. Asked just before each file gets its final key and, where it takes the place of
-    ///   another, just after: that one is put back where the answer was true before and is false
-    ///   then. What is not ours ends with `worker.leaseLost`.
+    /// - Parameter isOurs: Returns true if the caller may still store an object, given by its index
+    ///   in the batch. Called just before each file gets its final key, and again just after it
+    ///   replaces another. If the second answer is false, the replaced file is restored. The object
+    ///   then ends with `worker.leaseLost`.
     package func commit(
         _ batch: [PendingObject], isOurs: @escaping (Int) -> Bool = { _ in true }
     ) -> [Result<Void, Failure>] {
@@ -45,8 +45,8 @@ private struct BatchCommit {
     }
 
     mutating func run(in site: SiteDirectories) throws(Failure) {
-        // Directories first: what stands in their way is then found before the costly barrier, and
-        // a barrier over the file system makes the new ones durable as well.
+        // Directories first: this finds conflicts before the costly barrier, and a barrier over the
+        // file system makes new directories durable as well.
         var parents = ParentDirectories(root: site.root)
         let targets = batch.indices.map { findTarget(of: $0, in: site, parents: &parents) }
         let syncedFileSystem = makeDurable()
@@ -69,13 +69,13 @@ private struct BatchCommit {
         if case .success = results[index] { true } else { false }
     }
 
-    /// The directory that the object's name goes into; nil for one that failed.
+    /// Returns the directory for the object's name; nil for a failed object.
     private mutating func findTarget(
         of index: Int, in site: SiteDirectories, parents: inout ParentDirectories
     ) -> FileDescriptor? {
         let object = batch[index]
         guard object.site.rootIdentity == site.rootIdentity else {
-            fail(index, Failure("storage.io", "the site's directory was replaced meanwhile"))
+            fail(index, Failure(.storageIO, "the site's directory was replaced meanwhile"))
             return nil
         }
         switch object.destination {
@@ -90,7 +90,7 @@ private struct BatchCommit {
         }
     }
 
-    /// The barrier; true when it covered the whole file system.
+    /// Runs the barrier; returns true if it covered the whole file system.
     private mutating func makeDurable() -> Bool {
         let alive = batch.indices.filter(isAlive)
         guard durability != .none,
@@ -115,7 +115,7 @@ private struct BatchCommit {
         return false
     }
 
-    /// Gives the objects their names; answers the directories that changed with their objects.
+    /// Gives the objects their names; returns the changed directories with their objects.
     private mutating func renameAll(
         to targets: [FileDescriptor?]
     ) -> [ObjectIdentifier: (directory: FileDescriptor, objects: [Int])] {
@@ -132,8 +132,8 @@ private struct BatchCommit {
                         fail(
                             index,
                             Failure(
-                                "worker.leaseLost",
-                                "the job is somebody else's; \(withoutQuery(key.path)) is left"))
+                                .workerLeaseLost,
+                                "the lease is lost; \(withoutQuery(key.path)) is unchanged"))
                         continue
                     }
                 } catch {
@@ -147,7 +147,8 @@ private struct BatchCommit {
         return entered
     }
 
-    /// A file that is gone was removed by a later attempt at the same work: the disk is well.
+    /// Returns the failure of a rename. A missing file was removed by a later attempt at the same
+    /// work; the disk is fine.
     private static func failure(
         _ error: SystemError, of object: PendingObject, _ key: ObjectKey
     ) -> Failure {
@@ -155,13 +156,13 @@ private struct BatchCommit {
             (try? object.site.temporary.status(of: object.temporaryName)) == nil
         {
             return Failure(
-                "worker.leaseLost", "what was fetched of \(withoutQuery(key.path)) is gone")
+                .workerLeaseLost, "the fetched file of \(withoutQuery(key.path)) is gone")
         }
         return Failure(SystemError(code: error.code, operation: "rename to \(key.path)"))
     }
 
-    /// New directories belong to no single object: when one cannot be made durable, nothing that
-    /// may lie in it counts.
+    /// Makes new directories durable. A failure fails all objects, because any of them may be in
+    /// such a directory.
     private mutating func syncChanged(_ changed: [FileDescriptor]) {
         var synced: Set<ObjectIdentifier> = []
         for directory in changed where synced.insert(ObjectIdentifier(directory)).inserted {

@@ -1,13 +1,13 @@
 package import Model
 
 extension DirectoryStorage {
-    /// Writes a small generated file, `SHA256SUMS` for one, so that a reader sees the old one or the
-    /// whole new one.
+    /// Writes a small generated file, such as `SHA256SUMS`, so that a reader sees either the old
+    /// one or the whole new one.
     ///
     /// - Parameters:
-    ///   - lease, job: name the temporary file.
-    ///   - chunks: the contents, in order.
-    ///   - isOurs: as `commit` asks it.
+    /// - lease, job: Name the temporary file.
+    /// - chunks: The contents, in order.
+    /// - isOurs: As for `commit`.
     package func writeDocument(
         key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]>,
         isOurs: @escaping () -> Bool = { true }

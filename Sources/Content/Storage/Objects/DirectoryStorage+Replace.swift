@@ -2,13 +2,13 @@ internal import FileSystem
 internal import Glibc
 package import Model
 
-/// An object that is durable under its temporary name, to take the place of what lies under its key.
+/// An object that is durable under its temporary name and will replace the file under its key.
 ///
-/// It ends by `DirectoryStorage.place` or `discard`; what is forgotten is swept.
+/// It ends with `DirectoryStorage.place` or `discard`; a forgotten one is swept.
 package struct StagedObject: Sendable, Hashable {
     let name: String
     let key: ObjectKey
-    /// What it has taken of the quota, for a discard to give back.
+    /// Bytes taken from the quota, which a discard returns.
     let takenBytes: Int64
 
     init(name: String, key: ObjectKey, takenBytes: Int64) {
@@ -17,7 +17,8 @@ package struct StagedObject: Sendable, Hashable {
         self.takenBytes = takenBytes
     }
 
-    /// What somebody else has staged under this lease; `number` as for `createTemporary`.
+    /// Refers to an object that another worker staged under this lease; `number` as for
+    /// `createTemporary`.
     package init(lease: LeaseID, job: JobID, number: Int, key: String) throws(Failure) {
         name = try PrivateName.temporary(lease: lease, job: job, number: number)
         self.key = try ObjectKey(key)
@@ -25,16 +26,16 @@ package struct StagedObject: Sendable, Hashable {
     }
 }
 
-// New bytes of an asset of several files: all are laid beside the old ones, and change places with them
-// when the last of them is there.
+// New versions of an asset's files: all are staged beside the old ones, and replace them once the
+// last one is staged.
 extension DirectoryStorage {
-    /// Makes objects durable under their temporary names and closes them. Each is ended by the call; after a
-    /// failure all are discarded. A few hundred objects are enough for one call.
+    /// Makes objects durable under their temporary names and closes them. Each ends with the call;
+    /// a failure discards all. A few hundred objects suffice for one call.
     package func stage(_ objects: [PendingObject]) throws(Failure) -> [StagedObject] {
         do throws(Failure) {
             let site = try verifiedDirectories()
             for object in objects where object.site.rootIdentity != site.rootIdentity {
-                throw Failure("storage.io", "the site's directory was replaced meanwhile")
+                throw Failure(.storageIO, "the site's directory was replaced meanwhile")
             }
             try makeDurable(objects)
             var staged: [StagedObject] = []
@@ -61,12 +62,12 @@ extension DirectoryStorage {
                 return try oldest.descriptor.syncFileSystem()
             }
             for object in objects { try object.descriptor.syncData() }
-            // Whoever goes on with it finds it by its name.
+            // A worker that resumes finds the object by its name.
             try oldest.site.temporary.sync()
         }
     }
 
-    /// Removes what was staged and is not wanted. Best effort: what is left is swept.
+    /// Removes unwanted staged objects. Best effort: remaining files are swept.
     package func discard(_ staged: [StagedObject]) {
         guard !staged.isEmpty, let site = try? verifiedDirectories() else { return }
         for object in staged where (try? site.temporary.unlink(object.name)) != nil {
@@ -74,8 +75,7 @@ extension DirectoryStorage {
         }
     }
 
-    /// Makes the directories that staged objects go to, and finds what stands in their way before anything is
-    /// moved.
+    /// Creates the directories for staged objects and finds conflicts before any file is moved.
     package func makeWay(for staged: [StagedObject]) throws(Failure) {
         let site = try verifiedDirectories()
         var parents = ParentDirectories(root: site.root)
@@ -83,7 +83,7 @@ extension DirectoryStorage {
             let directory = try parents.open(object.key.directory).get()
             if let status = try? directory.status(of: object.key.name), status.kind == .directory {
                 throw Failure(
-                    "storage.pathConflict",
+                    .storagePathConflict,
                     "\(withoutQuery(object.key.path)) is a folder at the site")
             }
         }
@@ -91,14 +91,15 @@ extension DirectoryStorage {
         try asFailure { () throws(SystemError) in for parent in changed { try parent.sync() } }
     }
 
-    /// Puts staged objects under their keys, in their order; durable when it returns. Answers the places of those
-    /// that were not there any more, since somebody else has put them there, or removed them.
+    /// Moves staged objects to their keys, in order; they are durable when it returns. Returns the
+    /// indices of objects that were missing, because another worker has placed or removed them.
     ///
-    /// Each file has a name that only this lease has used, and moves once. So whoever does this a second time, or at the
-    /// same time, or after having been stopped for a day, takes nothing away from anybody. After a failure it is to be
-    /// done again: some have moved.
+    /// Each file has a name that only this lease has used, and moves once. So a second, concurrent
+    /// or delayed call never removes another's file. After a failure the call must be repeated,
+    /// because some files have moved.
     ///
-    /// - Parameter isOurs: asked before each; `worker.leaseLost` when it is not so. Others go on then.
+    /// - Parameter isOurs: Called before each move; if it returns false, the call throws
+    ///   `worker.leaseLost` and other workers continue.
     package func place(
         _ staged: [StagedObject], isOurs: () -> Bool = { true }
     ) throws(Failure) -> [Int] {
@@ -110,7 +111,7 @@ extension DirectoryStorage {
             let directory = try parents.open(object.key.directory).get()
             entered[object.key.directory] = directory
             guard isOurs() else {
-                throw Failure("worker.leaseLost", "the switch is somebody else's")
+                throw Failure(.workerLeaseLost, "the lease of the publishing job is lost")
             }
             do throws(SystemError) {
                 try site.temporary.rename(object.name, to: directory, named: object.key.name)

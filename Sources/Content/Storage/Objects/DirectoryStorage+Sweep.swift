@@ -3,26 +3,30 @@ internal import Glibc
 package import Model
 import Synchronization
 
-/// What one sweep came to.
+/// The result of one sweep.
 package struct SweepOutcome: Sendable, Hashable {
-    /// Files removed.
+    /// Number of removed files.
     package var removed = 0
-    /// Every file has been looked at, by this sweep and those before it.
+    /// True if this sweep and the ones before it have checked every file.
     package var isWhole = true
 }
 
 extension DirectoryStorage {
-    /// Removes temporary objects, assemblies and records of partial bodies that are abandoned.
+    /// Removes abandoned temporary objects, multipart files and records of partial bodies.
     ///
-    /// Any file is abandoned that was not written to for `seconds`. On a local file system a temporary object is
-    /// abandoned sooner: where no process has it open to write, no record names it as the start of a body, no refresh
-    /// has staged it, and it was last changed more than `unownedSeconds` ago. Ages are by the file system's own clock, which may be another
-    /// machine's. Several workers may sweep at once.
+    /// A file is abandoned if it was not written to for `seconds`. On a local file system, a
+    /// temporary object is abandoned sooner, if all of this holds: No process has it open for
+    /// writing. No record names it as the start of a body. No refresh has staged it. It was last
+    /// changed more than `unownedSeconds` ago. Ages are by the file system's own clock, which may
+    /// be another machine's. Several workers may sweep at once.
     ///
     /// - Parameters:
-    ///   - seconds: much longer than a lease, and for assemblies longer than a catalog may stand still.
-    ///   - unownedSeconds: longer than workers of a version that takes no locks pause between two writes.
-    ///   - most: files of each directory that are looked at; the next sweep continues behind them.
+    /// - seconds: Must be much longer than a lease, and for multipart files longer than a catalog
+    ///   may be inactive.
+    /// - unownedSeconds: Must be longer than the pause between two writes of older workers that
+    ///   take no locks.
+    /// - most: Maximum number of files to check in each directory; the next sweep continues after
+    ///   them.
     package func sweepTemporaries(
         olderThanSeconds seconds: Double, unownedSeconds: Double = 60, most: Int = .max
     ) throws(Failure) -> SweepOutcome {
@@ -39,19 +43,19 @@ extension DirectoryStorage {
                     continue
                 }
                 let isOld = now - status.modifiedSeconds > seconds
-                // A rename changes the status: who takes a file over has time to lock it.
+                // A rename changes the status, which gives a new owner time to lock the file.
                 let isUnowned =
                     place == 0 && !isOld && now - status.changedSeconds > unownedSeconds
                     && owners?.mayRemove(name, in: directory) == true
                 guard isOld || isUnowned else { continue }
-                // One that vanished meanwhile was swept by another worker, or committed.
+                // A missing file was swept by another worker, or committed.
                 if (try? directory.unlink(name)) != nil { outcome.removed += 1 }
             }
         }
         return outcome
     }
 
-    /// Nil on a network, where a lock may hold on one machine alone.
+    /// Returns nil on a network, where locks may hold on one machine only.
     private func ownersOfTemporaries(in site: SiteDirectories) throws(Failure) -> TemporaryOwners? {
         try asFailure { () throws(SystemError) in
             guard try !site.temporary.isOnNetwork() else { return nil }
@@ -60,16 +64,17 @@ extension DirectoryStorage {
     }
 }
 
-/// Which temporary objects belong to somebody. A value.
+/// The owners of temporary objects. A value.
 private struct TemporaryOwners {
-    /// Names of the temporary objects that records of partial bodies are of.
+    /// Names of the temporary objects of recorded partial bodies.
     private let recorded: Set<Substring>
 
     init(records: [String]) {
         recorded = Set(records.map { $0.dropFirst(PartialIdentity.nameBytes + 1) })
     }
 
-    /// True for a temporary object that is of no record, is not staged by a refresh, and has no writer.
+    /// Returns true for a temporary object without a record and without a writer that no refresh
+    /// has staged.
     func mayRemove(_ name: String, in directory: FileDescriptor) -> Bool {
         guard !recorded.contains(name[...]), !PrivateName.isNumbered(name),
             let file = try? directory.open(name, O_RDONLY | O_NONBLOCK)
@@ -78,12 +83,12 @@ private struct TemporaryOwners {
     }
 }
 
-/// How far the sweeps of a directory are. A value.
+/// The progress of sweeps in a directory. A value.
 struct SweepPlace {
-    /// The last name that was looked at; empty at the start.
+    /// The last checked name; empty at the start.
     private var last = ""
 
-    /// The names to look at now, and whether they are the last of all.
+    /// Returns the names to check now, and true if they are the last ones.
     mutating func turn(of names: [String], most: Int) -> (names: [String], isWhole: Bool) {
         let rest = names.filter { $0 > last }
         guard rest.count > most else {

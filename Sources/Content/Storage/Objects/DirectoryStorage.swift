@@ -3,12 +3,13 @@ internal import Glibc
 package import Model
 import Synchronization
 
-/// A site's storage in a directory: temporary objects, their commit under final keys, assemblies.
+/// A site's storage in a directory: temporary objects, their commit under final keys, multipart
+/// files.
 ///
 /// Nothing partial is ever visible under a final key: an object is written to `.dray/tmp`, made
-/// durable, renamed, and its directory made durable; only then does `commit` answer success. No path
-/// leaves the root: keys are checked by their spelling (`ObjectKey`) and resolved by openat2(2)
-/// beneath the root without symlinks.
+/// durable and renamed. Only when its directory is durable too does `commit` report success. No
+/// path leaves the root: `ObjectKey` checks the text of keys, and openat2(2) resolves them beneath
+/// the root without symlinks.
 ///
 /// Every method may be called from any thread and blocks for file I/O.
 package final class DirectoryStorage: Sendable {
@@ -17,20 +18,20 @@ package final class DirectoryStorage: Sendable {
     let durability: Durability
     let bounds: SpaceBounds
     let orderedDigests = Mutex(OrderedDigests())
-    /// Of each of Dray's own directories.
+    /// Progress in each of Dray's own directories.
     let sweepPlaces = Mutex([SweepPlace](repeating: SweepPlace(), count: 3))
-    /// Another host answers the calls of its file system, or a process: each may take long.
+    /// True if its file system is on another host or in a process; then each call may take long.
     package let isOnNetwork: Bool
     private let opened: Mutex<OpenedSite>
 
-    /// Opens the site's directory within `roots`, made with its missing parents, and proves by a probe file that it
-    /// can be written.
+    /// Opens the site's directory within `roots`, creates it with its parents if missing, and
+    /// checks with a probe file that it is writable.
     ///
-    /// - Parameter volume: the volume that the site is on by what was recorded of it: then nothing is made on another
-    ///   one, or where none is mounted. Nil for any.
+    /// Throws `storage.outsideRoots`, `storage.otherVolume`, `storage.sitePermission`, and other
+    /// failures that prevent writing.
     ///
-    /// Throws `storage.outsideRoots`, `storage.otherVolume`, `storage.sitePermission` and what else keeps it from
-    /// being written.
+    /// - Parameter volume: The recorded volume of the site. Nothing is created on another volume,
+    ///   or if none is mounted. Nil for any.
     package init(
         _ url: StorageURL, durability: Durability = .batch, roots: SiteRoots = .anySite,
         volume: SiteVolume? = nil
@@ -45,7 +46,7 @@ package final class DirectoryStorage: Sendable {
         opened = Mutex(OpenedSite(site: site, volume: volume))
     }
 
-    /// Bytes that may still be written to the site's file system.
+    /// Returns the bytes that may still be written to the site's file system.
     package func availableBytes() throws(Failure) -> Int64 {
         let root = try verifiedDirectories().root
         return try asFailure { () throws(SystemError) in try root.space().availableBytes }
@@ -56,11 +57,11 @@ package final class DirectoryStorage: Sendable {
     /// Creates an empty temporary object for `key`.
     ///
     /// - Parameters:
-    ///   - lease, job: name the temporary file, so that an attempt which lost its lease cannot touch
-    ///     the next attempt's.
-    ///   - number: of several objects of one job, from 1.
-    ///   - reservingBytes: looks for room and reserves blocks, so that a full disk is found before
-    ///     the download; 0 reserves none. Nil for an unknown length: the quota counts what is written.
+    /// - lease, job: Name the temporary file, so that an attempt without a lease cannot touch the
+    ///   next attempt's.
+    /// - number: Index from 1 among several objects of one job.
+    /// - reservingBytes: Length to reserve, so that a full disk is found before the download; 0
+    ///   reserves nothing. Nil for an unknown length: the quota counts written bytes.
     package func createTemporary(
         lease: LeaseID, job: JobID, key: String, number: Int = 0, reservingBytes: Int64? = 0
     ) throws(Failure) -> PendingObject {
@@ -71,8 +72,8 @@ package final class DirectoryStorage: Sendable {
                 return try Self.createFile(name, in: site.temporary)
             } catch {
                 guard error.code == EEXIST else { throw error }
-                // The same lease tries the job once more. A new file rather than the old one
-                // emptied: a descriptor of the earlier try may still be open somewhere.
+                // The same lease retries the job. A new file replaces the old one, because an
+                // earlier attempt may still have that open.
                 try site.temporary.unlink(name)
                 return try Self.createFile(name, in: site.temporary)
             }
@@ -84,17 +85,18 @@ package final class DirectoryStorage: Sendable {
         return object
     }
 
-    /// Opens the shared file of an assembly to write one range of it.
+    /// Opens a multipart file to write one range of it.
     ///
-    /// The file is made by whoever splits it, has room for its whole length from then on, and is never
-    /// cut short. One that is not there, because the file has started over or has stood still until the sweep,
-    /// is `integrity.assemblyMismatch`: it would be a part without the others, with room for all of them.
+    /// The splitting attempt creates the file, with its whole length reserved from then on; it is
+    /// never shortened. A missing file is `integrity.assemblyMismatch`: it has started over, or was
+    /// swept after inactivity. A new one would lack the other parts but reserve space for all of
+    /// them.
     ///
     /// - Parameters:
-    ///   - totalBytes: of the whole file.
-    ///   - isFirstTry: nobody else has ever written the range. Where that is so of all ranges, and
-    ///     each begins here after the one before it has ended, the whole file's digest is known at its end.
-    ///   - isNew: makes the file, which the quota does not count yet.
+    /// - totalBytes: Length of the whole file.
+    /// - isFirstTry: True if no other attempt has ever written the range. If all ranges are first
+    ///   tries and begin here in order, the whole file's digest is known at its end.
+    /// - isNew: Creates the file, which the quota does not count yet.
     package func openAssembly(
         id: String, offset: Int64, length: Int64, of totalBytes: Int64, isFirstTry: Bool = false,
         isNew: Bool = false
@@ -112,8 +114,8 @@ package final class DirectoryStorage: Sendable {
             } catch {
                 guard error.code == ENOENT else { throw Failure(error) }
                 throw Failure(
-                    "integrity.assemblyMismatch",
-                    "what the part at \(offset) belongs to is not at the site")
+                    .integrityAssemblyMismatch,
+                    "the multipart file of the part at \(offset) is not at the site")
             }
         }
         let part = PendingObject(
@@ -129,19 +131,20 @@ package final class DirectoryStorage: Sendable {
         return part
     }
 
-    /// Removes what an attempt wrote; the same as `PendingObject.discard`.
+    /// Removes the file of an attempt; the same as `PendingObject.discard`.
     package func discard(_ object: PendingObject) { object.discard() }
 
     private static func createFile(
         _ name: String, in directory: FileDescriptor
     ) throws(SystemError) -> FileDescriptor {
         let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o666)
-        // Shows sweeps that the file has a writer. Without it the file only looks abandoned when it is old.
+        // Shows sweeps that the file has a writer. Without the lock, the file counts as abandoned
+        // by its age only.
         _ = file.tryLock()
         return file
     }
 
-    /// Small objects are not worth the call: their first write finds out as early.
+    /// Reserves space. Small objects are not worth the call: their first write fails as early.
     static func reserve(
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
@@ -154,9 +157,9 @@ package final class DirectoryStorage: Sendable {
         if isReserved { object.markReserved() }
     }
 
-    /// Sees to it that a file in parts has room for all of them, once: one of several such files that got
-    /// only a part of its room each would stop in its middle, and the others with it. That it has is told
-    /// by its length.
+    /// Reserves the space of a whole multipart file, once. Otherwise several such files could each
+    /// get a part of their space and all stop halfway. The file's length shows that its space is
+    /// reserved.
     private static func reserveWhole(
         _ totalBytes: Int64, of file: FileDescriptor, in site: SiteDirectories, isOfQuota: Bool
     ) throws(Failure) {
@@ -169,7 +172,7 @@ package final class DirectoryStorage: Sendable {
             _ = try file.reserve(offset: 0, length: totalBytes)
             try file.truncate(to: totalBytes)
         } catch {
-            // Some of it may have been had before there was no more.
+            // A part may have been reserved before the space ran out.
             if (try? file.status())?.bytes == 0 { file.giveBack(offset: 0, length: totalBytes) }
             throw Failure(error)
         }
@@ -177,7 +180,7 @@ package final class DirectoryStorage: Sendable {
 
     // MARK: - The site's directories
 
-    /// Opens a file in a private directory; once more after somebody removed that directory.
+    /// Opens a file in a private directory; retries once if that directory was removed.
     private func openPrivate(
         _ open: (SiteDirectories) throws(SystemError) -> FileDescriptor
     ) throws(Failure) -> (SiteDirectories, FileDescriptor) {
@@ -192,8 +195,8 @@ package final class DirectoryStorage: Sendable {
         return (renewed, try asFailure { () throws(SystemError) in try open(renewed) })
     }
 
-    /// The open directories, after a check that the root's path still leads to them: a directory
-    /// that was moved away would otherwise swallow objects that are then reported as stored.
+    /// Returns the open directories after a check that the root's path still leads to them. A moved
+    /// directory would otherwise receive objects that are then reported as stored.
     func verifiedDirectories() throws(Failure) -> SiteDirectories {
         if let site = opened.withLock({ $0.use() }),
             let status = try? FileStatus.of(place.path), status.identity == site.rootIdentity
@@ -203,7 +206,8 @@ package final class DirectoryStorage: Sendable {
         return try reopen()
     }
 
-    /// Checks the volume again. Nothing stays open on another one, so that later calls fail as well.
+    /// Opens the directories and checks the volume again. On another volume they stay closed, so
+    /// that later calls fail as well.
     private func reopen() throws(Failure) -> SiteDirectories {
         let volume = opened.withLock { $0.volume }
         do throws(Failure) {
@@ -218,7 +222,7 @@ package final class DirectoryStorage: Sendable {
 
     // MARK: - The volume
 
-    /// The volume that the site is on: that of a mark that is there, or of a new one.
+    /// Returns the site's volume, from an existing mark or a new one.
     package func markVolume() throws(Failure) -> SiteVolume {
         let root = try verifiedDirectories().root
         let fileSystem = root.fileSystemIdentity()
@@ -229,20 +233,20 @@ package final class DirectoryStorage: Sendable {
             id: try VolumeMark.ensure(in: root, of: place), fileSystem: fileSystem)
     }
 
-    /// Throws `storage.otherVolume` where a site is not on `volume`. Makes nothing.
+    /// Throws `storage.otherVolume` if a site is not on `volume`. Creates nothing.
     package static func check(_ site: StorageURL, isOn volume: SiteVolume) throws(Failure) {
         try VolumeMark.check(try SiteRoots.anySite.place(of: site), volume)
     }
 
-    /// Has the site be on `volume` from now on, nil for any. Throws `storage.otherVolume` where it is not, and what
-    /// else keeps it from being opened.
+    /// Requires the site to be on `volume` from now on, nil for any. Throws `storage.otherVolume`
+    /// if it is not, or the failure of opening it.
     package func require(volume: SiteVolume?) throws(Failure) {
         opened.withLock { $0.require(volume) }
         _ = try verifiedDirectories()
     }
 
-    /// Closes the site's directories where nothing has used them since `idleSeconds`, so that its file system can be
-    /// unmounted. Objects under way keep them open until they end. The next use opens them again.
+    /// Closes the site's directories after `idleSeconds` without use, so that its file system can
+    /// be unmounted. Running objects keep them open until they end. The next use opens them again.
     package func closeIdle(
         now: ContinuousClock.Instant = .now, idleSeconds: Double = DirectoryStorage.idleSeconds
     ) {
@@ -251,14 +255,14 @@ package final class DirectoryStorage: Sendable {
         _ = closed
     }
 
-    /// For so long directories stay open without use.
+    /// Time without use after which directories are closed.
     package static let idleSeconds = 5.0
 
-    /// The site's directories are open for the next use.
+    /// True if the site's directories are open for the next use.
     package var isOpen: Bool { opened.withLock { $0.isOpen } }
 }
 
-/// A site's directories while they are in use, and the volume that they have to be on. A value.
+/// A site's directories while they are in use, and the volume that they must be on. A value.
 private struct OpenedSite {
     private var site: SiteDirectories?
     private(set) var volume: SiteVolume?
@@ -276,7 +280,7 @@ private struct OpenedSite {
         return site
     }
 
-    /// Unless another volume has been required meanwhile.
+    /// Stores the directories, unless another volume has been required meanwhile.
     mutating func open(_ site: SiteDirectories, on volume: SiteVolume?) {
         guard self.volume == volume else { return }
         self.site = site
@@ -285,14 +289,14 @@ private struct OpenedSite {
 
     mutating func close() { site = nil }
 
-    /// What is open may be on another one.
+    /// Requires a volume and closes the directories, which may be on another one.
     mutating func require(_ volume: SiteVolume?) {
         guard self.volume != volume else { return }
         self.volume = volume
         site = nil
     }
 
-    /// What is to be closed, if anything.
+    /// Returns the directories to close, if any.
     mutating func closeIdle(now: ContinuousClock.Instant, seconds: Double) -> SiteDirectories? {
         guard let open = site, now - usedAt >= .seconds(seconds) else { return nil }
         site = nil

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Model
 
 extension Failure {
-    /// What a failed system call at a site means; one place decides it.
+    /// Creates the failure for a failed system call at a site.
     init(_ error: SystemError) {
         self.init(
             Failure.storageCode(for: error.code),
@@ -12,29 +12,29 @@ extension Failure {
 
     static func storageCode(for code: Int32) -> FailureCode {
         switch code {
-        case ENOSPC, EDQUOT: "storage.full"
-        // Of a file system, or by a limit of the process: others fit.
-        case EFBIG: "storage.tooLarge"
-        case EROFS: "storage.readOnly"
-        case EACCES, EPERM: "storage.permission"
-        case ENOTDIR, EISDIR, EEXIST, ENOTEMPTY: "storage.pathConflict"
-        case ELOOP, EXDEV, ENAMETOOLONG, EINVAL, EILSEQ: "storage.pathRefused"
-        // The process is at a limit of its own; the site is not to blame.
-        case EMFILE, ENFILE, ENOMEM: "worker.internal"
-        default: "storage.io"
+        case ENOSPC, EDQUOT: .storageFull
+        // A limit of the file system or of the process: other objects fit.
+        case EFBIG: .storageTooLarge
+        case EROFS: .storageReadOnly
+        case EACCES, EPERM: .storagePermission
+        case ENOTDIR, EISDIR, EEXIST, ENOTEMPTY: .storagePathConflict
+        case ELOOP, EXDEV, ENAMETOOLONG, EINVAL, EILSEQ: .storagePathRefused
+        // A limit of the process; the site has not failed.
+        case EMFILE, ENFILE, ENOMEM: .workerInternal
+        default: .storageIO
         }
     }
 }
 
-/// Runs `body` and answers its system error as the failure it means.
+/// Runs `body` and converts its system error to a failure.
 func asFailure<Value>(
     _ body: () throws(SystemError) -> Value
 ) throws(Failure) -> Value {
     do throws(SystemError) { return try body() } catch { throw Failure(error) }
 }
 
-/// A key, or text that ends with one, as messages may show it: the name of an object whose URL had a
-/// query holds that query, and with it what was signed.
+/// Returns a key, or text that ends with one, in a form for messages. The name of an object may
+/// contain its URL's query, and so a signature.
 package func withoutQuery(_ text: String) -> String {
     guard let question = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return text }
     return text[..<question] + "?…"

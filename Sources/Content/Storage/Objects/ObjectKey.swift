@@ -1,16 +1,17 @@
 package import Model
 
-/// A final key: where an object lies beneath the site's root, as `host/path/name`.
+/// A final key: the path of an object beneath the site's root, as `host/path/name`.
 ///
-/// Only a key that stays beneath the root by its spelling can be made; what the file system holds on
-/// the way there is checked when the key is opened.
+/// Only a key whose text stays beneath the root can be created; the file system's symlinks are
+/// checked when the key is opened.
 package struct ObjectKey: Hashable, Sendable {
-    /// The directory that Dray keeps for itself beneath the root.
+    /// Dray's private directory beneath the root.
     static let privateDirectory = ".dray"
-    /// Linux: NAME_MAX bytes a component, PATH_MAX with its NUL a path.
+    /// Linux: NAME_MAX bytes per component, PATH_MAX including its NUL per path.
     static let componentByteLimit = 255
     static let byteLimit = 4095
-    /// Deeper keys than any web server serves; bounds the directories that a commit holds open.
+    /// Maximum depth, beyond the URLs of any web server; bounds the directories that a commit holds
+    /// open.
     static let depthLimit = 128
 
     package let path: String
@@ -19,11 +20,11 @@ package struct ObjectKey: Hashable, Sendable {
     /// The last component.
     package let name: String
 
-    /// Throws `storage.pathRefused` and says which rule the key breaks.
+    /// Throws `storage.pathRefused` with the rule that the key breaks.
     package init(_ path: String) throws(Failure) {
         func refuse(_ reason: String) -> Failure {
             Failure(
-                "storage.pathRefused",
+                .storagePathRefused,
                 "the key \(withoutQuery(path).prefix(200).debugDescription) \(reason)")
         }
         guard !path.isEmpty else { throw refuse("is empty") }
@@ -71,19 +72,19 @@ enum PrivateName {
         }
         guard isPlain, (1...64).contains(id.utf8.count) else {
             throw Failure(
-                "storage.pathRefused", "\(id.prefix(80).debugDescription) does not name a file")
+                .storagePathRefused, "\(id.prefix(80).debugDescription) does not name a file")
         }
     }
 
-    /// Whether a temporary name has a number, as those of refreshes: they are staged, closed and without a record,
-    /// until the last of a title is there.
+    /// Returns true if a temporary name has a number, as those of refreshes do. These objects are
+    /// staged, closed and without a record until the title is complete.
     static func isNumbered(_ name: String) -> Bool {
-        // A lease is a UUID, of five groups.
+        // A lease is a UUID, with five groups.
         name.utf8.count { $0 == UInt8(ascii: "-") } > 5
     }
 
-    /// The lease in the name keeps an attempt that lost its lease from the next attempt's file.
-    /// A job of several files numbers them from 1.
+    /// Returns a temporary name. The lease in it keeps an attempt that lost its lease from the next
+    /// attempt's file. A job of several files numbers them from 1.
     static func temporary(
         lease: LeaseID, job: JobID, number: Int = 0
     ) throws(Failure) -> String {

@@ -3,18 +3,18 @@ internal import FileSystem
 import Model
 import Synchronization
 
-/// The digest of a file whose ranges this process alone writes, one after the other, from the first
-/// byte to the last: it needs no second read. Safe from any thread.
+/// The digest of a file whose ranges this process alone writes in order, which saves a second read.
+/// Safe from any thread.
 ///
-/// Anything else (a range that begins before the one before it has ended, is written twice, or is
-/// discarded) ends the chain, and the file is read when it is whole.
+/// Anything else ends the chain, and the file is read once it is complete: a range that begins
+/// before the previous one ended, is written twice, or is discarded.
 final class OrderedDigest: Sendable {
     private struct State: ~Copyable {
-        /// Nil while `catchUp` has it.
+        /// Nil while `catchUp` uses it.
         var hasher: SHA256Hasher? = SHA256Hasher()
-        /// Some of what was written is still to be read for the digest.
+        /// True if some written bytes must still be read for the digest.
         var isBehind = false
-        /// Where the next byte belongs.
+        /// Offset of the next byte.
         var position: Int64 = 0
         /// The end of the range that is being written.
         var end: Int64?
@@ -25,7 +25,7 @@ final class OrderedDigest: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether a range goes on where the one before it ended; its bytes are then added by `update`.
+    /// Returns true if a range continues the previous one; its bytes are then added by `update`.
     func begin(offset: Int64, length: Int64) -> Bool {
         state.withLock { state in
             guard !state.isBroken, state.end == nil, state.position == offset, length > 0 else {
@@ -36,8 +36,8 @@ final class OrderedDigest: Sendable {
         }
     }
 
-    /// Takes note of bytes of the first range that lie there already. Until `catchUp` has read them,
-    /// nothing is added.
+    /// Records that the first bytes of the first range are stored already. Nothing is added until
+    /// `catchUp` has read them.
     func fallBehind(bytes: Int64) {
         state.withLock { state in
             guard state.position == 0, let end = state.end, bytes < end else {
@@ -49,7 +49,7 @@ final class OrderedDigest: Sendable {
         }
     }
 
-    /// Reads what was written before, and what is written meanwhile; it blocks.
+    /// Reads bytes written before and meanwhile; it blocks.
     func catchUp(with file: FileDescriptor) throws(SystemError) {
         var hasher = state.withLock { $0.isBehind ? $0.hasher.take() : nil }
         guard hasher != nil else { return }
@@ -90,7 +90,7 @@ final class OrderedDigest: Sendable {
         }
     }
 
-    /// Notes the digest of a range that was written whole.
+    /// Records the digest of a complete range.
     func note(offset: Int64, length: Int64, sha256: String) {
         state.withLock { state in
             state.parts.append(Assembly.Part(offset: offset, length: length, sha256: sha256))
@@ -99,7 +99,7 @@ final class OrderedDigest: Sendable {
 
     func breakOff() { state.withLock { $0.isBroken = true } }
 
-    /// The digest of the whole file, when its parts are those that were written here; nil otherwise.
+    /// Returns the digest of the whole file if its parts are those written here; nil otherwise.
     func whole(of totalBytes: Int64, parts: [Assembly.Part]) -> SHA256Digest? {
         state.withLock { state in
             guard !state.isBroken, !state.isBehind, state.position == totalBytes, state.end == nil,
@@ -112,13 +112,13 @@ final class OrderedDigest: Sendable {
     }
 }
 
-/// The chains of the files that were begun last. A value.
+/// The chains of the most recently begun files. A value.
 struct OrderedDigests {
     private var chains: [(id: String, chain: OrderedDigest)] = []
-    /// About 500 bytes each.
+    /// Maximum number of chains; each takes about 500 bytes.
     private static let most = 64
 
-    /// The chain of an assembly; begun with its first byte.
+    /// Returns the chain of a multipart file; its first byte begins one.
     mutating func chain(_ id: String, at offset: Int64) -> OrderedDigest? {
         if let known = self[id] { return known }
         guard offset == 0 else { return nil }

@@ -2,10 +2,11 @@ internal import FileSystem
 internal import Glibc
 internal import Model
 
-/// The directories that one batch needs beneath the root: each opened once, made when missing.
+/// The directories that one batch needs beneath the root: each is opened once, and created if
+/// missing.
 ///
-/// Lives no longer than the batch, so that a directory which is moved or removed later is not
-/// written to by an old descriptor.
+/// Lives no longer than the batch, so that no old descriptor writes to a directory that is moved or
+/// removed later.
 struct ParentDirectories {
     private let root: FileDescriptor
     private var opened: [String: Result<FileDescriptor, Failure>] = [:]
@@ -14,7 +15,7 @@ struct ParentDirectories {
 
     init(root: FileDescriptor) { self.root = root }
 
-    /// Opens the directory at `path`, the root itself for an empty one.
+    /// Opens the directory at `path`, or the root for an empty path.
     mutating func open(_ path: String) -> Result<FileDescriptor, Failure> {
         if let known = opened[path] { return known }
         let result: Result<FileDescriptor, Failure>
@@ -27,7 +28,7 @@ struct ParentDirectories {
         return result
     }
 
-    /// What a symlink on the way to `path` means; nil where there is none.
+    /// Returns the failure for a symlink on `path`; nil if there is none.
     private func symlinkFailure(_ path: String, _ error: SystemError) -> Failure? {
         guard [ELOOP, ENOTDIR].contains(error.code) else { return nil }
         var (parent, way) = (root, "")
@@ -36,9 +37,9 @@ struct ParentDirectories {
             way += way.isEmpty ? name : "/" + name
             if let target = try? parent.symlinkTarget(of: name) {
                 return Failure(
-                    "storage.pathRefused",
+                    .storagePathRefused,
                     "\(withoutQuery(way)) is a symlink to \(withoutQuery(target)); files are stored through "
-                        + "no symlink below a site. Put a directory or a bind mount in its place")
+                        + "no symlink below a site. Replace it by a directory or a bind mount")
             }
             guard let next = try? parent.openDirectory(name) else { return nil }
             parent = next

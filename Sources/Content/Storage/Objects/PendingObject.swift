@@ -3,10 +3,10 @@ internal import Glibc
 package import Model
 import Synchronization
 
-/// Bytes on their way to a final key: an open temporary file, or a range of an assembly.
+/// An object before its final key: an open temporary file, or a range of a multipart file.
 ///
-/// Writes may come from any thread. It ends by `DirectoryStorage.commit` or `discard`; one that is
-/// simply dropped discards itself. Discarding a range leaves the shared file alone.
+/// Writes may come from any thread. It ends with `DirectoryStorage.commit` or `discard`; a dropped
+/// one discards itself. Discarding a range does not change the shared file.
 package final class PendingObject: Sendable {
     enum Destination: Sendable {
         case key(ObjectKey)
@@ -17,31 +17,31 @@ package final class PendingObject: Sendable {
     let descriptor: FileDescriptor
     let site: SiteDirectories
     let temporaryName: String
-    /// Taken after the file was opened and before its first write. The kernel reports a write error
-    /// to every descriptor that was open when it happened; the object with the lowest ordinal of a
-    /// batch was open before anything of that batch was written, so it hears of all of them.
+    /// Order of opening, assigned before the first write. The kernel reports a write error to every
+    /// descriptor that was open at the time. The object with the lowest ordinal of a batch was open
+    /// before any of its writes, so its descriptor reports all errors.
     let ordinal: UInt64
-    /// Nobody has said how long it will be: the quota counts what it comes to.
+    /// True if the length is unknown: the quota counts written bytes.
     private let isGrowing: Bool
-    /// What it has taken of the quota.
+    /// Bytes taken from the quota.
     private let takenBytes = Atomic<Int64>(0)
     private let isSettled = Atomic<Bool>(false)
-    /// Of a range that goes on where the one before it ended.
+    /// True for a range that continues the previous one.
     private let isFollowed = Atomic<Bool>(false)
     private let chain = Mutex<(digest: OrderedDigest, offset: Int64, length: Int64)?>(nil)
     private let isReserved = Atomic<Bool>(false)
-    /// What it is still to come to of the room that it was promised.
+    /// Bytes still to write of the space promised to it.
     private let promised = Atomic<Int64>(0)
     private let isDisowned = Atomic<Bool>(false)
-    /// Bytes written since the file system's room was looked at.
+    /// Bytes written since the last check of the file system's free space.
     private let unlooked = Atomic<Int>(0)
-    /// What is known of its file in `.dray/partial`.
+    /// The state of its file in `.dray/partial`.
     private struct Record {
-        /// Once there is one.
+        /// Name, once there is a file.
         var name: String?
-        /// How many bytes it speaks of.
+        /// Number of bytes that it records.
         var bytes: Int64 = 0
-        /// It is not to be written any more.
+        /// True if it must not be written any more.
         var isFinal = false
     }
 
@@ -68,7 +68,7 @@ package final class PendingObject: Sendable {
 
     /// Writes all of `bytes` at `offset` of the whole file.
     ///
-    /// Blocks for a copy to the page cache. Throws a `storage.` failure; the object is then to be
+    /// Blocks for a copy to the page cache. After a thrown `storage.` failure, the object must be
     /// discarded.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
         if isGrowing {
@@ -86,21 +86,21 @@ package final class PendingObject: Sendable {
         }
     }
 
-    /// Its room is its own: what others leave free does not matter to it.
+    /// Records that its space is reserved, so that free space no longer matters to it.
     func markReserved() {
         isReserved.store(true, ordering: .relaxed)
         release(.max)
     }
 
-    /// Takes note of what `SpaceBounds.take` has taken off the quota: discarded, the object gives it back.
+    /// Records bytes that `SpaceBounds.take` took from the quota; a discard returns them.
     func took(_ bytes: Int64) { takenBytes.add(bytes, ordering: .relaxed) }
 
     var quotaBytes: Int64 { takenBytes.load(ordering: .relaxed) }
 
-    /// Takes over what `SpaceBounds.take` has promised.
+    /// Sets the bytes that `SpaceBounds.take` has promised.
     func promise(_ bytes: Int64) { promised.store(bytes, ordering: .relaxed) }
 
-    /// Gives up to `bytes` of what was promised back: they are written, or will not be.
+    /// Releases up to `bytes` of the promise: they are written, or will not be.
     private func release(_ bytes: Int64) {
         var left = promised.load(ordering: .relaxed)
         while left > 0 {
@@ -112,14 +112,15 @@ package final class PendingObject: Sendable {
         }
     }
 
-    /// Has the bytes added to the digest of the whole file.
+    /// Adds the written bytes to the digest of the whole file from now on.
     func follow(_ digest: OrderedDigest, offset: Int64, length: Int64) {
         chain.withLock { $0 = (digest, offset, length) }
         isFollowed.store(true, ordering: .releasing)
     }
 
-    /// Adds what was written before `makeAssembly` to the digest of the whole file: reads it, and so
-    /// blocks, while others may go on writing. Never called, the file is read when it is whole.
+    /// Adds bytes written before `makeAssembly` to the digest of the whole file. It reads them and
+    /// so blocks, while others may continue to write. Without this call, the file is read once it
+    /// is complete.
     package func catchUp() {
         guard case .assembly(let id) = destination, let digest = chain.withLock({ $0?.digest })
         else { return }
@@ -130,42 +131,43 @@ package final class PendingObject: Sendable {
         }
     }
 
-    /// Notes the SHA-256 of what was written, before the commit of a range.
+    /// Records the SHA-256 of the written bytes, before the commit of a range.
     package func note(sha256: String) {
         guard let (digest, offset, length) = chain.withLock({ $0 }) else { return }
         digest.note(offset: offset, length: length, sha256: sha256)
     }
 
-    /// Removes the temporary file unless the object was committed; does nothing the second time.
+    /// Removes the temporary file unless the object was committed; repeated calls do nothing.
     package func discard() {
         guard settle() else { return }
         site.bounds.giveBack(takenBytes.load(ordering: .relaxed))
         chain.withLock { $0 }?.digest.breakOff()
-        // Best effort: what is left behind is swept later.
+        // Best effort: remaining files are swept later.
         if case .key = destination, !isDisowned.load(ordering: .acquiring) {
             try? site.temporary.unlink(temporaryName)
         }
         removeRecord()
     }
 
-    /// Ends the object and leaves its file and its record where they are, for a later attempt.
+    /// Ends the object but keeps its file and its record for a later attempt.
     package func leave() {
         guard settle() else { return }
         chain.withLock { $0 }?.digest.breakOff()
     }
 
-    /// The temporary name may be another's file from now on: the object does not remove it.
+    /// Records that the temporary name may be another's file, so that the object does not remove
+    /// it.
     func disown() { isDisowned.store(true, ordering: .releasing) }
 
-    /// True for the one caller that ends the object.
+    /// Returns true for the one caller that ends the object.
     func settle() -> Bool {
         guard !isSettled.exchange(true, ordering: .acquiringAndReleasing) else { return false }
         release(.max)
         return true
     }
 
-    /// Has the record written by `write`, unless the object has ended or more has been noted; the last
-    /// one in any case. Blocks, but no other call does for it.
+    /// Writes the record with `write`, unless the object has ended or has a later record; the last
+    /// one in any case. Blocks no other calls.
     func writeRecord(
         _ name: String, bytes: Int64, isLast: Bool, _ write: () throws(Failure) -> Void
     ) throws(Failure) {
@@ -189,7 +191,7 @@ package final class PendingObject: Sendable {
         try result.get()
     }
 
-    /// Forgets how far the object is: it is whole, or gone.
+    /// Removes the progress record: the object is complete, or gone.
     func removeRecord() {
         let name = record.withLock { record in
             record.isFinal = true

@@ -2,14 +2,13 @@ internal import FileSystem
 internal import Glibc
 internal import Model
 
-/// Gives an object its final key, so that an owner who was frozen in the middle takes nothing away
-/// from whoever came after him.
+/// Gives an object its final key, so that a suspended owner never removes the file of its
+/// successor.
 ///
-/// No file system has a rename that asks a question first. So the old file is kept until the question
-/// was asked once more: the two change places (renameat2(2), RENAME_EXCHANGE), and do so again when
-/// the answer has changed. Where the file system cannot exchange, as NFS cannot, or where nothing
-/// stands in the way, the rename is a plain one: what is put where nothing was, the next owner
-/// replaces.
+/// No file system has a conditional rename. So the old file is kept until the lease has been
+/// checked once more: the two files are exchanged (renameat2(2), RENAME_EXCHANGE), and exchanged
+/// back if the lease was lost. A plain rename is used if the file system cannot exchange, such as
+/// NFS, or if there is no old file. A later owner then replaces the file.
 struct ReplacingRename {
     let object: PendingObject
     let directory: FileDescriptor
@@ -17,12 +16,13 @@ struct ReplacingRename {
 
     private var temporary: FileDescriptor { object.site.temporary }
 
-    /// False when the object is not ours (any more); the key is then as it was.
+    /// Renames the object. Returns false if it is not (or no longer) ours; the key is then
+    /// unchanged.
     ///
-    /// Throws what a call said. Where that leaves another's file under the temporary name, nothing
+    /// Throws the error of a system call. If another's file then has the temporary name, nothing
     /// removes it.
     func run(isOurs: () -> Bool) throws(SystemError) -> Bool {
-        // Somebody else may put a file there, or take it away, between two of the steps.
+        // Another process may create or remove that file between two of the steps.
         for _ in 1...Self.mostTries {
             guard isOurs() else { return false }
             do throws(SystemError) {
@@ -34,7 +34,7 @@ struct ReplacingRename {
                 guard error.code == EEXIST else { throw error }
             }
             do throws(SystemError) {
-                // Of a directory, the plain rename says what is wrong.
+                // For a directory, the plain rename reports the error.
                 if try directory.status(of: name).kind == .directory { break }
                 try exchange()
             } catch {
@@ -42,11 +42,12 @@ struct ReplacingRename {
                 guard error.code == ENOENT else { throw error }
                 continue
             }
-            // From now on the temporary name is another's, whom nothing may remove unasked.
+            // From now on the temporary name is another's file, which must not be removed without a
+            // check.
             object.disown()
             let isKept = isOurs()
             if !isKept, try !putBack() { return false }
-            // What stood there before, or our own. What is left behind is swept later.
+            // The previous file, or our own. Remaining files are swept later.
             try? temporary.unlink(object.temporaryName)
             return isKept
         }
@@ -66,11 +67,11 @@ struct ReplacingRename {
     }
 }
 
-/// Putting back what was taken away.
+/// Restoring the replaced file.
 extension ReplacingRename {
-    /// True when the file under the temporary name is nobody's any more: ours, or one that somebody
-    /// who came after us has replaced. False when that is not known: whoever has ours may put it
-    /// back yet, and is frozen himself.
+    /// Returns true if the file under the temporary name is obsolete: it is ours, or a successor
+    /// has replaced it. Returns false if this is unknown: the process that has ours may still
+    /// restore it, and is itself suspended.
     private func putBack() throws(SystemError) -> Bool {
         let ours = try object.descriptor.status().identity
         for _ in 1...Self.mostLooks {
@@ -78,18 +79,19 @@ extension ReplacingRename {
             if try standsUnderKey(ours) {
                 try exchange(for: ours)
             } else if try object.descriptor.status().links == 0 {
-                // Whoever replaced ours has kept his: what we took away is older than that.
+                // The process that replaced ours has kept its own file, which is newer than the one
+                // we replaced.
                 return true
             } else {
-                // Another process is between two of its steps, and nothing tells when it is done.
-                // The thread is one of storage's, which may block; a fifth of a second at most.
+                // Another process is between two of its steps, and nothing signals its end. The
+                // thread belongs to storage and may block, for at most a fifth of a second.
                 usleep(1_000)
             }
         }
         return false
     }
 
-    /// A thousandth of a second apart.
+    /// Maximum number of checks, a millisecond apart.
     private static let mostLooks = 200
 
     private func standsUnderKey(_ file: FileStatus.Identity) throws(SystemError) -> Bool {
@@ -101,8 +103,8 @@ extension ReplacingRename {
         }
     }
 
-    /// Takes our file back for what is under the temporary name. Where another one stood there by then,
-    /// that one is put back in turn, for as long as others come in between.
+    /// Exchanges our file with the one under the temporary name. If a third file was there by then,
+    /// it is restored in turn, as long as others interfere.
     private func exchange(for ours: FileStatus.Identity) throws(SystemError) {
         var expected = ours
         while true {
@@ -114,8 +116,8 @@ extension ReplacingRename {
         }
     }
 
-    /// One that fails is worth another: another's file hangs on it. Nothing tells when the file system can do
-    /// it again; the thread is one of storage's, which may block.
+    /// Exchanges the files with retries, because another's file depends on it. Nothing signals when
+    /// the file system works again; the thread belongs to storage and may block.
     private func exchangeInSpiteOfErrors() throws(SystemError) {
         for _ in 1..<Self.mostTries {
             do throws(SystemError) { return try exchange() } catch { usleep(1_000) }

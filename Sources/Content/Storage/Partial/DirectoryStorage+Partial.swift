@@ -4,9 +4,9 @@ internal import Glibc
 package import Model
 import Synchronization
 
-/// The start of a body that an earlier attempt left, in the hands of one attempt.
+/// The start of a body from an earlier attempt, owned by one attempt.
 package final class PartialBody: Sendable {
-    /// Where the bytes lie; nil for a place that is no site's, which its owner knows.
+    /// The object with the bytes; nil for a location outside the sites, which its owner knows.
     package let object: PendingObject?
     package let record: PartialRecord
     private let digests: Mutex<DigestSet?>
@@ -19,12 +19,12 @@ package final class PartialBody: Sendable {
         self.digests = Mutex(consume digests)
     }
 
-    /// The digests of the bytes that lie there, to go on with; nil the second time.
+    /// Removes and returns the digests of the stored bytes; nil on later calls.
     package func takeDigests() -> DigestSet? { digests.withLock { $0.take() } }
 }
 
 extension DirectoryStorage {
-    /// What lies at the site unfinished; one listing of one directory.
+    /// Returns the partial bodies at the site; lists one directory.
     package func partials() throws(Failure) -> PartialIndex {
         let site = try verifiedDirectories()
         var index = PartialIndex()
@@ -34,10 +34,10 @@ extension DirectoryStorage {
         return index
     }
 
-    /// Writes down how far an object is, so that it can be gone on with when this process is killed.
+    /// Records the progress of an object, so that it can be resumed if this process is killed.
     ///
-    /// Best effort: where it cannot be written, the next attempt starts over. Blocks; several notes of an
-    /// object may come in any order, and after its end, when they count for nothing.
+    /// Best effort: if it cannot be written, the next attempt starts over. Blocks. Records of an
+    /// object may come in any order; those after its end are ignored.
     package func note(
         _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
         by attempt: ObjectAttempt
@@ -45,16 +45,16 @@ extension DirectoryStorage {
         try? write(record, isClosed: false, of: object, identity, attempt)
     }
 
-    /// Ends an object and keeps what it has for a later attempt, of any worker.
+    /// Ends an object and keeps its bytes for a later attempt, of any worker.
     package func keep(
         _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
         by attempt: ObjectAttempt
     ) {
         do throws(Failure) {
-            // After the last write: who finds the record closed may take the file for its own.
+            // After the last write: a reader of a closed record may take the file over.
             try write(record, isClosed: true, of: object, identity, attempt)
             if case .key = object.destination {
-                // What was reserved for the rest is not kept from others meanwhile.
+                // Frees the space reserved for the rest meanwhile.
                 object.descriptor.giveBack(
                     offset: record.bytes, length: record.totalBytes - record.bytes)
             }
@@ -71,11 +71,11 @@ extension DirectoryStorage {
         let name = "\(identity.name)-\(try attempt.temporaryName())"
         let bytes = PartialRecordText(record, of: attempt.asset, isClosed: isClosed).bytes
         guard bytes.count <= PartialRecordText.maximumBytes else {
-            throw Failure("storage.io", "a record of \(bytes.count) bytes")
+            throw Failure(.storageIO, "a record of \(bytes.count) bytes")
         }
         try object.writeRecord(name, bytes: record.bytes, isLast: isClosed) { () throws(Failure) in
             try asFailure { () throws(SystemError) in
-                // Written over, never first emptied: a record that is there stays there.
+                // Overwritten, never truncated first: an existing record stays valid.
                 let file = try object.site.partial.open(name, O_WRONLY | O_CREAT, mode: 0o600)
                 try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
                     try file.write(UnsafeRawBufferPointer(bytes), at: 0)
@@ -85,29 +85,30 @@ extension DirectoryStorage {
         }
     }
 
-    // MARK: - Going on
+    // MARK: - Resuming
 
-    /// What a partial body is to be gone on with as.
+    /// The target of a resumed partial body.
     package enum PartialPlace: Sendable {
         case key(String)
         case range(assembly: String, offset: Int64, length: Int64, totalBytes: Int64)
     }
 
-    /// Takes over what an earlier attempt left of an object; nil when there is nothing of use.
+    /// Takes over an earlier attempt's partial body; nil if there is none that helps.
     ///
-    /// Reads the bytes once, to go on with their digests. A file that its writer has closed is given
-    /// the new lease's name, in one step, so that one of several takers has it. One that was never
-    /// closed may still be written to, by a worker that was frozen: its bytes are copied. `digests`
-    /// are those wanted besides SHA-256 and what the record names.
+    /// Reads the bytes once, to continue their digests. A file that its writer has closed gets the
+    /// new lease's name in one step, so that only one of several attempts has it. A file that was
+    /// never closed may still be written by a suspended worker: its bytes are copied. `digests` are
+    /// needed in addition to SHA-256 and the recorded ones.
     ///
-    /// Throws `storage.noRoom` and `storage.full` where there is no room for the rest: what lies there stays
-    /// for the next attempt.
+    /// Throws `storage.noRoom` and `storage.full` if there is no space for the rest; the body then
+    /// stays for the next attempt.
     ///
-    /// Where `identity` names the asset whose only object it is, that is found too which came for another
-    /// URL, if its validator is a strong ETag: the origin says then whether it is the same still.
+    /// If `identity` names the asset whose only object it is, a body from another URL is also
+    /// found, if its validator is a strong ETag. The origin then confirms whether it is still the
+    /// same.
     ///
-    /// What earlier attempts at the same work have left besides is removed; what later ones have is
-    /// left alone.
+    /// Other bodies of earlier attempts at the same work are removed; those of later attempts are
+    /// kept.
     package func takePartial(
         _ identity: PartialIdentity, of index: PartialIndex, for attempt: ObjectAttempt,
         place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
@@ -136,14 +137,14 @@ extension DirectoryStorage {
             do throws(Failure) {
                 taken = try taker.take(place)
             } catch {
-                // What others have left is of no use beside it, and takes room.
+                // The others' bodies are useless beside it, and occupy space.
                 for (other, taker) in takers.enumerated() where other != index {
                     if taker.age == .earlier { taker.remove() }
                 }
                 throw error
             }
             guard let taken else { continue }
-            // The new record first: killed in between, the next attempt finds one of them.
+            // The new record first: after a kill in between, the next attempt finds one of them.
             if let object = taken.object {
                 note(taken.record, of: object, as: identity, by: attempt)
             }

@@ -1,23 +1,22 @@
 package import Digest
 package import Model
 
-/// What is known of a body that has not come to its end: which bytes lie there, and of what.
+/// Record of an incomplete body: its bytes, and the object they belong to.
 ///
-/// Nothing in it is taken on trust when it is read again: the bytes are hashed anew and compared, so
-/// that neither a power cut nor another writer makes wrong bytes of a partial body.
+/// A reader trusts none of it: the bytes are hashed again and compared. So neither a power cut nor
+/// another writer can produce wrong bytes.
 package struct PartialRecord: Hashable, Sendable {
-    /// Bytes from the start of what was asked for, which is the whole object or one range of it.
+    /// Bytes from the start of the request, which is the whole object or one range of it.
     package var bytes: Int64
-    /// Of these bytes.
+    /// Digest of these bytes.
     package var sha256: SHA256Digest
     /// Length of the whole object.
     package var totalBytes: Int64
     /// The strong ETag or the Last-Modified date that the object had.
     package var validator: String
-    /// Tells the URL that the body came from in the end: validators of two URLs say nothing of each
-    /// other.
+    /// Identifies the final URL of the body; validators of two URLs cannot be compared.
     package var source: SHA256Digest
-    /// What the origin said of the whole object.
+    /// Digests that the origin stated of the whole object.
     package var digests: [ExpectedDigest]
 
     package init(
@@ -34,48 +33,49 @@ package struct PartialRecord: Hashable, Sendable {
 }
 
 extension PartialRecord {
-    /// What is still to come of a whole object.
+    /// Missing bytes of a whole object.
     package var restBytes: Int64 { totalBytes - bytes }
 
-    /// As text, for a place that is no site's: of the same length however many bytes there are.
+    /// The record as text, for a location outside the sites. Its length does not depend on the
+    /// progress.
     package var text: [UInt8] {
         PartialRecordText(self, of: AssetID(0), isClosed: true).bytes
     }
 
-    /// Nil for anything but a whole record.
+    /// Returns nil unless `text` is a complete record.
     package init?(text: [UInt8]) {
         guard let text = PartialRecordText(text) else { return nil }
         self = text.record
     }
 
-    /// Longest text that is read, in bytes.
+    /// Maximum length of a text to read, in bytes.
     package static let maximumTextBytes = PartialRecordText.maximumBytes
 }
 
-/// What a partial body is the start of; two attempts of one cluster that fetch the same have the same one.
+/// Identity of a partial body; attempts of one cluster at the same object have the same one.
 ///
-/// Records are found by it, so that a cluster finds its own alone: the numbers of assets and jobs in them
-/// are those of one database.
+/// Records are found by it. It includes the cluster, because the numbers of assets and jobs belong
+/// to one database.
 package struct PartialIdentity: Hashable, Sendable {
-    /// Of what was asked for and where it is to lie, 16 hex digits.
+    /// Hash of the request and its target, 16 hex digits.
     let exact: String
-    /// Of whose only object it is, whatever its URL is by then; 16 hex digits.
+    /// Hash of the asset whose only object it is, independent of its URL; 16 hex digits.
     let owner: String
 
     var name: String { exact + owner }
 
-    /// A whole object, by what was asked for and where it is to lie.
+    /// Identifies a whole object by its request and its target.
     ///
     /// - Parameters:
-    ///   - cluster: empty where none is known.
-    ///   - asset: whose only object it is: another attempt finds it by that as well, for a URL that is
-    ///     signed is another one each time. Nil for one of several objects.
+    /// - cluster: Empty if unknown.
+    /// - asset: The asset whose only object it is. Another attempt also finds it by that, because a
+    ///   signed URL changes each time. Nil for one of several objects.
     package init(url: String, key: String, cluster: ClusterID, asset: AssetID? = nil) {
         exact = Self.half("object\n\(cluster)\n\(url)\n\(key)")
         owner = Self.half(asset.map { "asset\n\(cluster)\n\($0)" } ?? "none\n\(exact)")
     }
 
-    /// A range of a large file.
+    /// Identifies a range of a large file.
     package init(assembly: String, offset: Int64, length: Int64) {
         exact = Self.half("range\n\(assembly)\n\(offset)\n\(length)")
         owner = Self.half("none\n\(exact)")
@@ -89,13 +89,13 @@ package struct PartialIdentity: Hashable, Sendable {
     static let nameBytes = 2 * halfBytes
 }
 
-/// One attempt at an object, which writes to a file of its own.
+/// One attempt at an object, which writes to its own file.
 package struct ObjectAttempt: Hashable, Sendable {
     package var lease: LeaseID
-    /// A number is granted once, and a later attempt at the same work has a higher one: whoever finds
-    /// a lower one knows that its lease is over, and whoever finds a higher one that its own is.
+    /// The job's number, which is granted once and grows with each attempt at the same work. A
+    /// lower number shows an expired lease; a higher one shows that the attempt's own has expired.
     package var job: JobID
-    /// Whose object it is: the same for every attempt at it.
+    /// The asset of the object: the same for every attempt at it.
     package var asset: AssetID
 
     package init(lease: LeaseID, job: JobID, asset: AssetID) {
@@ -109,13 +109,13 @@ package struct ObjectAttempt: Hashable, Sendable {
     }
 }
 
-/// The partial bodies that lay at a site at one moment.
+/// The partial bodies at a site at one moment.
 package struct PartialIndex: Sendable {
-    /// Names of the records of each, by either half of an identity.
+    /// Names of the records, by either half of an identity.
     private var exact: [String: [String]] = [:]
     private var owner: [String: [String]] = [:]
 
-    /// Nothing.
+    /// Creates an empty index.
     package init() {}
 
     package var isEmpty: Bool { exact.isEmpty }
@@ -124,7 +124,7 @@ package struct PartialIndex: Sendable {
         exact[identity.exact] != nil || owner[identity.owner] != nil
     }
 
-    /// Takes up a record, by its name.
+    /// Adds a record by its name.
     mutating func add(_ name: String) {
         guard name.utf8.count > PartialIdentity.nameBytes + 1 else { return }
         let halves = name.prefix(PartialIdentity.nameBytes)
@@ -132,21 +132,21 @@ package struct PartialIndex: Sendable {
         owner[String(halves.suffix(PartialIdentity.halfBytes)), default: []].append(name)
     }
 
-    /// Records of that identity, and of what else is its owner's.
+    /// Returns the names of records with that identity, then of others with its owner.
     func names(of identity: PartialIdentity) -> [String] {
         let known = exact[identity.exact] ?? []
         return known + (owner[identity.owner] ?? []).filter { !known.contains($0) }
     }
 }
 
-/// The text of a record: a line a field, the same length however much has come.
+/// The text of a record: one line per field, with a constant length.
 struct PartialRecordText {
     static let maximumBytes = 16 << 10
     private static let head = "dray partial 1"
 
-    /// The writer has ended: nobody writes to the file any more.
+    /// True if the writer has ended, so that the file no longer changes.
     var isClosed: Bool
-    /// The writer's.
+    /// The writer's asset.
     var asset: AssetID
     var record: PartialRecord
 
@@ -168,7 +168,7 @@ struct PartialRecordText {
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
-    /// Nil for anything but a whole record.
+    /// Returns nil unless `bytes` is a complete record.
     init?(_ bytes: [UInt8]) {
         guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]

@@ -3,31 +3,31 @@ internal import FileSystem
 internal import Glibc
 internal import Model
 
-/// One try to take a partial body over.
+/// One attempt to take a partial body over.
 struct PartialTaker {
     let storage: DirectoryStorage
     let site: SiteDirectories
-    /// The record's.
+    /// The record's name.
     let name: String
     let text: PartialRecordText
     let identity: PartialIdentity
     let attempt: ObjectAttempt
-    /// What the attempt calls its temporary file.
+    /// Name of the attempt's temporary file.
     let ownName: String
     let algorithms: Set<DigestAlgorithm>
 
-    /// What the earlier attempt called its temporary file.
+    /// Name of the earlier attempt's temporary file.
     private var temporaryName: String {
         String(name.dropFirst(PartialIdentity.nameBytes + 1))
     }
 
-    /// What the attempt that wrote the record is to the one that takes.
+    /// Age of the attempt that wrote the record, relative to the one that takes it over.
     enum Age {
-        /// At the same work, before: its lease is over, whether or not it knows.
+        /// Earlier, at the same work: its lease has expired, even if it does not know.
         case earlier
-        /// The same one, or one at other work, which may be under way.
+        /// The same attempt, or one at other work that may still run.
         case unknown
-        /// At the same work, after: it is the taker that has lost its lease.
+        /// Later, at the same work: the one that takes over has lost its lease.
         case later
     }
 
@@ -38,7 +38,8 @@ struct PartialTaker {
         return JobID(number) < attempt.job ? .earlier : .later
     }
 
-    /// Throws where there is no room for the rest; the record and its bytes are there then.
+    /// Takes the body over. Throws if there is no space for the rest; the record and its bytes then
+    /// stay.
     func take(_ place: DirectoryStorage.PartialPlace) throws(Failure) -> PartialBody? {
         guard age != .later, isOfUse else { return nil }
         switch place {
@@ -50,25 +51,25 @@ struct PartialTaker {
         }
     }
 
-    /// What came for another URL is of use where that was the same asset's, and where the origin can be asked
-    /// whether it is the same object still: by a strong ETag (RFC 9110, 13.1.5).
+    /// True for the same URL, or for the same asset with a strong ETag. With that, the origin can
+    /// be asked whether the object is still the same (RFC 9110, 13.1.5).
     private var isOfUse: Bool {
         name.hasPrefix(identity.exact)
             || text.asset == attempt.asset && text.record.validator.hasPrefix("\"")
     }
 
-    /// Whether a failure says no more than that there is no room for it now.
+    /// Returns true if the failure is only a present lack of space.
     private static func isOfRoom(_ failure: Failure) -> Bool {
-        ["storage.noRoom", "storage.full"].contains(failure.code)
+        [.storageNoRoom, .storageFull].contains(failure.code)
     }
 
-    /// The old record says nothing any more. One of other work that is under way stays.
+    /// Removes the old record, unless it belongs to other running work.
     func removeRecord() {
         guard text.isClosed || age == .earlier, temporaryName != ownName else { return }
         try? site.partial.unlink(name)
     }
 
-    /// Removes what the attempt has left. What a range has lies in a file that is shared, and stays.
+    /// Removes the attempt's files. The bytes of a range stay, because their file is shared.
     func remove() {
         for suffix in ["", Self.emptiedSuffix] {
             try? site.temporary.unlink(temporaryName + suffix)
@@ -76,7 +77,7 @@ struct PartialTaker {
         try? site.partial.unlink(name)
     }
 
-    /// The bytes stay where all attempts at the range write; the whole file is hashed once more
+    /// Opens a range, whose bytes stay in the shared file. The whole file is hashed once more
     /// before it gets its final key.
     private func takeRange(
         _ assembly: String, _ offset: Int64, _ length: Int64, _ totalBytes: Int64
@@ -113,14 +114,14 @@ struct PartialTaker {
             }
             object = PendingObject(
                 destination: .key(key), descriptor: file, site: site, temporaryName: own)
-            // An object that is dropped here takes its file along.
+            // A dropped object removes its file.
             guard hash(file, at: 0, into: &digests) else {
                 removeRecord()
                 return nil
             }
             try asFailure { () throws(SystemError) in try file.truncate(to: text.record.bytes) }
         } catch {
-            // Its file is gone: taken by another, or swept.
+            // Its file is gone: taken over by another attempt, or swept.
             removeRecord()
             return nil
         }
@@ -128,7 +129,7 @@ struct PartialTaker {
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 
-    /// Throws where there is no room for the rest; nothing was touched then.
+    /// Throws if there is no space for the rest; nothing was changed then.
     private func checkRoom() throws(Failure) {
         do throws(Failure) {
             try site.bounds.check(text.record.restBytes, in: site)
@@ -137,7 +138,7 @@ struct PartialTaker {
         }
     }
 
-    /// Reserves the rest of an object. Where there is no room for it, that stays for the next attempt.
+    /// Reserves the rest of an object. Without space for it, the object stays for the next attempt.
     private func hasRoom(for object: PendingObject) throws(Failure) -> Bool {
         do throws(Failure) {
             try DirectoryStorage.reserve(
@@ -154,16 +155,17 @@ struct PartialTaker {
         }
     }
 
-    /// Copies what an attempt left whose lease is over, block by block, each of which gives its room to the
-    /// next: there may be none for the object twice.
+    /// Copies the body of an attempt whose lease has expired. Each block frees its space for the
+    /// next, because there may be no space for two copies.
     ///
-    /// Whoever wrote it may be frozen and go on: it may write to the old file again, which matters to
-    /// nobody then, and may not give it its final key. So the file loses its name before its bytes go.
+    /// A suspended writer may continue to write to the old file, which does no harm, but must not
+    /// give it its final key. So the file loses its name before its bytes move.
     private func move(to key: String) throws(Failure) -> PartialBody? {
         let (record, emptied) = ("\(identity.name)-\(ownName)", ownName + Self.emptiedSuffix)
         let file: FileDescriptor
         do throws(SystemError) {
-            // From here on it is this attempt's, whenever that ends, and the next one's after it.
+            // From here on it belongs to this attempt, whenever that ends, and then to the next
+            // one.
             try site.temporary.rename(temporaryName, to: site.temporary, named: ownName)
             try site.partial.rename(name, to: site.partial, named: record)
             file = try site.temporary.open(ownName, O_RDWR | O_NONBLOCK)
@@ -190,8 +192,8 @@ struct PartialTaker {
                 object.discard()
                 return try giveUp(emptied, record, failure)
             }
-            // What was copied has lost its first place: its start is what can be kept. The rest of the
-            // room comes back though a frozen writer has the file open.
+            // The copied bytes have left their old file, so only their start can be kept. The
+            // remaining space is freed even if a suspended writer has the file open.
             try? file.truncate(to: 0)
             try? site.temporary.unlink(emptied)
             var start = text.record
@@ -207,11 +209,10 @@ struct PartialTaker {
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 
-    /// Of a file whose bytes go, block by block, to the one that has its name without it.
+    /// Suffix of a file whose bytes are being moved to the file without it.
     private static let emptiedSuffix = ".old"
 
-    /// Leaves a file whose bytes are all there to the next attempt, where it was only room that lacked;
-    /// else removes it.
+    /// Leaves a complete file to the next attempt if only space was missing; otherwise removes it.
     private func giveUp(
         _ emptied: String, _ record: String, _ failure: Failure?
     ) throws(Failure) -> PartialBody? {
@@ -237,18 +238,19 @@ struct PartialTaker {
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 
-    /// How far a copy came.
+    /// The end of a copy.
     private struct CopyEnd {
-        /// Of what could not be written; the rest was read all the same.
+        /// Failure of the first write; the rest was still read.
         var failure: Failure?
         var bytes: Int64 = 0
-        /// Of these bytes, where there is a failure.
+        /// Digest of these bytes, if there was a failure.
         var sha256: SHA256Digest
     }
 
-    /// Copies the recorded bytes and adds all of them to `digests`; nil where they are not there.
+    /// Copies the recorded bytes and adds all of them to `digests`; returns nil if they are
+    /// missing.
     ///
-    /// Stops to copy, and to empty, at the first write that fails.
+    /// Stops copying and freeing at the first failed write.
     private func copy(
         _ file: FileDescriptor, to object: PendingObject, into digests: inout DigestSet,
         emptying: Bool = false
@@ -270,7 +272,7 @@ struct PartialTaker {
         return isThere == true ? end : nil
     }
 
-    /// Adds the recorded bytes to `digests`; false when they are not what was recorded.
+    /// Adds the recorded bytes to `digests`; returns false if they differ from the record.
     private func hash(
         _ file: FileDescriptor, at offset: Int64, into digests: inout DigestSet
     ) -> Bool {

@@ -12,17 +12,17 @@ final class SiteDirectories: Sendable {
     let assembly: FileDescriptor
     /// `.dray/partial`
     let partial: FileDescriptor
-    /// Those of the storage, however often its root is opened.
+    /// Limits of the storage, kept when its root is opened again.
     let bounds: SpaceBounds
-    /// The file system keeps no room for what is still to be written.
+    /// True if the file system cannot reserve space.
     let reservesNothing: Bool
 
-    /// Opens the site's directory as `place` says, and proves that it can be written.
+    /// Opens the site's directory at `place`, and checks that it is writable.
     ///
-    /// - Parameter volume: the volume that it has to be on; nil for any.
+    /// Throws `storage.otherVolume`, `storage.sitePermission` if this user may not write to the
+    /// site, and the failures of `init`.
     ///
-    /// Throws `storage.otherVolume`, `storage.sitePermission` where this user may not write to the site, and as
-    /// `init`.
+    /// - Parameter volume: The volume that it must be on; nil for any.
     static func open(
         _ place: SitePlace, bounds: SpaceBounds, volume: SiteVolume?
     ) throws(Failure) -> SiteDirectories {
@@ -35,19 +35,19 @@ final class SiteDirectories: Sendable {
             }
             return try SiteDirectories(root, of: place, bounds: bounds)
         } catch {
-            guard error.code == "storage.permission" else { throw error }
+            guard error.code == .storagePermission else { throw error }
             throw place.permissionFailure(error)
         }
     }
 
-    /// Makes Dray's own directories where they are missing.
+    /// Creates Dray's own directories if missing.
     ///
-    /// Dray's own directories are no symlinks, and only their owner reads them: a web server on the edge serves
-    /// nothing unfinished.
+    /// They are never symlinks, and only their owner can read them, so that a web server on the
+    /// edge serves nothing unfinished.
     ///
-    /// Throws `storage.foreignDirectory` where one of them belongs to another user or is open to others,
-    /// who could put other bytes under a name before it is renamed. Root makes no exception: it would
-    /// rename what the other user wrote.
+    /// Throws `storage.foreignDirectory` if one of them belongs to another user or is open to
+    /// others. They could exchange a file's bytes before it is renamed. This holds for root too,
+    /// which would rename another user's file.
     private init(
         _ descriptor: FileDescriptor, of place: SitePlace, bounds: SpaceBounds
     ) throws(Failure) {
@@ -61,8 +61,8 @@ final class SiteDirectories: Sendable {
         reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 
-    /// What files in parts are still to come to, where that is not reserved: each has its whole length
-    /// from its beginning, whoever writes to it.
+    /// Returns the unreserved bytes that multipart files will still need. Each file has its final
+    /// length from the start.
     func unwrittenAssemblyBytes() -> Int64 {
         guard reservesNothing, let names = try? assembly.names() else { return 0 }
         return names.reduce(0) { sum, name in
@@ -73,9 +73,9 @@ final class SiteDirectories: Sendable {
         }
     }
 
-    /// What was seen of a file that was written and removed.
+    /// Observations of a file that was written and removed.
     struct Probe {
-        /// The file system's own idea of now.
+        /// The file system's present time.
         var modifiedSeconds: Double
         var canReserve: Bool
     }
@@ -99,7 +99,9 @@ final class SiteDirectories: Sendable {
         }
     }
 
-    /// - Parameter site: the site's path, for messages.
+    /// Opens a directory, or creates it.
+    ///
+    /// - Parameter site: The site's path, for messages.
     static func openOrMake(
         _ name: String, in parent: FileDescriptor, of site: String
     ) throws(Failure) -> FileDescriptor {
@@ -115,10 +117,10 @@ final class SiteDirectories: Sendable {
             let there = try? parent.status(of: name)
             if [ELOOP, ENOTDIR].contains(error.code), there?.kind != .directory {
                 throw Failure(
-                    "storage.foreignDirectory",
+                    .storageForeignDirectory,
                     "\(path) is no directory; move it away, and Dray makes its own")
             }
-            // Another user's with mode 0700 cannot even be opened.
+            // Another user's directory with mode 0700 cannot even be opened.
             if error.code == EACCES, let there, !isOwn(there) { throw foreign(path, there, top) }
             throw Failure(error)
         }
@@ -126,7 +128,7 @@ final class SiteDirectories: Sendable {
         return directory
     }
 
-    /// Only the worker's user can work in it.
+    /// Returns true if only the worker's user can work in it.
     private static func isOwn(_ status: FileStatus) -> Bool {
         status.owner == geteuid() && status.permissions & 0o777 == 0o700
     }
@@ -138,7 +140,7 @@ final class SiteDirectories: Sendable {
             status.owner == user
             ? "run: \(mode)" : "run as root: chown -R \(user) '\(top)' && \(mode)"
         return Failure(
-            "storage.foreignDirectory",
+            .storageForeignDirectory,
             "\(path) belongs to user \(status.owner) with mode "
                 + "\(String(status.permissions, radix: 8)); the worker runs as user \(user) and needs it "
                 + "for itself. If it is Dray's own, \(commands)")

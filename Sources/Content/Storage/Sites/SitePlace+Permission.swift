@@ -4,7 +4,8 @@ internal import Model
 internal import Services
 
 extension SitePlace {
-    /// Names the user and the directory that keeps it out, whatever the site's jobs are: other workers may write there.
+    /// Returns a failure with the user and the directory that denies access. Other workers may
+    /// still write there.
     func permissionFailure(_ cause: Failure) -> Failure {
         var message = "user \(Self.account(geteuid())) may not write to \(path)"
         if let (directory, status) = obstacle() {
@@ -15,11 +16,11 @@ extension SitePlace {
         } else {
             message += ": \(cause.message)"
         }
-        return Failure("storage.sitePermission", message)
+        return Failure(.storageSitePermission, message)
     }
 
-    /// The first directory on the way that this user may not enter, or else the last that is there, where it may not
-    /// write. Nil where neither is so, and something else keeps it out.
+    /// Returns the first directory on the path that this user may not enter, else the last existing
+    /// one if it is not writable. Nil if neither applies, and something else prevents access.
     private func obstacle() -> (String, FileStatus)? {
         var way = ""
         var last: (String, FileStatus)?
@@ -35,7 +36,7 @@ extension SitePlace {
         return last
     }
 
-    /// `dray (998)`; the number alone where it has no name.
+    /// Returns text such as `dray (998)`; only the number if the user has no name.
     private static func account(_ user: UInt32) -> String {
         let name = accountName(of: user)
         return name == String(user) ? name : "\(name) (\(user))"

@@ -2,13 +2,13 @@ internal import FileSystem
 internal import Glibc
 package import Model
 
-/// The directories that a worker may write to, whatever a coordinator asks it for.
+/// The directories that a worker may write to, independent of the coordinator's requests.
 ///
-/// A site is the directory of a root, or lies below it. Its directory is opened from the root's, so that neither `..`
-/// nor a symlink below the root leads outside. A value; safe to use from any thread.
+/// A site is the directory of a root, or lies below it. Its directory is opened from the root's, so
+/// that neither `..` nor a symlink below the root leads outside. A value; safe from any thread.
 package struct SiteRoots: Sendable {
     private struct Root: Sendable {
-        /// As the operator names it, and without the symlinks of its path: sites may have either name.
+        /// The operator's name, and the one without symlinks: sites may use either.
         let names: [StorageURL]
         let directory: RootDirectory
     }
@@ -18,31 +18,32 @@ package struct SiteRoots: Sendable {
 
     private init(_ roots: [Root]?) { self.roots = roots }
 
-    /// Every site: for a private cluster, whose sites are named by the user that it runs as.
+    /// Any site: for a private cluster, whose own user names the sites.
     package static let anySite = SiteRoots(nil)
 
-    /// Directories that are there, given by their absolute paths; symlinks on the way to them are followed now, once.
+    /// Creates roots from existing directories with absolute paths; symlinks on the way are
+    /// followed once, now.
     ///
-    /// Throws `input.destination` for a path that is not absolute, leads to no directory or to `/`, or when there are
-    /// more than `WireLimits.rootsPerWorker` of their names.
+    /// Throws `input.destination` for a path that is not absolute, or leads to no directory or to
+    /// `/`. Also throws it for more than `WireLimits.rootsPerWorker` names.
     package init(existing paths: [String]) throws(Failure) {
         roots = try paths.map { path throws(Failure) in try Self.root(path) }
         guard (urls ?? []).count <= WireLimits.rootsPerWorker else {
             throw Failure(
-                "input.destination",
-                "\(paths.count) roots were given; allowed: \(WireLimits.rootsPerWorker) in all, with "
-                    + "those without symlinks where these have other names.")
+                .inputDestination,
+                "\(paths.count) roots were given; allowed: \(WireLimits.rootsPerWorker) in total, "
+                    + "with the resolved names of symlinks.")
         }
     }
 
-    /// One directory, which is made with its missing parents when it is first written to.
+    /// Creates a single root, whose directory is created with its parents at the first write.
     package init(making url: StorageURL) {
         roots = [Root(names: [url], directory: RootDirectory(path: url.path, isMade: true))]
     }
 
     private static func root(_ path: String) throws(Failure) -> Root {
         func refuse(_ reason: String) -> Failure {
-            Failure("input.destination", "\(path.prefix(200).debugDescription) \(reason)")
+            Failure(.inputDestination, "\(path.prefix(200).debugDescription) \(reason)")
         }
         guard path.hasPrefix("/") else { throw refuse("is not an absolute path") }
         guard let found = realpath(path, nil) else {
@@ -62,15 +63,15 @@ package struct SiteRoots: Sendable {
             directory: RootDirectory(path: resolved.path, isMade: false))
     }
 
-    /// Paths of roots that this user may not write to. Sites may lie below them all the same: each is checked when it
-    /// is opened.
+    /// Paths of roots that this user may not write to. Sites below them may still be writable: each
+    /// is checked when it is opened.
     package var unwritable: [String] {
         (roots ?? []).map(\.directory.path).filter {
             faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) != 0 && errno != EROFS
         }
     }
 
-    /// What coordinators are told; nil for any site.
+    /// Names for coordinators; nil for any site.
     package var urls: [String]? {
         roots.map { roots in
             var known: Set<String> = []
@@ -78,7 +79,7 @@ package struct SiteRoots: Sendable {
         }
     }
 
-    /// Where a site lies. Throws `storage.outsideRoots`. Looks at names only.
+    /// Throws `storage.outsideRoots` for a site outside of the roots. Checks names only.
     package func check(_ site: StorageURL) throws(Failure) { _ = try place(of: site) }
 
     func place(of site: StorageURL) throws(Failure) -> SitePlace {
@@ -91,7 +92,7 @@ package struct SiteRoots: Sendable {
             return SitePlace(root: root.directory, below: below.map(String.init))
         }
         throw Failure(
-            "storage.outsideRoots",
+            .storageOutsideRoots,
             "\(site) lies outside of this worker's roots: "
                 + (urls ?? []).joined(separator: ", "))
     }
@@ -99,12 +100,13 @@ package struct SiteRoots: Sendable {
 
 /// A root's directory.
 struct RootDirectory: Sendable {
-    /// Of one that is not made: without symlinks.
+    /// Path; without symlinks unless `isMade`.
     let path: String
-    /// Made with its missing parents, through symlinks as well; otherwise it has to be there, and no symlink on the way.
+    /// True if it is created with its parents, through symlinks as well. Otherwise it must exist,
+    /// without symlinks on its path.
     let isMade: Bool
 
-    /// What is there of it: itself, or of one that is made the closest directory above.
+    /// Opens the directory, or the closest existing one above a directory that may be created.
     func openClosest() throws(SystemError) -> (directory: FileDescriptor, isItself: Bool) {
         var components = pathComponents(of: path)[...]
         while true {
@@ -118,7 +120,9 @@ struct RootDirectory: Sendable {
         }
     }
 
-    /// - Parameter makes: false makes nothing, whatever `isMade` is.
+    /// Opens the directory.
+    ///
+    /// - Parameter makes: False creates nothing, even if `isMade`.
     func open(makes: Bool = true) throws(SystemError) -> FileDescriptor {
         guard isMade else {
             return try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
@@ -146,15 +150,16 @@ struct RootDirectory: Sendable {
 /// A site's directory: that of a root, or one below it.
 struct SitePlace: Sendable {
     let root: RootDirectory
-    /// From the root to the site; empty for the root itself.
+    /// Components from the root to the site; empty for the root itself.
     let below: [String]
 
-    /// Where the site is looked up; tells of changes only.
+    /// Path of the site, used only to detect changes.
     var path: String { ([root.path] + below).joined(separator: "/") }
 
-    /// Opens the site's directory, made below the root when it is missing.
+    /// Opens the site's directory; creates it below the root if missing.
     ///
-    /// Throws `storage.outsideRoots` where a symlink leads outside of the root, or stands in the root's own path.
+    /// Throws `storage.outsideRoots` if a symlink leads outside of the root, or is in the root's
+    /// own path.
     func open() throws(Failure) -> FileDescriptor {
         do throws(SystemError) {
             let opened = try root.open()
@@ -164,7 +169,7 @@ struct SitePlace: Sendable {
         }
     }
 
-    /// Opens the site's directory and makes nothing; nil where it is missing. Throws as `open`.
+    /// Opens the site's directory without creating it; nil if it is missing. Throws as `open`.
     func openExisting() throws(Failure) -> FileDescriptor? {
         do throws(SystemError) {
             let opened = try root.open(makes: false)
@@ -176,8 +181,8 @@ struct SitePlace: Sendable {
         }
     }
 
-    /// The file system that the site's directory is on, or would be made on; nil where that is not known, as of a
-    /// symlink that leads nowhere.
+    /// Returns the file system of the site's directory, or of the parent where it would be created.
+    /// Nil if unknown, for example after a dangling symlink.
     func fileSystem() -> FileSystemID? {
         guard danglingLink() == nil else { return nil }
         guard var (closest, isRoot) = try? root.openClosest() else { return nil }
@@ -201,8 +206,8 @@ struct SitePlace: Sendable {
             return danglingLink() ?? Failure(error)
         }
         return Failure(
-            "storage.outsideRoots",
-            "\(path): a symlink stands in the way, which leads outside of the root \(root.path)")
+            .storageOutsideRoots,
+            "\(path): a symlink on the path leads outside of the root \(root.path)")
     }
 
     private static func open(
@@ -211,7 +216,7 @@ struct SitePlace: Sendable {
         try root.open(path, O_RDONLY | O_DIRECTORY, resolution: .beneath)
     }
 
-    /// A symlink on the way that leads nowhere, or in a circle; nil where there is none.
+    /// Returns the failure for a dangling or circular symlink on the path; nil if there is none.
     private func danglingLink() -> Failure? {
         var way = ""
         for component in pathComponents(of: path) {
@@ -223,8 +228,8 @@ struct SitePlace: Sendable {
                 _ = try FileStatus.of(way)
             } catch {
                 return Failure(
-                    "storage.pathRefused",
-                    "\(way) is a symlink to \(target): \(error.reason). Make what it leads to, or remove it"
+                    .storagePathRefused,
+                    "\(way) is a symlink to \(target): \(error.reason). Create the target, or remove it"
                 )
             }
         }
@@ -253,7 +258,7 @@ struct SitePlace: Sendable {
                     parent = try open(made)
                 } catch {
                     guard error.code == ENOENT, !isNew else { throw error }
-                    // A symlink that leads nowhere.
+                    // A dangling symlink.
                     throw SystemError(code: EEXIST, operation: error.operation)
                 }
             }

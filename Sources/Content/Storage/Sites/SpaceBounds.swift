@@ -3,36 +3,37 @@ package import Model
 internal import Rendering
 import Synchronization
 
-/// What of a site's room Dray leaves alone. Safe from any thread.
+/// Limits of a site's space for Dray: the floor and the quota. Safe from any thread.
 ///
-/// The floor is looked at before an object begins and while one grows; the file system itself says
-/// when there is no room at all.
+/// The floor is checked before an object begins and while one grows. The file system itself reports
+/// when it is full.
 final class SpaceBounds: Sendable {
     private struct State {
         var floorBytes: Int64 = 0
-        /// What the quota leaves for objects that begin or grow from now on; nil for no quota.
+        /// Bytes that the quota leaves for new and growing objects; nil for no quota.
         var quotaLeftBytes: Int64?
-        /// What objects were to come to and the file system kept no room for, all that ever began.
+        /// Bytes ever promised to objects without reserved space in the file system.
         var promisedBytes: Int64 = 0
         var refusedByQuota = false
     }
 
-    /// What was seen of a file system. It may hang with it, so that no lock is held meanwhile.
+    /// Observations of a file system. No lock is held meanwhile, because the file system may hang.
     private struct Look {
         var space: FileSystemSpace
-        /// Of files in parts.
+        /// Unwritten bytes of multipart files.
         var unwrittenBytes: Int64
-        /// Of all promises, before it: what was written later may not be seen in it.
+        /// Released bytes before the observation; later writes may be missing from it.
         var releasedBytes: Int64
     }
 
     private let state = Mutex(State())
-    /// What of `promisedBytes` nobody is to come to any more. Writers on event loops take no lock for it.
+    /// Bytes of `promisedBytes` that are written or abandoned. Writers on event loops take no lock
+    /// for it.
     private let releasedBytes = Atomic<Int64>(0)
-    /// Whether there is a quota: objects that grow take no lock without one.
+    /// True if there is a quota: growing objects take no lock without one.
     private let hasQuota = Atomic<Bool>(false)
 
-    /// How much is written between two looks at an object whose length was not reserved, in bytes.
+    /// Bytes written between two checks for an object of unreserved length.
     static let stepBytes = 16 << 20
 
     func set(floorBytes: Int64, quotaLeftBytes: Int64?) {
@@ -43,16 +44,16 @@ final class SpaceBounds: Sendable {
         }
     }
 
-    /// The last object that had no room was too long for the quota, and not for the file system.
+    /// True if the last rejected object exceeded the quota, not the file system.
     var refusedByQuota: Bool { state.withLock { $0.refusedByQuota } }
 
-    /// Takes room for an object that begins, off what the quota leaves and off what is free, in one step:
-    /// of several that begin at once each has all of its room, or none. Throws as `check`.
+    /// Takes space for a new object from the quota and from the free space, in one step. Of several
+    /// simultaneous objects, each gets all of its space or none. Throws as `check`.
     ///
-    /// Answers how many bytes are promised: `release` says which of them the file system has given, or
-    /// nobody wants any more.
+    /// Returns the promised bytes. The caller passes them to `release` when they are written or no
+    /// longer needed.
     ///
-    /// - Parameter isOfQuota: false for what the quota counts already.
+    /// - Parameter isOfQuota: False for bytes that the quota counts already.
     func take(
         _ bytes: Int64, in site: SiteDirectories, isOfQuota: Bool = true
     ) throws(Failure) -> Int64 {
@@ -64,22 +65,22 @@ final class SpaceBounds: Sendable {
         }
     }
 
-    /// Takes no lock.
+    /// Releases promised bytes. Takes no lock.
     func release(_ bytes: Int64) {
         guard bytes > 0 else { return }
         releasedBytes.add(bytes, ordering: .acquiringAndReleasing)
     }
 
-    /// Takes what an object of unknown length comes to next off what the quota leaves; `storage.outgrown`
-    /// where that is less. Answers how many bytes were taken, which `giveBack` is for.
+    /// Takes the next bytes of an object of unknown length from the quota; throws
+    /// `storage.outgrown` if it leaves fewer. Returns the taken bytes, for `giveBack`.
     func grow(by bytes: Int64) throws(Failure) -> Int64 {
         guard hasQuota.load(ordering: .relaxed) else { return 0 }
         return try state.withLock { (state) throws(Failure) in
             guard let left = state.quotaLeftBytes else { return 0 }
             guard bytes <= left else {
                 throw Failure(
-                    "storage.outgrown",
-                    "\(Self.size(bytes)) more are to be stored; the quota leaves \(Self.size(left))"
+                    .storageOutgrown,
+                    "\(Self.size(bytes)) more to store; the quota leaves \(Self.size(left))"
                 )
             }
             state.quotaLeftBytes = left - bytes
@@ -87,7 +88,7 @@ final class SpaceBounds: Sendable {
         }
     }
 
-    /// What an object has taken, or has grown to, is not stored after all.
+    /// Returns bytes to the quota that are not stored after all.
     func giveBack(_ bytes: Int64) {
         guard bytes > 0 else { return }
         state.withLock { state in
@@ -95,19 +96,19 @@ final class SpaceBounds: Sendable {
         }
     }
 
-    /// Throws what storing `bytes` more would fail with.
+    /// Throws the failure that storing `bytes` more would have.
     ///
-    /// `storage.full` is of the site: next to nothing has room there, and it is to be paused.
-    /// `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit. That a quota is
-    /// used up the coordinator sees by itself.
+    /// `storage.full` is of the site: almost nothing fits, and the site must be paused.
+    /// `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit. The
+    /// coordinator itself detects a used quota.
     func check(_ bytes: Int64, in site: SiteDirectories) throws(Failure) {
         _ = try admit(bytes, in: site, isOfQuota: true) { _ in 0 }
     }
 
-    /// Looks, and then decides by what was seen, and by what others have been promised until then.
+    /// Observes the file system, then decides by the observation and by all promises until then.
     ///
-    /// What was released since the look counts as still promised, which may be too much: who is refused
-    /// then looks again, a few times.
+    /// Bytes released since the observation still count as promised, which may be too much. So a
+    /// rejected object is checked again, a few times.
     private func admit(
         _ bytes: Int64, in site: SiteDirectories, isOfQuota: Bool,
         _ take: (inout State) -> Int64
@@ -141,13 +142,13 @@ final class SpaceBounds: Sendable {
         for bytes: Int64, in site: SiteDirectories
     ) throws(Failure) -> Look {
         let released = releasedBytes.load(ordering: .acquiring)
-        // What grows already is held up by nobody's promise.
+        // Promises do not affect an object that grows already.
         let unwritten = bytes > 0 ? site.unwrittenAssemblyBytes() : 0
         let space = try asFailure { () throws(SystemError) in try site.root.space() }
         return Look(space: space, unwrittenBytes: unwritten, releasedBytes: released)
     }
 
-    /// Throws `storage.full` where what has room at a site that can be written has none above its floor.
+    /// Throws `storage.full` if a writable site has no space above its floor.
     func checkFloor(in site: SiteDirectories) throws(Failure) {
         let floorBytes = state.withLock { $0.floorBytes }
         guard floorBytes > 0 else { return }
@@ -161,8 +162,8 @@ final class SpaceBounds: Sendable {
         guard isOfQuota, let left = state.quotaLeftBytes, bytes > left else { return }
         state.refusedByQuota = true
         throw Failure(
-            "storage.noRoom",
-            "\(size(bytes)) are to be stored; the quota leaves \(size(left))")
+            .storageNoRoom,
+            "\(size(bytes)) to store; the quota leaves \(size(left))")
     }
 
     private static func check(_ bytes: Int64, _ look: Look, _ state: State) throws(Failure) {
@@ -178,48 +179,49 @@ final class SpaceBounds: Sendable {
         guard available - promised - max(bytes, 0) >= floorBytes else {
             let floor =
                 (floorBytes > 0 ? "; the floor is \(size(floorBytes))" : "")
-                + (promised > 0 ? "; \(size(promised)) are for others that are under way" : "")
-            let needed = "\(size(bytes)) are to be stored"
-            // What a probe has no room for, nothing has.
+                + (promised > 0 ? "; \(size(promised)) are promised to others" : "")
+            let needed = "\(size(bytes)) to store"
+            // A site without space for a probe is full.
             guard bytes > 0, available - floorBytes >= worthLooking else {
-                throw Failure("storage.full", "\(needed), \(size(available)) are free\(floor)")
+                throw Failure(.storageFull, "\(needed), \(size(available)) are free\(floor)")
             }
             guard space.totalBytes - floorBytes >= bytes else {
                 throw Failure(
-                    "storage.tooLarge",
-                    "\(needed), the file system has \(size(space.totalBytes)) in all\(floor)")
+                    .storageTooLarge,
+                    "\(needed), the file system has \(size(space.totalBytes)) in total\(floor)")
             }
-            throw Failure("storage.noRoom", "\(needed), \(size(available)) are free\(floor)")
+            throw Failure(.storageNoRoom, "\(needed), \(size(available)) are free\(floor)")
         }
     }
 
     private static func size(_ bytes: Int64) -> String { HumanFormat.bytes(max(bytes, 0)) }
 
-    /// Smaller objects find out by their first write. A site that has no room for so much is full.
+    /// Minimum size for a check; smaller objects fail at their first write. A site without this
+    /// much space is full.
     static let worthLooking: Int64 = 1 << 20
 }
 
 extension DirectoryStorage {
-    /// Sets what is left alone from now on.
+    /// Sets the floor and the quota from now on.
     ///
     /// - Parameters:
-    ///   - floorBytes: of the file system, for others; 0 for none.
-    ///   - quotaLeftBytes: what objects may come to from now on; nil for no quota. Those whose length is
-    ///     known are taken off it as they begin, the others as they grow.
+    /// - floorBytes: Bytes of the file system to leave to others; 0 for none.
+    /// - quotaLeftBytes: Bytes for objects from now on; nil for no quota. An object of known length
+    ///   takes its bytes when it begins, others as they grow.
     package func setBounds(floorBytes: Int64, quotaLeftBytes: Int64?) {
         bounds.set(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes)
     }
 
-    /// Throws what storing `bytes` more would fail with, as far as that is known before.
+    /// Throws the failure that storing `bytes` more would have, as far as it is known before.
     package func checkSpace(for bytes: Int64) throws(Failure) {
         try bounds.check(bytes, in: verifiedDirectories())
     }
 
-    /// The last object that had no room was too long for the quota, and not for the file system.
+    /// True if the last rejected object exceeded the quota, not the file system.
     package var refusedByQuota: Bool { bounds.refusedByQuota }
 
-    /// Throws what keeps the site from being written: writes a file of 1 MiB, makes it durable where
-    /// objects are, and removes it.
+    /// Throws if the site is not writable: writes a file of 1 MiB, makes it durable like objects,
+    /// and removes it.
     package func probe() throws(Failure) {
         let site = try verifiedDirectories()
         try bounds.checkFloor(in: site)
@@ -228,17 +230,17 @@ extension DirectoryStorage {
             isDurable: durability != .none)
     }
 
-    /// What the failure of an object that has been discarded means: where the site has room for a probe,
-    /// it was the object that is too long, and not the site that is full. Blocks.
+    /// Returns the meaning of a discarded object's failure: if the site has space for a probe, the
+    /// object is too long, and the site is not full. Blocks.
     ///
     /// - Parameters:
-    ///   - bytes: the object's length, or what of it had come.
-    ///   - isLengthKnown: it fails before it begins, the next time.
+    /// - bytes: The object's length, or the bytes received so far.
+    /// - isLengthKnown: True if the next attempt fails before it begins.
     package func judge(_ failure: Failure, bytes: Int64, isLengthKnown: Bool) -> Failure {
-        guard failure.code == "storage.full", bytes > SpaceBounds.worthLooking else {
+        guard failure.code == .storageFull, bytes > SpaceBounds.worthLooking else {
             return failure
         }
         do throws(Failure) { try probe() } catch { return error }
-        return Failure(isLengthKnown ? "storage.noRoom" : "storage.outgrown", failure.message)
+        return Failure(isLengthKnown ? .storageNoRoom : .storageOutgrown, failure.message)
     }
 }

@@ -3,10 +3,11 @@ internal import FoundationEssentials
 internal import Glibc
 package import Model
 
-/// The volume that a site is on, as its cluster recorded it.
+/// The volume of a site, as its cluster recorded it.
 package struct SiteVolume: Hashable, Sendable {
     package var id: VolumeID
-    /// The file system that it was last found on; nil for one without an identity: then the mark alone decides.
+    /// The last file system of the site; nil for one without an identity: then only the mark
+    /// decides.
     package var fileSystem: FileSystemID?
 
     package init(id: VolumeID, fileSystem: FileSystemID? = nil) {
@@ -14,24 +15,27 @@ package struct SiteVolume: Hashable, Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// Nil where none is recorded.
+    /// Returns nil if no volume is recorded.
     package init?(_ answer: SiteVolumeAnswer) {
         guard let volume = answer.volume else { return nil }
         self.init(id: volume, fileSystem: answer.fileSystem)
     }
 }
 
-/// The mark by which a site knows its volume again: the file `.dray/volume/ID`, empty and named by a random UUID.
+/// The mark that identifies a site's volume: the empty file `.dray/volume/ID`, named by a random
+/// UUID.
 ///
-/// A cluster records the ID for its site, and the file system. A directory without the mark was removed where it is on
-/// the same file system, or would be made there: it gets the mark again. Elsewhere it is on another file system, or
-/// the mount point of one that is not mounted. A directory that several sites share may have several marks.
+/// A cluster records the ID and the file system of its site. If the mark is missing on the same
+/// file system, the directory was removed there; it gets the mark again. Elsewhere it is on another
+/// file system, or the mount point of an unmounted one. A directory of several sites may have
+/// several marks.
 enum VolumeMark {
     private static let directory = "volume"
 
-    /// Opens a site's directory that has the mark, or gets it again. On another file system it makes nothing.
+    /// Opens a site's directory with its mark, which is restored if necessary. Creates nothing on
+    /// another file system.
     ///
-    /// Throws `storage.otherVolume` where the directory or the mark is missing on another file system.
+    /// Throws `storage.otherVolume` if the directory or the mark is missing on another file system.
     static func open(_ place: SitePlace, _ volume: SiteVolume) throws(Failure) -> FileDescriptor {
         if let root = try check(place, volume) { return root }
         let root = try place.open()
@@ -42,7 +46,8 @@ enum VolumeMark {
         return root
     }
 
-    /// The site's directory where it has the mark; nil where it is to get it again. Makes nothing. Throws as `open`.
+    /// Returns the site's directory if it has the mark; nil if the mark must be restored. Creates
+    /// nothing. Throws as `open`.
     @discardableResult
     static func check(
         _ place: SitePlace, _ volume: SiteVolume
@@ -54,7 +59,7 @@ enum VolumeMark {
             place, root == nil ? "it does not exist" : "it has no mark \(path(volume.id))")
     }
 
-    /// The ID of a mark that is there, or of a new one, which is durable then.
+    /// Returns the ID of an existing mark, or of a new, durable one.
     static func ensure(in root: FileDescriptor, of place: SitePlace) throws(Failure) -> VolumeID {
         let marks = try openOrMakeMarks(in: root, of: place)
         if let known = mark(in: marks) { return known }
@@ -63,7 +68,7 @@ enum VolumeMark {
         return new
     }
 
-    /// The first that is there.
+    /// Returns the first existing mark.
     private static func mark(in marks: FileDescriptor) -> VolumeID? {
         (try? marks.names())?.sorted().first { name in
             UUID(uuidString: name)?.uuidString.lowercased() == name
@@ -84,7 +89,7 @@ enum VolumeMark {
             do throws(SystemError) {
                 try marks.open(mark, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600).sync()
             } catch {
-                // Another worker's.
+                // Another worker has created it.
                 if error.code != EEXIST { throw error }
             }
             try marks.sync()
@@ -102,7 +107,8 @@ enum VolumeMark {
         return (try? marks?.status(of: volume))?.kind == .regular
     }
 
-    /// Nil where it is missing. Throws `storage.foreignDirectory` for another user's.
+    /// Opens a directory; nil if it is missing. Throws `storage.foreignDirectory` for another
+    /// user's.
     private static func openOrMissing(
         _ path: String, _ root: FileDescriptor, _ place: SitePlace
     ) throws(Failure) -> FileDescriptor? {
@@ -110,7 +116,7 @@ enum VolumeMark {
             return try root.openDirectory(path)
         } catch {
             if error.code == ENOENT { return nil }
-            // Another user's `.dray`: that is what has to be reported.
+            // Another user's `.dray` must be reported.
             _ = try SiteDirectories.openOrMake(
                 ObjectKey.privateDirectory, in: root, of: place.path)
             if [ENOTDIR, ELOOP].contains(error.code) { return nil }
@@ -120,7 +126,7 @@ enum VolumeMark {
 
     private static func otherVolume(_ place: SitePlace, _ reason: String) -> Failure {
         Failure(
-            "storage.otherVolume",
+            .storageOtherVolume,
             "\(place.path) is not on the volume of the site: \(reason). It may not be mounted")
     }
 }

@@ -2,13 +2,13 @@ import Model
 import Text
 import WebURL
 
-/// An MPD as it is to lie at the edge.
+/// Rewrites an MPD for the edge.
 ///
-/// As it was served, where a player finds there what it names. Otherwise with these changes and no other:
-/// BaseURLs, templates and URLs of segments that are whole, begin at the root or lead to another host become
-/// relative paths to what is stored; queries become what they are in the names of files; alternatives of a
-/// BaseURL go, for one of them is stored; so do tracks that are not wanted, and what leads a player elsewhere
-/// (Location, PatchLocation, ContentSteering).
+/// The MPD stays as served if a player finds its references at the edge. Otherwise only these
+/// changes are made. BaseURLs, templates and segment URLs that are absolute, begin at the root or
+/// lead to another host become relative paths to stored objects. Queries are replaced by those of
+/// the file names. Alternatives of a BaseURL are removed, as only one is stored. So are unselected
+/// tracks, and references elsewhere (Location, PatchLocation, ContentSteering).
 struct DASHEdge {
     private static let names = [
         "MPD", "Period", "AdaptationSet", "Representation", "BaseURL", "SegmentTemplate",
@@ -16,7 +16,8 @@ struct DASHEdge {
         "Location", "PatchLocation", "ContentSteering",
     ]
 
-    /// Of SegmentURL the first two, of SegmentTemplate all but the last, which is that of the others.
+    /// The first two belong to SegmentURL, all but the last to SegmentTemplate, the last to the
+    /// others.
     private static let attributes = [
         "media", "index", "initialization", "bitstreamSwitching", "sourceURL",
     ]
@@ -24,26 +25,28 @@ struct DASHEdge {
     private let bytes: [UInt8]
     private let elements: MarkupScanner
     private var edits = ManifestEdits()
-    /// Of each element that is a level, what references in it resolve against, by the manifest's name.
+    /// By element of a level, the base of references in it, by the manifest's name.
     private var bases: [Int: WebURL] = [:]
     private let manifest: WebURL
-    /// Elements that go, and those that stand in them.
+    /// Removed elements and their descendants.
     private var dropped: Set<Int> = []
-    /// Of each level its first BaseURL, which counts, wherever it stands in the level.
+    /// By level, its first BaseURL, which is the effective one, wherever it is in the level.
     private var firstBases: [Int: Int] = [:]
-    /// Levels within which another level has a BaseURL.
+    /// Levels with a BaseURL in a level below.
     private var outerLevels: Set<Int> = []
-    /// Bytes that were put together and looked through so far.
+    /// Bytes of references resolved so far.
     private var looked = 0
     private let rules: KeyQueryRules
-    /// What is named from the base that came last.
+    /// References from the last base.
     private var last: (base: ReferenceBase, reference: EdgeReference)?
 
+    /// Rewrites an MPD.
+    ///
     /// - Parameters:
-    ///   - bytes: the MPD, which `DASHManifest.parse` has taken.
-    ///   - named: the URL whose key it lies under.
-    ///   - wanted: whether each of its representations is, in the order in which they stand.
-    ///   - rules: which query parameters belong to keys.
+    ///   - bytes: an MPD that `DASHManifest.parse` has accepted.
+    ///   - named: the URL of its key.
+    ///   - wanted: for each of its representations, in order, true if it is selected.
+    ///   - rules: the query parameters that belong to keys.
     init(
         _ bytes: [UInt8], named: WebURL, wanted: [Bool], rules: KeyQueryRules = KeyQueryRules()
     ) throws(Failure) {
@@ -51,7 +54,7 @@ struct DASHEdge {
         self.rules = rules
         let hasRules = !rules.isEmpty
         manifest = named
-        // There may be a million segments in lists, nearly all of them relative paths.
+        // Lists may have a million segments, nearly all with relative paths.
         elements = MarkupScanner(
             bytes, Self.names, attributes: Self.attributes,
             leaf: ("SegmentURL", { Self.mayMiss($0, hasRules: hasRules) }))
@@ -63,7 +66,7 @@ struct DASHEdge {
             var place = elements[element.parent].parent
             while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
         }
-        // An element stands behind the one that it stands in.
+        // An element comes after its parent.
         for place in elements.indices {
             if isInDropped(elements[place].parent) { dropped.insert(place) }
             if dropped.contains(place) { continue }
@@ -76,21 +79,21 @@ struct DASHEdge {
         }
     }
 
-    /// The bytes to store; nil for those that were served.
+    /// Returns the bytes to store; nil if they are the served ones.
     ///
-    /// Fails with `manifest.tooLarge`.
+    /// Throws `manifest.tooLarge`.
     func body() throws(Failure) -> [UInt8]? {
         edits.isEmpty ? nil : try edits.applied(to: bytes, of: manifest)
     }
 
-    // MARK: What goes
+    // MARK: Removals
 
     private mutating func drop(_ wanted: [Bool]) throws(Failure) {
         guard wanted.contains(false) else { return }
         guard elements.count(where: { $0.name == "Representation" }) == wanted.count else {
             throw Failure(
-                "manifest.unsupported",
-                "\(manifest): an MPD with parts that are ignored cannot be made one of fewer tracks"
+                .manifestUnsupported,
+                "\(manifest): an MPD with ignored parts cannot be reduced to fewer tracks"
             )
         }
         var number = 0
@@ -112,7 +115,7 @@ struct DASHEdge {
         !dropped.isEmpty && dropped.contains(parent)
     }
 
-    // MARK: What is written anew
+    // MARK: Rewriting
 
     private mutating func read(_ place: Int) throws(Failure) {
         let element = elements[place]
@@ -136,7 +139,7 @@ struct DASHEdge {
         }
     }
 
-    /// The level that what stands in an element belongs to.
+    /// Returns the level that an element's contents belong to.
     private func level(_ parent: Int) -> Int {
         var place = parent
         while place >= 0, bases[place] == nil { place = elements[place].parent }
@@ -148,7 +151,7 @@ struct DASHEdge {
         let outer = bases[level] ?? manifest
         guard !bytes[element.content].contains(ASCII.less) else {
             throw Failure(
-                "manifest.unsupported", "\(manifest): a BaseURL holds a comment or a CDATA section")
+                .manifestUnsupported, "\(manifest): a BaseURL has a comment or a CDATA section")
         }
         let range = ASCII.trimmed(bytes, trimmedLines(element.content))
         let text = try plain(range)
@@ -159,7 +162,7 @@ struct DASHEdge {
         edits.append(ManifestEdit(range, escaped(try path(to: base, from: reference))))
     }
 
-    /// Sees to it that a URL leads to what is stored.
+    /// Rewrites a URL if it does not lead to its stored object.
     private mutating func name(_ value: Range<Int>, in parent: Int) throws(Failure) {
         let value = trimmedLines(value)
         guard Self.mayMiss(bytes[value], hasRules: !rules.isEmpty) else { return }
@@ -174,14 +177,14 @@ struct DASHEdge {
         edits.append(ManifestEdit(value, escaped(reference.path(to: key))))
     }
 
-    /// Sees to it that a template leads to what is stored.
+    /// Rewrites a template if it does not lead to the stored objects.
     private mutating func name(template value: Range<Int>, in parent: Int) throws(Failure) {
         let value = trimmedLines(value)
         let given = try plain(value)
         let level = level(parent)
         let base = bases[level] ?? manifest
         let text = DASHTemplate.atEdge(given, rules.names(ofReference: given, at: base))
-        // What comes before the first identifier, up to its folder.
+        // The text before the first identifier, up to its folder.
         let fixed = text.prefix { $0 != ASCII.dollar && $0 != ASCII.question }
         let folder = Array(fixed[..<(fixed.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0)])
         let reference = try reference(from: base)
@@ -203,24 +206,24 @@ struct DASHEdge {
         edits.append(ManifestEdit(value, escaped((isHere ? [] : path) + rest)))
     }
 
-    /// Many references may each come to much.
+    /// Bounds the work, as many references may each be long.
     private mutating func look(at text: [UInt8], from base: WebURL) throws(Failure) {
         looked += base.text.utf8.count + text.count
         guard looked <= DASHManifest.maximumReferenceBytes else {
             throw Failure(
-                "manifest.tooMany",
-                "\(manifest): its references that may have to be written anew come to more than "
+                .manifestTooMany,
+                "\(manifest): its references to rewrite exceed "
                     + "\(DASHManifest.maximumReferenceBytes) bytes")
         }
     }
 
-    /// A reference that is written anew is meant for one base.
+    /// Throws if a reference to rewrite applies to several bases.
     private func checkStands(at level: Int) throws(Failure) {
         guard outerLevels.contains(level) else { return }
         throw Failure(
-            "manifest.unsupported",
-            "\(manifest): a template or URL that leads elsewhere, or has a query that names no file, "
-                + "stands above a BaseURL")
+            .manifestUnsupported,
+            "\(manifest): a template or URL with another host, or with a query that cannot be a file name, "
+                + "is above a BaseURL")
     }
 
     private mutating func reference(from base: WebURL) throws(Failure) -> EdgeReference {
@@ -230,10 +233,11 @@ struct DASHEdge {
         return reference
     }
 
-    /// Whether a reference may lead to another file than it names. Most do not, and there may be a million.
+    /// Returns true if a reference may lead to another file than its object's. Most do not, and
+    /// there may be a million.
     private static func mayMiss(_ text: ArraySlice<UInt8>, hasRules: Bool) -> Bool {
         guard text.count < SiteKey.queryNameBytes else { return true }
-        // A slash where it begins, a colon that may end a scheme, a dot that may be one of two, the hash of a
+        // A slash at the start, a colon after a scheme, a dot of a dot segment, the hash of a
         // fragment or of a character reference.
         let isName = text.withUnsafeBufferPointer { bytes in
             bytes.first != ASCII.slash && bytes.first != ASCII.dot
@@ -255,7 +259,7 @@ struct DASHEdge {
             || text[..<question].last ?? ASCII.slash == ASCII.slash
     }
 
-    /// Whether a reference is whole, or begins at the root.
+    /// Returns true for an absolute reference, or one that begins at the root.
     private static func leadsAway(_ text: ArraySlice<UInt8>) -> Bool {
         guard let first = text.first else { return false }
         if first == ASCII.slash { return true }
@@ -263,7 +267,7 @@ struct DASHEdge {
         return head.count < text.count && head.last == ASCII.colon
     }
 
-    /// The relative path to a base: to its folder where it ends in a slash.
+    /// Returns the relative path to a base: to its folder if it ends in a slash.
     private func path(to base: WebURL, from reference: EdgeReference) throws(Failure) -> [UInt8] {
         let path = reference.path(to: try SiteKey(base, rules))
         guard base.path.hasSuffix("/") else { return path }
@@ -297,7 +301,7 @@ struct DASHEdge {
         ("&amp;", 0x26), ("&lt;", 0x3C), ("&gt;", 0x3E), ("&quot;", 0x22), ("&apos;", 0x27),
     ]
 
-    /// What a text says, without its escapes.
+    /// Returns a text with its escapes decoded.
     private func plain(_ range: Range<Int>) throws(Failure) -> [UInt8] {
         var out: [UInt8] = []
         var place = range.lowerBound
@@ -311,8 +315,8 @@ struct DASHEdge {
             guard let entity = Self.entities.first(where: { ASCII.hasPrefix(bytes, rest, $0.0) })
             else {
                 throw Failure(
-                    "manifest.unsupported",
-                    "\(manifest): a URI is written with character references")
+                    .manifestUnsupported,
+                    "\(manifest): a URI has character references")
             }
             out.append(entity.1)
             place += entity.0.utf8CodeUnitCount

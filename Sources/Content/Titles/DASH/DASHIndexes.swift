@@ -1,13 +1,13 @@
 import Model
 import WebURL
 
-/// The segment indexes of a title's files, for those who want to know where in a file its segments are.
+/// The segment indexes of a title's files, for callers that need the segments' locations in files.
 ///
-/// Nobody needs them to store the title: a file with an index is one object.
+/// Storing the title does not need them: a file with an index is one object.
 struct DASHIndexes: Sendable {
-    /// Longest index that is read, in bytes: 65,535 parts make 0.8 MiB.
+    /// Maximum length of an index in bytes: 65,535 parts make 0.8 MiB.
     static let maximumBytes: Int64 = 2 << 20
-    /// Most that are read of one title.
+    /// Maximum number of indexes of one title.
     static let maximumCount = 1_000
 
     private struct Place: Hashable {
@@ -21,7 +21,7 @@ struct DASHIndexes: Sendable {
     private var asked = 0
     private var awaited: Set<Int> = []
 
-    /// Adds what a title lists.
+    /// Adds a listed segment.
     mutating func add(_ segment: ManifestSegment) {
         guard segment.role == .index, let length = segment.range?.length,
             length <= Self.maximumBytes, wanted.count < Self.maximumCount
@@ -30,10 +30,10 @@ struct DASHIndexes: Sendable {
         if !wanted.contains(place) { wanted.append(place) }
     }
 
-    /// True when nothing is to be asked for, and everything that was has been answered.
+    /// True if all indexes were requested and answered.
     var isComplete: Bool { asked == wanted.count && awaited.isEmpty }
 
-    /// The indexes to ask for now; empty while some are awaited, and at the end.
+    /// Returns the next indexes to request; empty while some are pending, and at the end.
     mutating func next() -> [ManifestRequest] {
         guard awaited.isEmpty else { return [] }
         let places = asked..<min(asked + TitleResolver.requestsAtOnce, wanted.count)
@@ -45,8 +45,8 @@ struct DASHIndexes: Sendable {
         }
     }
 
-    /// Takes an index; nil where it could not be had. Fails with `manifest.malformed`, or `.tooMany`
-    /// where all together have more parts than a title may have segments.
+    /// Adds an index; nil if it cannot be fetched. Throws `manifest.malformed`, or `.tooMany` if
+    /// all together have more parts than a title may have segments.
     mutating func receive(_ request: ManifestRequest, _ body: [UInt8]?) throws(Failure) {
         guard awaited.remove(request.number - 1) != nil, let body else { return }
         let place = wanted[request.number - 1]
@@ -55,18 +55,18 @@ struct DASHIndexes: Sendable {
         entries += index.entries.count
         guard entries <= DASHManifest.maximumSegments else {
             throw Failure(
-                "manifest.tooMany",
+                .manifestTooMany,
                 "\(place.url): the segment indexes of the title have more than "
                     + "\(DASHManifest.maximumSegments) parts")
         }
         found[place] = index
     }
 
-    /// The parts of a file with an index, where that was read.
+    /// Returns the parts of a file, if its index was read.
     ///
     /// - Parameters:
-    ///   - file: all of it.
-    ///   - index: what stands before it in the list.
+    ///   - file: the whole file.
+    ///   - index: the segment before it in the list.
     func parts(of file: ManifestSegment, index: ManifestSegment?) -> [ManifestSegment]? {
         guard let index, index.role == .index, file.range == nil,
             file.reference.url == index.reference.url,

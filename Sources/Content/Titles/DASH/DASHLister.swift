@@ -10,7 +10,7 @@ extension DASHManifest {
         var initialization: DASHTemplate?
         var bitstreamSwitching: DASHTemplate?
 
-        /// `failure` makes a failure of a code and what is wrong.
+        /// Creates the templates; `failure` makes a failure from a code and a description.
         init(
             _ representation: Representation, isStrict: Bool,
             names: (String) -> KeyQueryRules.Names,
@@ -28,7 +28,7 @@ extension DASHManifest {
                         isStrict: isStrict, names: names(text))
                 } catch {
                     throw failure(
-                        "manifest.malformed",
+                        .manifestMalformed,
                         "the \(name) template \(error.what), given \(Redaction.shown(text))")
                 }
             }
@@ -41,33 +41,33 @@ extension DASHManifest {
         }
     }
 
-    /// Takes an object by a plain reference at a base and the place of its rendition, in place of a segment that
-    /// is all or a part of it; false where a segment is wanted.
+    /// Accepts an object by a plain reference at a base, with the index of its rendition, instead
+    /// of a segment; returns false if a segment is needed.
     typealias TakesPlain = (ReferenceBase, [UInt8], SegmentRole, Int) throws(Failure) -> Bool
 
     /// Lists the segments of one representation.
     struct Lister {
         let base: ReferenceBase
-        /// Where the same bytes are too.
+        /// Mirrors of the base.
         let others: [ReferenceBase]
-        /// What keys are made against, when that is not `base`.
+        /// Base of keys, if it is not `base`.
         let namingBase: ReferenceBase?
-        /// Of its media segments.
+        /// Role of its media segments.
         let role: SegmentRole
         let rendition: Int
-        /// The MPD itself, which is no segment.
+        /// URL of the MPD, which is not a segment.
         let manifest: WebURL
-        /// It is refused where the manifest is named, and skipped otherwise.
+        /// If true, a reference to the MPD is rejected, otherwise skipped.
         let isStrict: Bool
         let rules: KeyQueryRules
-        /// The manifest was named.
+        /// True if a reference to the MPD was found.
         private(set) var namesManifest = false
-        /// Makes a failure of a code and what is wrong.
+        /// Makes a failure from a code and a description.
         let failure: (FailureCode, String) -> Failure
-        /// Bytes of references that were resolved, by those before it as well.
+        /// Bytes of resolved references, including earlier listers.
         private(set) var resolvedBytes: Int
         private var buffer: [UInt8] = []
-        /// What a key is made from, where that is not what `buffer` holds.
+        /// Reference for the key, if it differs from `buffer`.
         private var edgeBuffer: [UInt8] = []
 
         init(
@@ -88,12 +88,12 @@ extension DASHManifest {
             self.failure = failure
         }
 
-        /// Which query parameters belong to keys of what a template makes.
+        /// Returns the query parameters that belong to keys of a template's URLs.
         func names(ofTemplate text: String) -> KeyQueryRules.Names {
             rules.names(ofReference: Array(text.utf8), at: (namingBase ?? base).url)
         }
 
-        /// Hands out what the buffer refers to.
+        /// Passes on the object of the buffer's reference.
         private mutating func hand(
             _ role: SegmentRole, _ range: SegmentRange? = nil, _ seconds: Double? = nil,
             isOfTemplate: Bool = false, _ plain: TakesPlain,
@@ -111,7 +111,7 @@ extension DASHManifest {
             try body(segment)
         }
 
-        /// Whether a plain reference in the buffer leads to the MPD.
+        /// True if a plain reference in the buffer leads to the MPD.
         private var isManifest: Bool {
             let name = manifest.text.utf8
             return name.count == base.folder.count + buffer.count
@@ -119,7 +119,7 @@ extension DASHManifest {
                 && name.starts(with: base.folder)
         }
 
-        /// What is put together and looked through may be much longer than the URLs that it comes to: one may leave
+        /// Counts resolved bytes. They may exceed the resulting URLs by far: a reference may leave
         /// all folders of its base.
         private mutating func countBytes(isPlain: Bool = false) throws(Failure) {
             let isRelative =
@@ -129,13 +129,13 @@ extension DASHManifest {
                 (buffer.count + (isRelative ? base.folder.count : 0)) * (1 + others.count)
             guard resolvedBytes <= DASHManifest.maximumReferenceBytes else {
                 throw failure(
-                    "manifest.tooMany",
-                    "the references of the title come to more than "
+                    .manifestTooMany,
+                    "the references of the title exceed "
                         + "\(DASHManifest.maximumReferenceBytes) bytes")
             }
         }
 
-        /// What the buffer refers to; nil for the manifest.
+        /// Returns the segment of the buffer's reference; nil for the MPD.
         private mutating func segment(
             _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?
         ) throws(Failure) -> ManifestSegment? {
@@ -158,7 +158,7 @@ extension DASHManifest {
             }
             if url == manifest {
                 guard !isStrict else {
-                    throw failure("manifest.malformed", "it names the manifest itself")
+                    throw failure(.manifestMalformed, "it names the manifest itself")
                 }
                 namesManifest = true
                 return nil
@@ -168,14 +168,14 @@ extension DASHManifest {
                 range: range, durationSeconds: seconds)
             if others.isEmpty { return segment }
             for other in others {
-                // A reference that is a whole URL leads to one place.
+                // An absolute reference has no mirrors.
                 guard let mirror = try? other.resolve(buffer, all), mirror != url else { continue }
                 segment.mirrors.append(mirror)
             }
             return segment
         }
 
-        /// Adds one; without a URL it is the base itself.
+        /// Adds an object; without a URL it is the base itself.
         mutating func add(
             _ source: Source, _ role: SegmentRole, seconds: Double? = nil, _ plain: TakesPlain,
             _ body: (ManifestSegment) throws(Failure) -> Void
@@ -186,7 +186,7 @@ extension DASHManifest {
             try hand(role, source.range, seconds, plain, body)
         }
 
-        /// Adds what a template without numbers names.
+        /// Adds the object of a template without numbers.
         mutating func add(
             _ template: DASHTemplate, _ role: SegmentRole, _ plain: TakesPlain,
             _ body: (ManifestSegment) throws(Failure) -> Void
@@ -203,18 +203,18 @@ extension DASHManifest {
                 number: number, time: time, subNumber: subNumber, into: &edgeBuffer)
         }
 
-        /// Fails with `manifest.unsupported` where a player at the edge, which has a template alone, would ask for
-        /// another file.
+        /// Throws `manifest.unsupported` if a player at the edge, which only has the template,
+        /// would request another file.
         private func checkQuery(of segment: ManifestSegment) throws(Failure) {
             guard SiteKey.keepsQuery(of: segment.reference.keyURL, rules) else {
                 throw failure(
-                    "manifest.unsupported",
-                    "the query of a template, given \(Redaction.shown(buffer, buffer.indices)), cannot "
-                        + "stand in names of files")
+                    .manifestUnsupported,
+                    "the query of a template, given \(Redaction.shown(buffer, buffer.indices)), is "
+                        + "not allowed in file names")
             }
         }
 
-        /// The first segment of a run; nil for the manifest.
+        /// Returns the first segment of a run; nil for the MPD.
         mutating func first(
             of run: DASHTimeline.Run, _ media: DASHTemplate
         ) throws(Failure) -> ManifestSegment? {
@@ -230,7 +230,7 @@ extension DASHManifest {
             _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
             guard !addressing.list.isEmpty else {
-                throw failure("manifest.empty", "its SegmentList lists no segment")
+                throw failure(.manifestEmpty, "its SegmentList lists no segment")
             }
             let durations = Self.durations(addressing)
             let list = addressing.list
@@ -251,7 +251,7 @@ extension DASHManifest {
             }
         }
 
-        /// What a timeline says of the segments of a list, as far as they go.
+        /// Returns the durations of a list's segments from its timeline, as far as it goes.
         private static func durations(_ addressing: Addressing) -> [Int64] {
             var durations: [Int64] = []
             for entry in addressing.timeline ?? Timeline() {
@@ -262,7 +262,7 @@ extension DASHManifest {
             return durations
         }
 
-        /// Adds the segments of a template, each with its index segment where there is one.
+        /// Adds the segments of a template, each with its index segment if there is one.
         mutating func add(
             _ timeline: DASHTimeline, _ media: DASHTemplate, index: DASHTemplate?,
             _ plain: TakesPlain, _ body: (ManifestSegment) throws(Failure) -> Void
@@ -284,7 +284,7 @@ extension DASHManifest {
                         write(media, number: run.number, time: run.time, subNumber: part)
                         try hand(role, nil, seconds, isOfTemplate: true, plain, body)
                     }
-                    // Without a number or a time they are all the same one.
+                    // Without a number or a time all segments are the same object.
                     guard media.tellsSegments else { return false }
                     run.time += run.duration
                     run.number += 1

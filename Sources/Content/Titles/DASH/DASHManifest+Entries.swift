@@ -3,30 +3,30 @@ import Model
 extension DASHManifest {
     /// An S element.
     struct TimelineEntry: Hashable, Sendable {
-        /// In units of the timescale; -1 where the one before it ends.
+        /// In units of the timescale; -1 for the end of the previous entry.
         var time: Int64 = -1
         var duration: Int64 = 0
-        /// How often it is repeated; below zero up to the next entry's time or the period's end.
+        /// Number of repeats; negative to repeat up to the next entry's time or the period's end.
         var repeats: Int32 = 0
-        /// Of how many segments each segment sequence is; 1 where they are none.
+        /// Segments per segment sequence; 1 without sequences.
         var sequence: Int32 = 1
-        /// Of the first segment; -1 for the one that follows.
+        /// Number of the first segment; -1 to continue the numbering.
         var number: Int64 = -1
     }
 
-    /// The S elements of a timeline, in little room: there may be hundreds of thousands.
+    /// The S elements of a timeline in compact form: there may be hundreds of thousands.
     ///
-    /// 16 bytes each, and 24 more for those with numbers, sequences or durations of many digits; elements are
-    /// made when they are asked for.
+    /// An entry takes 16 bytes, and 24 more with numbers, sequences or long durations; elements are
+    /// created on access.
     struct Timeline: RandomAccessCollection, Equatable, Sendable {
         private struct Row: Equatable, Sendable {
             var time: Int64
-            /// 0 for one that stands in `others`, at the place that `repeats` is.
+            /// 0 for an entry in `others`, whose index is `repeats`.
             var duration: UInt32
             var repeats: Int32
         }
 
-        /// What does not fit there.
+        /// An entry that does not fit in a row.
         private struct Other: Equatable, Sendable {
             var duration: Int64
             var number: Int64
@@ -77,8 +77,8 @@ extension DASHManifest {
         var mediaRange: SegmentRange?
         var indexRange: SegmentRange?
 
-        /// Without a URL of its own an index is a part of the segment's object (5.3.9.3.2), most often
-        /// of the segment itself, which has it then.
+        /// True if its index is outside of its segment. Without a URL an index is a part of the
+        /// segment's object (5.3.9.3.2), usually of the segment itself.
         var hasIndexOfItsOwn: Bool {
             if index != nil { return true }
             guard let inner = indexRange, let outer = mediaRange else { return false }
@@ -89,15 +89,16 @@ extension DASHManifest {
         }
     }
 
-    /// The SegmentURL elements of a list, in little room: there may be hundreds of thousands.
+    /// The SegmentURL elements of a list in compact form: there may be hundreds of thousands.
     ///
-    /// 20 bytes each, its texts, and 16 bytes a byte range; elements are made when they are asked for.
+    /// An entry takes 20 bytes, its texts, and 16 bytes per byte range; elements are created on
+    /// access.
     struct SegmentList: RandomAccessCollection, Equatable, Sendable {
         private struct Row: Equatable, Sendable {
-            /// Places in `texts`, and of what length; `none` where there is no attribute.
+            /// Offsets in `texts` and lengths; `none` without the attribute.
             var media: UInt32
             var index: UInt32
-            /// Places in `ranges`; -1 for none.
+            /// Indexes in `ranges`; -1 for none.
             var mediaRange: Int32
             var indexRange: Int32
             var mediaCount: UInt16
@@ -115,7 +116,7 @@ extension DASHManifest {
         private var rows: [Row] = []
         private var texts: [UInt8] = []
         private var ranges: [Bounds] = []
-        /// How many have an index of their own.
+        /// Number of entries with a separate index.
         private(set) var indexes = 0
 
         var startIndex: Int { 0 }
@@ -157,7 +158,7 @@ extension DASHManifest {
                 offset: bounds.offset, length: bounds.length < 0 ? nil : bounds.length)
         }
 
-        /// Puts the media URL of an entry in place of what `out` holds; leaves nothing where it has none.
+        /// Replaces the contents of `out` by the media URL of an entry, or empties it without one.
         func copyMedia(_ place: Int, into out: inout [UInt8]) {
             out.removeAll(keepingCapacity: true)
             let row = rows[place]

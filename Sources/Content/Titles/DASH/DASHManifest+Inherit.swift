@@ -1,13 +1,13 @@
-/// What a level inherits of how segments are addressed from the level above (5.3.9.1).
+/// Inheritance of segment addressing from the level above (5.3.9.1).
 extension DASHManifest {
-    /// What the addressing element of one level says itself, and does not inherit.
+    /// The attributes that the addressing element of one level sets itself.
     struct OwnAddressing: Sendable {
         struct Fields: OptionSet, Sendable {
             let rawValue: UInt16
 
             static let timescale = Fields(rawValue: 1 << 0)
             static let presentationTimeOffset = Fields(rawValue: 1 << 1)
-            /// Duration or timeline: either takes the other's place.
+            /// Duration or timeline: either replaces the other.
             static let durations = Fields(rawValue: 1 << 2)
             static let startNumber = Fields(rawValue: 1 << 3)
             static let endNumber = Fields(rawValue: 1 << 4)
@@ -23,19 +23,19 @@ extension DASHManifest {
             static let list = Fields(rawValue: 1 << 12)
         }
 
-        /// Of its element; `none` for a level without.
+        /// Kind of its element; `none` for a level without one.
         var kind = Addressing.Kind.none
         var fields: Fields = []
     }
 }
 
 extension DASHManifest.Addressing {
-    /// What a level with this addressing, of which `own` is its own, is to have beneath another one.
+    /// Returns the addressing of a level below `outer`; `own` are the attributes set at this level.
     func inheriting(
         _ outer: DASHManifest.Addressing, own: DASHManifest.OwnAddressing
     ) -> DASHManifest.Addressing {
         guard own.kind != .none else { return outer }
-        // Only elements of one kind inherit from one another.
+        // Only elements of one kind inherit from each other.
         var merged = outer.kind == own.kind ? outer : DASHManifest.Addressing()
         merged.kind = own.kind
         let fields = own.fields
@@ -67,7 +67,7 @@ extension DASHManifest.Addressing {
 }
 
 extension DASHManifest.AdaptationSet {
-    /// Hands down addressing that stands behind representations.
+    /// Applies addressing that comes after representations.
     mutating func handDown() {
         for place in representations.indices {
             let known = representations[place]
@@ -78,7 +78,7 @@ extension DASHManifest.AdaptationSet {
 }
 
 extension DASHManifest.Period {
-    /// Hands down addressing that stands behind adaptation sets.
+    /// Applies addressing that comes after adaptation sets.
     mutating func handDown() {
         for place in sets.indices {
             sets[place].addressing = sets[place].addressing.inheriting(

@@ -1,22 +1,22 @@
 import Model
 
-/// When periods begin and end (5.3.2.1), and how many segments of a length there are.
+/// Calculates the times of periods (5.3.2.1) and the number of segments of a length.
 extension DASHManifest {
     /// A period on the presentation's timeline, in nanoseconds.
     struct Span {
         var start: Int64
-        /// Nil where the manifest does not say, nor anything else.
+        /// Nil if unknown.
         var length: Int64?
-        /// It ends at the live edge: a segment that is not whole yet is not there.
+        /// True if it ends at the live edge, where an incomplete segment is not available.
         var isOpen = false
-        /// What lies before is not served any more, from the period's start.
+        /// Start of the available part, from the period's start.
         var windowStart: Int64 = 0
     }
 
-    /// The times of all periods, in their order.
+    /// Returns the times of all periods in order.
     ///
-    /// Fails with `manifest.malformed` for a period of which nothing says when it begins, or that
-    /// ends before it begins.
+    /// Throws `manifest.malformed` for a period without a known start, or that ends before it
+    /// begins.
     func spans() throws(Failure) -> [Span] {
         let starts = try starts()
         let now = snapshotTime
@@ -27,7 +27,7 @@ extension DASHManifest {
                 place + 1 < starts.count ? starts[place + 1] - start : lengthOfLast(starts).length
             if let length = span.length, length < 0 {
                 throw failure(
-                    "manifest.malformed", "\(name(ofPeriod: place)) ends before it begins")
+                    .manifestMalformed, "\(name(ofPeriod: place)) ends before it begins")
             }
             if let now { Self.cut(&span, to: now, depth: timeShiftBufferDepth) }
             spans.append(span)
@@ -45,19 +45,20 @@ extension DASHManifest {
             } else if let duration = periods[place - 1].duration {
                 // Both are below 2^63 / 2: see XMLTime.
                 let (sum, isLarge) = starts[place - 1].addingReportingOverflow(duration)
-                guard !isLarge else { throw failure("manifest.malformed", "a time is too large") }
+                guard !isLarge else { throw failure(.manifestMalformed, "a time is too large") }
                 starts.append(sum)
             } else {
                 throw failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "\(name(ofPeriod: place)) has no start, and the one before it no duration")
             }
         }
         return starts
     }
 
-    /// How long the last period is, nil where nothing says; and whether that is counted from the first one's
-    /// start, because the presentation is over when the period begins.
+    /// Returns the length of the last period, nil if unknown. `isFromFirst` is true if it is
+    /// counted from the first period's start, because the presentation would end before the period
+    /// begins.
     private func lengthOfLast(_ starts: [Int64]) -> (length: Int64?, isFromFirst: Bool) {
         let own = periods.last?.duration
         if let own, own > 0 || findings.isStrict { return (own, false) }
@@ -70,7 +71,7 @@ extension DASHManifest {
         return (duration - (last - first), true)
     }
 
-    /// Takes note of times that break rules.
+    /// Records times that break rules.
     mutating func warnOfTimes() throws(Failure) {
         guard !findings.isStrict, let last = periods.last else { return }
         if last.duration == 0 {
@@ -83,21 +84,21 @@ extension DASHManifest {
         }
     }
 
-    /// Where a snapshot is taken on the presentation's timeline; nil where nothing is live.
+    /// Time of the snapshot on the presentation's timeline; nil for a title that is not live.
     private var snapshotTime: Int64? {
         guard isLive, case .snapshot(let seconds) = live, let availabilityStart else { return nil }
         let since = (seconds - availabilityStart) * 1e9
         return since.isFinite ? Int64(min(max(since, 0), 9e18)) : 0
     }
 
-    /// The failure of a live one that lists nothing at its moment.
+    /// The failure of a live title without segments at its snapshot time.
     var withoutSegments: Failure {
         var what = "the live title has no segment yet"
         if case .snapshot(let seconds) = live, let availabilityStart, availabilityStart > seconds {
             let rest = min((availabilityStart - seconds).rounded(.up), 1e12)
             what += ": it starts in \(Int64(rest)) s"
         }
-        return failure("manifest.empty", what)
+        return failure(.manifestEmpty, what)
     }
 
     private static func cut(_ span: inout Span, to now: Int64, depth: Int64?) {
@@ -113,11 +114,11 @@ extension DASHManifest {
         periods[place].id.map { "the period \(Redaction.shown($0))" } ?? "period \(place + 1)"
     }
 
-    /// How many segments of `duration` units begin within `length`, which is in nanoseconds times
-    /// the timescale; saturating.
+    /// Returns the number of segments of `duration` units that begin within `length`, which is in
+    /// nanoseconds times the timescale; saturating.
     ///
-    /// What is left over at the end is a segment of its own, unless it is below a millisecond and a
-    /// tenth of a segment: then the manifest's times are rounded, and there is nothing there.
+    /// A remainder is a separate segment, unless it is below a millisecond and a tenth of a
+    /// segment: then it comes from rounded times.
     static func segments(
         of duration: Int64, in length: Int128, timescale: Int64, isOpen: Bool
     ) -> Int64 {

@@ -1,59 +1,59 @@
 package import Model
 import WebURL
 
-/// Which segments a manifest lists.
+/// Lists the segments of a manifest.
 extension DASHManifest {
-    /// A representation with what leads to it.
+    /// A representation with its context.
     struct Track {
         let period: Int
         let set: AdaptationSet
-        /// Its place in the period.
+        /// Index in the period.
         let setNumber: Int
         let representation: Representation
         let span: Span
-        /// Its place among all representations.
+        /// Index among all representations.
         let place: Int
     }
 
-    /// What references resolve against at one level.
+    /// The base of references at one level.
     private struct Base {
         let base: ReferenceBase
-        /// What keys are made against.
+        /// Base of keys.
         let named: ReferenceBase
-        /// Where the same bytes are too.
+        /// Mirrors of the base.
         var others: [ReferenceBase] = []
     }
 
-    /// What each level comes to, held for all that lies beneath it.
+    /// The bases of the current levels, shared by all that is below them.
     private struct Levels {
         var all: Base?
         var period: (number: Int, base: Base)?
         var set: (number: Int, base: Base)?
-        /// Bytes that were put together and looked through for BaseURLs so far.
+        /// Bytes resolved for BaseURLs so far.
         var bytes = 0
     }
 
-    /// Every representation, in the manifest's order.
+    /// All representations in the manifest's order.
     package var renditions: [Rendition] {
         periods.flatMap { period in
             period.sets.flatMap { set in set.representations.map { $0.rendition(in: set) } }
         }
     }
 
-    /// Segments that `forEachSegment` lists, or a few more; by arithmetic, in time and memory of the
-    /// manifest's own length.
+    /// Returns the number of segments that `forEachSegment` lists, or slightly more. It is
+    /// calculated in time and memory proportional to the manifest.
     ///
-    /// Fails with `manifest.tooMany`, beyond `maximumSegments`, and `.malformed`.
+    /// Throws `manifest.tooMany`, beyond `maximumSegments`, and `.malformed`.
     func segmentCount() throws(Failure) -> Int {
         var count: Int64 = 0
         var visits = 0
         try forEachTrack { (track) throws(Failure) in
             let addressing = track.representation.addressing
-            // Entries that come to no segment are looked at as well, by each that inherits them.
+            // Entries without segments are visited too, by each representation that inherits them.
             visits += addressing.timeline?.count ?? 0
             guard visits <= Self.maximumTimelineVisits else {
                 throw failure(
-                    "manifest.tooMany",
+                    .manifestTooMany,
                     "the segment timelines of its representations have more than "
                         + "\(Self.maximumTimelineVisits) entries together")
             }
@@ -71,7 +71,7 @@ extension DASHManifest {
             }
             guard count <= Self.maximumSegments else {
                 throw failure(
-                    "manifest.tooMany",
+                    .manifestTooMany,
                     "\(name(of: track)) makes more than \(Self.maximumSegments) segments of the "
                         + "title")
             }
@@ -79,23 +79,23 @@ extension DASHManifest {
         return Int(count)
     }
 
-    /// Lists every segment: rendition after rendition in the manifest's order, each with its
-    /// initialization and index segments first, then in playback order. An object stands there
-    /// several times where several renditions or periods share it.
+    /// Lists every segment: rendition by rendition in the manifest's order, each with its
+    /// initialization and index segments first, then in playback order. An object occurs several
+    /// times if renditions or periods share it.
     ///
-    /// A representation that is one file with an index (SegmentBase) is listed as its initialization
-    /// and index, which are byte ranges, and then the whole file.
+    /// A representation of one file with an index (SegmentBase) is listed as its initialization and
+    /// index, which are byte ranges, and then the whole file.
     ///
-    /// Fails with `manifest.malformed`, `.empty` or `.uriRefused`, and with what `body` throws.
+    /// Throws `manifest.malformed`, `.empty` or `.uriRefused`, and failures of `body`.
     package func forEachSegment(
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
         try forEachSegment(plain: { _, _, _, _ in false }, body)
     }
 
-    /// The same, but that `plain` may take objects.
+    /// Lists every segment, but `plain` may accept objects instead.
     ///
-    /// - Parameter itself: called with tracks that name the manifest, which is no segment.
+    /// - Parameter itself: called with tracks that refer to the manifest, which is not a segment.
     func forEachSegment(
         plain: TakesPlain, itself: (Track) -> Void = { _ in },
         _ body: (ManifestSegment) throws(Failure) -> Void
@@ -106,7 +106,7 @@ extension DASHManifest {
         }
     }
 
-    /// Every representation with what makes its URLs.
+    /// Calls `body` with every representation and its lister.
     func forEachLister(
         _ body: (Track, inout Lister) throws(Failure) -> Void
     ) throws(Failure) {
@@ -177,12 +177,12 @@ extension DASHManifest {
 
     func timeline(of track: Track) -> DASHTimeline {
         DASHTimeline(addressing: track.representation.addressing, span: track.span) {
-            failure("manifest.malformed", "\(name(of: track)): \($0)")
+            failure(.manifestMalformed, "\(name(of: track)): \($0)")
         }
     }
 
-    /// The first of several base URLs is the one; the others are of the same bytes (5.6.5). Of what they come
-    /// to over all levels some are kept; what cannot be asked is none.
+    /// Resolves base URLs: the first one is effective, the others are mirrors (5.6.5). Their number
+    /// is limited over all levels; invalid mirrors are skipped.
     private func resolve(
         _ references: [String], in base: Base, _ track: Track, _ bytes: inout Int
     ) throws(Failure) -> Base {
@@ -195,8 +195,8 @@ extension DASHManifest {
                 throw WebURLError(
                     reason: .tooLong,
                     detail:
-                        "is one of many that come to more than \(Self.maximumBaseBytes) bytes, each "
-                        + "resolved against those around it", offset: 0)
+                        "is one of many that exceed \(Self.maximumBaseBytes) bytes when each "
+                        + "is resolved against its outer ones", offset: 0)
             }
             let text = [UInt8](reference.utf8)
             return try outer.resolve(text, text.indices)
@@ -217,12 +217,12 @@ extension DASHManifest {
                     resolved.others.append(ReferenceBase(other))
                 }
             }
-            // None of them is ignored for want of room.
+            // The first one is never skipped because of the limit.
             if looked > Self.maximumBaseBytes { _ = try url(first, in: base.base) }
             return resolved
         } catch {
             throw failure(
-                looked <= Self.maximumBaseBytes ? error.refusal : "manifest.tooMany",
+                looked <= Self.maximumBaseBytes ? error.refusal : .manifestTooMany,
                 "\(name(of: track)): the BaseURL \(error.detail), given "
                     + Redaction.shown(first))
         }
@@ -258,7 +258,7 @@ extension DASHManifest {
         case .list: try lister.add(addressing, plain, body)
         case .template:
             guard let media = templates.media else {
-                throw lister.failure("manifest.malformed", "its SegmentTemplate has no media")
+                throw lister.failure(.manifestMalformed, "its SegmentTemplate has no media")
             }
             try lister.add(
                 timeline(of: track), media, index: templates.index, plain, body)
@@ -290,7 +290,7 @@ extension DASHManifest.Representation {
 }
 
 extension Rendition.Kind {
-    /// The role of what it lists.
+    /// The role of its segments.
     var segmentRole: SegmentRole {
         switch self {
         case .video, .audio, .other: .media
@@ -301,11 +301,11 @@ extension Rendition.Kind {
 }
 
 extension WebURLError {
-    /// The code of a reference in a manifest that is refused.
+    /// The code of a rejected reference in a manifest.
     var refusal: FailureCode {
         switch reason {
-        case .scheme, .userInformation, .climb: "manifest.uriRefused"
-        default: "manifest.malformed"
+        case .scheme, .userInformation, .climb: .manifestURIRefused
+        default: .manifestMalformed
         }
     }
 }

@@ -1,18 +1,18 @@
 import Model
 import WebURL
 
-/// What a title comes to before any of it is listed.
+/// Checks the size of a title before it is listed.
 extension DASHManifest {
-    /// Refuses a title whose templates make more objects, or longer URLs, than are taken; by arithmetic,
-    /// in time and memory of the manifest's own length.
+    /// Rejects a title whose templates make too many objects or too long URLs. It calculates in
+    /// time and memory proportional to the manifest.
     ///
-    /// Of representations that begin with the same segment and are as long, as repeated advertisements
-    /// are, one counts. A URL counts as long as the first of its run: those with more digits are found
-    /// out when they are listed.
+    /// Representations with the same first segment and length count once, as in repeated
+    /// advertisements. A URL counts with the length of the first in its run; longer numbers are
+    /// checked when segments are listed.
     ///
-    /// - Parameter wanted: whether each representation is.
+    /// - Parameter wanted: for each representation, true if it is selected.
     ///
-    /// Fails with `manifest.tooMany`, and as `forEachSegment` does.
+    /// Throws `manifest.tooMany`, and as `forEachSegment` does.
     func checkSize(wanted: [Bool]) throws(Failure) {
         var known: Set<Int> = []
         var (objects, bytes) = (0, 0)
@@ -29,21 +29,21 @@ extension DASHManifest {
             bytes += count * urls.reduce(0) { $0 + $1.text.utf8.count }
             guard objects <= WireLimits.segmentsPerAsset else {
                 throw failure(
-                    "manifest.tooMany",
+                    .manifestTooMany,
                     "the title has more than \(WireLimits.segmentsPerAsset) objects: its segment "
                         + "templates make \(objects)")
             }
             guard bytes <= WireLimits.urlBytesPerAsset else {
                 throw failure(
-                    "manifest.tooMany",
-                    "the URLs that its segment templates make come to \(bytes) bytes; "
-                        + "\(WireLimits.urlBytesPerAsset) are taken of a title")
+                    .manifestTooMany,
+                    "the URLs that its segment templates make total \(bytes) bytes; "
+                        + "at most \(WireLimits.urlBytesPerAsset) are allowed per title")
             }
         }
     }
 
-    /// How many media and index segments a template makes, and the first of them; nil for one that makes a
-    /// single one, or none.
+    /// Returns the number of a template's media and index segments, and the first one; nil for a
+    /// template of one segment or none.
     private func size(
         of track: Track, _ lister: inout Lister
     ) throws(Failure) -> (count: Int, first: ManifestSegment)? {
@@ -55,7 +55,7 @@ extension DASHManifest {
         var start: DASHTimeline.Run?
         try timeline(of: track).forEachRun { run in
             start = start ?? run
-            // Both were bounded when the manifest's segments were counted.
+            // Both are bounded since the manifest's segments were counted.
             count += Int(run.count) * (media.hasSubNumber ? Int(run.sequence) : 1)
             return true
         }

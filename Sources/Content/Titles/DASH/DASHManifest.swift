@@ -1,45 +1,45 @@
 package import Model
 package import WebURL
 
-/// An MPD that was read (ISO/IEC 23009-1): what its segments' addresses are made from.
+/// A parsed MPD (ISO/IEC 23009-1) with the addressing of its segments.
 ///
-/// `forEachSegment` lists them. What is not listed, because a player does not ask the edge for it or
-/// does not need it for the title: `Location` and `PatchLocation` (of a live manifest), licence
-/// servers of content protection, event callbacks and reporting.
+/// `forEachSegment` lists them. It omits objects that a player does not fetch from the edge or does
+/// not need for the title: `Location` and `PatchLocation` (of a live manifest), licence servers of
+/// content protection, event callbacks and reporting.
 ///
-/// Times are nanoseconds unless a timescale is named. What a level of the manifest inherits from the
-/// one above (5.3.9.1) is filled in already.
+/// Times are nanoseconds unless a timescale is given. Inherited attributes (5.3.9.1) are already
+/// filled in.
 package struct DASHManifest: Sendable {
-    /// Largest manifest in bytes.
+    /// Maximum size of a manifest in bytes.
     package static let maximumBytes = 22 << 20
-    /// Most periods, adaptation sets and representations together.
+    /// Maximum number of periods, adaptation sets and representations together.
     static let maximumElements = 30_000
-    /// Most elements of whatever kind, but for entries of timelines and lists.
+    /// Maximum number of elements of any kind, except entries of timelines and lists.
     static let maximumOtherElements = 500_000
-    /// Most entries of segment timelines, of the whole manifest.
+    /// Maximum number of segment timeline entries in the whole manifest.
     static let maximumTimelineEntries = 700_000
-    /// The same, as often as representations inherit them.
+    /// Maximum number of these entries, counted per inheriting representation.
     static let maximumTimelineVisits = 4_000_000
-    /// Most entries of segment lists, of the whole manifest.
+    /// Maximum number of segment list entries in the whole manifest.
     static let maximumListEntries = WireLimits.segmentsPerAsset / 2
-    /// Most base URLs of one level.
+    /// Maximum number of base URLs of one level.
     static let maximumBaseURLs = 16
-    /// Most bytes of what these are resolved against, and of themselves, over all levels.
+    /// Maximum number of bytes resolved for base URLs over all levels.
     static let maximumBaseBytes = 16 << 20
-    /// Most bytes of references of segments, that of each mirror counted as well.
+    /// Maximum number of bytes of segment references, counted per mirror.
     static let maximumReferenceBytes = WireLimits.urlBytesPerAsset
-    /// Most segments, where several may be parts of the same object.
+    /// Maximum number of segments; several may be parts of one object.
     package static let maximumSegments = 2 * WireLimits.segmentsPerAsset
-    /// Most segments of one sequence (S@k).
+    /// Maximum number of segments of one sequence (S@k).
     static let maximumSequence: Int64 = 10_000
 
-    /// Where it was received from in the end; relative references resolve against it.
+    /// Its final URL; relative references resolve against it.
     package internal(set) var url: WebURL
-    /// The URL that names it; not `url` where a redirect led there. See `ManifestReference.named`.
+    /// Its URL before a redirect; otherwise equal to `url`. See `ManifestReference.named`.
     package internal(set) var named: WebURL
-    /// It is still being written.
+    /// True for a live manifest.
     package internal(set) var isLive = false
-    /// Whom a live manifest is taken for.
+    /// The handling of a live manifest.
     var live = LiveManifests.refused
     var duration: Int64?
     /// In seconds since 1970.
@@ -48,9 +48,9 @@ package struct DASHManifest: Sendable {
     var baseURLs: [String] = []
     var periods: [Period] = []
 
-    /// Rules that it breaks.
+    /// Broken rules.
     var findings: ManifestFindings
-    /// Which query parameters belong to keys of segments.
+    /// The query parameters that belong to keys of segments.
     var keyRules = KeyQueryRules()
 
     struct Period: Sendable {
@@ -84,7 +84,7 @@ package struct DASHManifest: Sendable {
         var own = OwnAddressing()
     }
 
-    /// What an adaptation set may say for all its representations.
+    /// Attributes that an adaptation set may set for all its representations.
     struct Common: Sendable {
         var mimeType: String?
         var codecs: String?
@@ -99,12 +99,12 @@ package struct DASHManifest: Sendable {
         var range: SegmentRange?
     }
 
-    /// SegmentBase, SegmentList and SegmentTemplate of one level with what it inherits.
+    /// SegmentBase, SegmentList or SegmentTemplate of one level with inherited attributes.
     struct Addressing: Equatable, Sendable {
         enum Kind: Sendable { case none, base, list, template }
 
         var kind = Kind.none
-        /// Units a second.
+        /// Units per second.
         var timescale: Int64 = 1
         var presentationTimeOffset: Int64 = 0
         var duration: Int64?
@@ -124,18 +124,18 @@ package struct DASHManifest: Sendable {
         var list = SegmentList()
     }
 
-    /// Reads an MPD.
+    /// Parses an MPD.
     ///
     /// - Parameters:
-    ///   - bytes: the body as it was received.
-    ///   - url: where it was received from in the end.
-    ///   - named: the URL that names it, when a redirect led from there to `url`.
-    ///   - live: what becomes of one of type `dynamic`.
-    ///   - policy: what becomes of one that breaks a rule which players read past.
+    ///   - bytes: the body as received.
+    ///   - url: its final URL.
+    ///   - named: its URL before a redirect to `url`.
+    ///   - live: the handling of type `dynamic`.
+    ///   - policy: the handling of broken rules that players tolerate.
     ///
-    /// Fails with `manifest.…`; the message names the URL (without its query), and the line or the
-    /// representation. Segments are counted here, not listed, so a manifest that has more than are
-    /// taken is refused without them.
+    /// Throws `manifest.…`; the message has the URL (without its query), and the line or the
+    /// representation. Segments are counted here, not listed, so that a manifest with too many is
+    /// rejected early.
     package static func parse(
         _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, live: LiveManifests = .refused,
         policy: ManifestPolicy = .lenient
@@ -147,10 +147,10 @@ package struct DASHManifest: Sendable {
         return manifest
     }
 
-    /// Rules that it breaks, and that players read past; but for tracks that name the manifest itself.
+    /// Broken rules that players tolerate, except tracks that refer to the manifest itself.
     package var warnings: ManifestWarnings { findings.warnings }
 
-    /// The failure of what is said with `manifest.…`.
+    /// Makes a failure with the manifest's URL.
     func failure(_ code: FailureCode, _ what: String) -> Failure {
         Failure(code, "\(url): \(what)")
     }

@@ -2,13 +2,13 @@ import Model
 import Text
 internal import XML
 
-/// SegmentBase, SegmentList, SegmentTemplate and what stands in them (5.3.9).
+/// Parses SegmentBase, SegmentList, SegmentTemplate and their contents (5.3.9).
 extension DASHParser {
     func takeAddressing(
         _ element: borrowing XMLElement, _ kind: DASHManifest.Addressing.Kind
     ) throws(Failure) {
         (addressing, own) = try inherited()
-        // Only elements of one kind inherit from one another (5.3.9.1).
+        // Only elements of one kind inherit from each other (5.3.9.1).
         if addressing.kind != kind { addressing = DASHManifest.Addressing() }
         addressing.kind = kind
         if own.kind != kind { own = DASHManifest.OwnAddressing() }
@@ -19,7 +19,8 @@ extension DASHParser {
         }
     }
 
-    /// What an addressing element that begins now continues from: its own level's, else the one above.
+    /// Returns the addressing that a new addressing element extends: its own level's, otherwise
+    /// that of the level above.
     private func inherited() throws(Failure) -> (
         DASHManifest.Addressing, DASHManifest.OwnAddressing
     ) {
@@ -45,10 +46,10 @@ extension DASHParser {
     }
 
     private func noteOrder() throws(Failure) {
-        try note(.dashOrder) { "how segments are addressed stands after what it is for" }
+        try note(.dashOrder) { "segment addressing comes after the elements that it applies to" }
     }
 
-    /// Hands down what stands behind the levels that it is for, once those are there.
+    /// Applies late addressing to the levels below once they are complete.
     func handDown(_ level: Element?) {
         if level == .adaptationSet, setIsLate {
             setIsLate = false
@@ -114,7 +115,8 @@ extension DASHParser {
         }
     }
 
-    /// A template, with warnings of what in it breaks rules: a strict reading refuses it when it is used.
+    /// Parses a template, with warnings about broken rules in it; a strict parse rejects it when it
+    /// is used.
     private func template(
         _ value: XMLText, _ name: XMLText, _ use: DASHTemplate.Use
     ) throws(Failure) -> String {
@@ -187,10 +189,10 @@ extension DASHParser {
         listEntries += entry.hasIndexOfItsOwn ? 2 : 1
         guard listEntries <= DASHManifest.maximumListEntries else {
             throw Failure(
-                "manifest.tooMany",
+                .manifestTooMany,
                 "more than \(DASHManifest.maximumListEntries) segments are listed")
         }
-        // A list of a lower level takes the place of the one above.
+        // A list of a lower level replaces the one above.
         if listIsInherited { addressing.list = DASHManifest.SegmentList() }
         listIsInherited = false
         own.fields.insert(.list)
@@ -221,12 +223,12 @@ extension DASHParser {
             }
         }
         guard entry.duration > 0 else {
-            throw Failure("manifest.malformed", "an S has no duration (d)")
+            throw Failure(.manifestMalformed, "an S has no duration (d)")
         }
         timelineEntries += 1
         guard timelineEntries <= DASHManifest.maximumTimelineEntries else {
             throw Failure(
-                "manifest.tooMany",
+                .manifestTooMany,
                 "more than \(DASHManifest.maximumTimelineEntries) entries of timelines")
         }
         addressing.timeline?.append(entry)

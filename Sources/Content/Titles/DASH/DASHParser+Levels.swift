@@ -1,7 +1,7 @@
 import Model
 internal import XML
 
-/// What the levels of an MPD say of themselves.
+/// Parses the levels of an MPD.
 extension DASHParser {
     func takeManifest(_ element: borrowing XMLElement) throws(Failure) {
         try element.forEachAttribute { (_, name, value) throws(Failure) in
@@ -24,7 +24,7 @@ extension DASHParser {
             manifest.duration = nil
         }
         if manifest.isLive, manifest.live == .refused {
-            throw Failure("manifest.live", "the MPD is dynamic: it is live")
+            throw Failure(.manifestLive, "the MPD is dynamic: it is live")
         }
     }
 
@@ -108,7 +108,7 @@ extension DASHParser {
         }
     }
 
-    /// Takes what stands at several levels.
+    /// Parses elements that occur at several levels.
     func takeCommon(_ element: borrowing XMLElement) throws(Failure) -> Element {
         if element.name == "BaseURL" {
             base = []
@@ -128,7 +128,7 @@ extension DASHParser {
             return .segmentTemplate
         }
         if element.name == "ImportedMPD" {
-            throw Failure("manifest.unsupported", "an ImportedMPD is not followed")
+            throw Failure(.manifestUnsupported, "an ImportedMPD is not followed")
         }
         if element.name == "RequestParam" { try refuseParameters(element) }
         if element.name == "ContentComponent" || element.name == "EssentialProperty"
@@ -139,7 +139,7 @@ extension DASHParser {
         return .other
     }
 
-    /// What the 6th edition has in place of UrlQueryInfo.
+    /// Rejects the 6th edition's replacement of UrlQueryInfo.
     private func refuseParameters(_ element: borrowing XMLElement) throws(Failure) {
         var isOfSegments = true
         element.forEachAttribute { _, name, value in
@@ -147,9 +147,9 @@ extension DASHParser {
         }
         guard isOfSegments else { return }
         throw Failure(
-            "manifest.unsupported",
+            .manifestUnsupported,
             "URL parameters (RequestParam) are not supported: without "
-                + "them its URLs are not those that a player asks for")
+                + "them its URLs are not those that a player requests")
     }
 
     private func takeProperty(_ element: borrowing XMLElement) throws(Failure) {
@@ -157,7 +157,8 @@ extension DASHParser {
         let isComponent = element.name == "ContentComponent"
         try element.forEachAttribute { (_, name, value) throws(Failure) in
             if isComponent, name == "contentType" {
-                // A set of several, multiplexed, is named for the first, its video as a rule.
+                // A set of several multiplexed contents has the type of the first, usually its
+                // video.
                 let type = try text(value, name)
                 withSet { $0.contentType = $0.contentType ?? type }
             } else if name == "schemeIdUri", value == "http://dashif.org/guidelines/trickmode" {

@@ -2,7 +2,7 @@ import Model
 import Text
 internal import XML
 
-// Where the parser is, and the values of attributes.
+// State of the parser, and values of attributes.
 extension DASHParser {
     func withPeriod(_ body: (inout DASHManifest.Period) -> Void) {
         let last = manifest.periods.count - 1
@@ -26,11 +26,11 @@ extension DASHParser {
     func wrong(_ name: XMLText, _ value: XMLText, _ allowed: String) -> Failure {
         let shown = String(decoding: value.bytes.prefix(100), as: UTF8.self)
         return Failure(
-            "manifest.malformed",
+            .manifestMalformed,
             "\(name.string) is \(Redaction.shown(shown)); \(allowed) is allowed")
     }
 
-    /// A text of at most as many bytes as a URL has.
+    /// Returns a text of at most the maximum length of a URL.
     func text(_ value: XMLText, _ name: XMLText) throws(Failure) -> String {
         guard value.bytes.count <= WireLimits.urlBytes else {
             throw wrong(name, value, "a text of up to \(WireLimits.urlBytes) bytes")
@@ -38,7 +38,7 @@ extension DASHParser {
         return value.string
     }
 
-    /// What segments do not depend on: nil where it is malformed.
+    /// Reads an attribute that segments do not depend on; nil if it is malformed.
     func optional<Value>(_ read: () throws(Failure) -> Value) throws(Failure) -> Value? {
         do throws(Failure) {
             return try read()
@@ -48,7 +48,7 @@ extension DASHParser {
         }
     }
 
-    /// A whole number from 0 on.
+    /// Parses a whole number, 0 or more.
     func number(_ value: XMLText, _ name: XMLText) throws(Failure) -> Int64 {
         if let number = Self.digits(value.bytes[...]) { return number }
         let failure = wrong(name, value, "a whole number of up to 18 digits")
@@ -57,7 +57,7 @@ extension DASHParser {
         return number
     }
 
-    /// Of `90000.0`, or of digits with white space around them.
+    /// Parses `90000.0`, or digits with white space around them.
     private static func whole(_ bytes: UnsafeRawBufferPointer) -> Int64? {
         guard bytes.count <= 100, let start = bytes.firstIndex(where: { $0 > ASCII.space }),
             let last = bytes.lastIndex(where: { $0 > ASCII.space })
@@ -92,7 +92,7 @@ extension DASHParser {
         return number
     }
 
-    /// A byte range; nil where it is malformed, for the whole file.
+    /// Parses a byte range; nil, for the whole file, if it is malformed.
     func range(_ value: XMLText, _ name: XMLText) throws(Failure) -> SegmentRange? {
         do throws(Failure) {
             return try wellFormedRange(value, name)
@@ -102,7 +102,7 @@ extension DASHParser {
         }
     }
 
-    /// `first-last`, or `first-` for all that follows (RFC 9110, section 14.1.2).
+    /// Parses `first-last`, or `first-` up to the end (RFC 9110, section 14.1.2).
     private func wellFormedRange(
         _ value: XMLText, _ name: XMLText
     ) throws(Failure) -> SegmentRange {
@@ -117,7 +117,7 @@ extension DASHParser {
         return SegmentRange(offset: first, length: last - first + 1)
     }
 
-    /// An xs:duration in nanoseconds, not below zero.
+    /// Parses an xs:duration to nanoseconds, 0 or more.
     func duration(_ value: XMLText, _ name: XMLText) throws(Failure) -> Int64 {
         guard let nanoseconds = XMLTime.nanoseconds(duration: value.string) else {
             throw wrong(name, value, "a duration such as PT1H2M3.5S, of up to 285 years,")
@@ -125,7 +125,7 @@ extension DASHParser {
         return nanoseconds
     }
 
-    /// An xs:dateTime in seconds since 1970.
+    /// Parses an xs:dateTime to seconds since 1970.
     func date(_ value: XMLText, _ name: XMLText) throws(Failure) -> Double {
         guard let seconds = XMLTime.seconds(dateTime: value.string) else {
             throw wrong(name, value, "a time such as 2026-01-31T23:59:59Z")
@@ -134,13 +134,13 @@ extension DASHParser {
     }
 }
 
-/// Times as XML Schema writes them (part 2, 3.3.6 and 3.3.7).
+/// Parses times of XML Schema (part 2, 3.3.6 and 3.3.7).
 enum XMLTime {
     private static let second: Int64 = 1_000_000_000
 
-    /// Of an xs:duration; nil for what is none, is below zero or longer than 285 years.
+    /// Parses an xs:duration; nil if it is malformed, negative or longer than 285 years.
     ///
-    /// A year and a month have no length of their own: 365 and 30 days, as players take them.
+    /// Years and months have no fixed length: they count as 365 and 30 days, as in players.
     static func nanoseconds(duration text: String) -> Int64? {
         var bytes = Array(text.utf8)[...]
         guard bytes.count <= 64, bytes.popFirst() == UInt8(ascii: "P"), !bytes.isEmpty else {
@@ -179,7 +179,7 @@ enum XMLTime {
         return total
     }
 
-    /// Digits, and nanoseconds of what follows a point.
+    /// Parses digits, and nanoseconds after a point.
     private static func number(_ bytes: inout ArraySlice<UInt8>) -> (Int64, Int64?)? {
         let digits = bytes.prefix(while: ASCII.isDigit)
         guard let whole = Int64(String(decoding: digits, as: UTF8.self)) else { return nil }
@@ -197,7 +197,7 @@ enum XMLTime {
         return (whole, fraction)
     }
 
-    /// Of an xs:dateTime; without a time zone it is UTC (23009-1, 5.3.1.2).
+    /// Parses an xs:dateTime; without a time zone it is UTC (23009-1, 5.3.1.2).
     static func seconds(dateTime text: String) -> Double? {
         var bytes = Array(text.utf8)[...]
         guard bytes.count <= 64 else { return nil }
@@ -227,9 +227,9 @@ enum XMLTime {
         return Double(seconds) + Double(whole.0) + Double(whole.1 ?? 0) / 1e9
     }
 
-    /// Days from 1970-01-01 on, in the Gregorian calendar.
+    /// Returns the days since 1970-01-01 in the Gregorian calendar.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        // Years from March on, so that the day that is not always there is the last.
+        // Years from March on, so that the leap day is the last.
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400
         let ofEra = year - era * 400

@@ -3,50 +3,51 @@ import Text
 import WebURL
 internal import XML
 
-/// One reading of an MPD: libxml2's events become a `DASHManifest`. Used by the thread that reads.
+/// Parses an MPD: converts libxml2's events to a `DASHManifest`. Confined to one thread.
 final class DASHParser: XMLHandler {
     enum Element {
         case manifest, period, adaptationSet, representation, baseURL
         case segmentBase, segmentList, segmentTemplate
         case timeline
-        /// Nothing below it is of interest.
+        /// Its contents are ignored.
         case other
     }
 
-    /// What was read so far.
+    /// The result so far.
     var manifest: DASHManifest
     private(set) var failure: Failure?
     private(set) var open: [Element] = []
-    /// The text of the BaseURL under way.
+    /// Text of the current BaseURL.
     var base: [UInt8]?
-    /// The addressing element under way, with what it inherits.
+    /// The current addressing element, with inherited attributes.
     var addressing = DASHManifest.Addressing()
-    /// What of it the element says itself.
+    /// Attributes that the current element sets itself.
     var own = DASHManifest.OwnAddressing()
-    /// Addressing stands behind representations of the set under way, or behind sets of the period.
+    /// True if addressing comes after representations of the current set, or after sets of the
+    /// period.
     var setIsLate = false
     var periodIsLate = false
-    /// Of the element that began last.
+    /// Line of the last started element.
     private(set) var line = 0
-    /// Lines that were skipped before the document.
+    /// Lines skipped before the document.
     private var skippedLines = 0
-    /// A prefix was found that nothing declares.
+    /// True if an undeclared prefix was found.
     private var hasUndeclaredPrefixes = false
-    /// The element that began last has `xlink:href`, and nothing declares `xlink`.
+    /// True if the last started element has `xlink:href` without a declaration of `xlink`.
     private var isRemoteByName = false
-    /// The root's namespace, where it is not one of the standard's editions.
+    /// The root's namespace, if it is not from an edition of the standard.
     private var foreignNamespace: [UInt8]?
     var listIsInherited = false
     var timelineEntries = 0
     var listEntries = 0
-    /// Of BaseURLs.
+    /// Bytes of BaseURLs.
     private var baseBytes = 0
     private var elements = 0
     private var otherElements = 0
 
     private init(_ manifest: DASHManifest) { self.manifest = manifest }
 
-    /// Reads an MPD; see `DASHManifest.parse`.
+    /// Parses an MPD; see `DASHManifest.parse`.
     static func parse(
         _ bytes: [UInt8], url: WebURL, named: WebURL, live: LiveManifests, policy: ManifestPolicy
     ) throws(Failure) -> DASHManifest {
@@ -55,10 +56,10 @@ final class DASHParser: XMLHandler {
         manifest.live = live
         guard bytes.count <= DASHManifest.maximumBytes else {
             throw manifest.failure(
-                "manifest.tooLarge", "an MPD holds at most \(DASHManifest.maximumBytes) bytes")
+                .manifestTooLarge, "an MPD has at most \(DASHManifest.maximumBytes) bytes")
         }
         guard bytes.contains(where: { $0 > ASCII.space }) else {
-            throw manifest.failure("manifest.empty", "the body is empty")
+            throw manifest.failure(.manifestEmpty, "the body is empty")
         }
         let parser = DASHParser(manifest)
         let start = policy == .strict ? 0 : parser.startOfDeclaration(bytes)
@@ -71,28 +72,28 @@ final class DASHParser: XMLHandler {
             }
             if isPage(bytes) {
                 throw manifest.failure(
-                    "manifest.html", "an HTML page came where an MPD was wanted")
+                    .manifestHTML, "received an HTML page instead of an MPD")
             }
-            throw Failure("manifest.malformed", "\(place): \(Redaction.shown(error.detail))")
+            throw Failure(.manifestMalformed, "\(place): \(Redaction.shown(error.detail))")
         }
         return parser.manifest
     }
 
-    /// Where the document begins: behind white space, if its declaration stands there.
+    /// Returns the start of the document: after white space, if an XML declaration follows.
     private func startOfDeclaration(_ bytes: [UInt8]) -> Int {
         guard let start = bytes.firstIndex(where: { $0 > ASCII.space }), start > 0,
             ASCII.hasPrefix(bytes, start..<bytes.count, "<?xml ")
         else { return 0 }
         skippedLines = bytes[..<start].count { $0 == ASCII.lineFeed }
         manifest.findings.warn(.dashDeclaration, line: 1) {
-            "white space stands before the XML declaration"
+            "white space comes before the XML declaration"
         }
         return start
     }
 
-    /// Takes note of a rule that is broken at the element under way.
+    /// Records a broken rule at the current element.
     func note(_ rule: ManifestRule, _ what: () -> String) throws(Failure) {
-        try manifest.findings.note(rule, line: line, what) { Failure("manifest.malformed", $0) }
+        try manifest.findings.note(rule, line: line, what) { Failure(.manifestMalformed, $0) }
     }
 
     private static func isPage(_ bytes: [UInt8]) -> Bool {
@@ -131,7 +132,7 @@ final class DASHParser: XMLHandler {
         base?.append(contentsOf: text.bytes)
         guard base?.count ?? 0 > WireLimits.urlBytes else { return true }
         failure = Failure(
-            "manifest.malformed", "a BaseURL is longer than \(WireLimits.urlBytes) bytes")
+            .manifestMalformed, "a BaseURL is longer than \(WireLimits.urlBytes) bytes")
         return false
     }
 
@@ -154,7 +155,7 @@ final class DASHParser: XMLHandler {
     private func endBase() throws(Failure) {
         guard let bytes = base else { return }
         base = nil
-        // xs:anyURI: white space at its ends, line ends among it, is none of it.
+        // xs:anyURI: white space at the ends, including line ends, is not part of it.
         let isText = { (byte: UInt8) in byte > ASCII.space }
         let first = bytes.firstIndex(where: isText) ?? 0
         let last = bytes.lastIndex(where: isText).map { $0 + 1 } ?? 0
@@ -162,8 +163,8 @@ final class DASHParser: XMLHandler {
         baseBytes += text.utf8.count
         guard baseBytes <= DASHManifest.maximumBaseBytes / 2 else {
             throw Failure(
-                "manifest.tooMany",
-                "its BaseURLs come to more than \(DASHManifest.maximumBaseBytes / 2) bytes")
+                .manifestTooMany,
+                "its BaseURLs exceed \(DASHManifest.maximumBaseBytes / 2) bytes")
         }
         var count = 0
         func append(_ urls: inout [String]) {
@@ -179,19 +180,19 @@ final class DASHParser: XMLHandler {
         }
         guard count <= DASHManifest.maximumBaseURLs else {
             throw Failure(
-                "manifest.tooMany",
-                "more than \(DASHManifest.maximumBaseURLs) BaseURLs stand at one level")
+                .manifestTooMany,
+                "more than \(DASHManifest.maximumBaseURLs) BaseURLs at one level")
         }
     }
 
     private func take(_ element: borrowing XMLElement) throws(Failure) -> Element {
         if element.namespace == "http://www.w3.org/2001/XInclude" {
-            throw Failure("manifest.unsupported", "XInclude is not followed")
+            throw Failure(.manifestUnsupported, "XInclude is not followed")
         }
         guard let parent = open.last else {
             guard element.name == "MPD" else {
                 throw Failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "the document's element is \(Redaction.shown(element.name.string)), not MPD")
             }
             try takeNamespace(element)
@@ -217,14 +218,15 @@ final class DASHParser: XMLHandler {
             return .other
         case .timeline where element.name == "Pattern":
             throw Failure(
-                "manifest.unsupported", "patterns of segment durations are not supported")
+                .manifestUnsupported, "patterns of segment durations are not supported")
         case .baseURL:
-            throw Failure("manifest.malformed", "a BaseURL holds an element; it is a URL alone")
+            throw Failure(.manifestMalformed, "a BaseURL has an element; it must be a URL only")
         default: return .other
         }
     }
 
-    /// Without a namespace, in one of the standard's editions, or in that of the root.
+    /// Returns true for elements without a namespace, in one of the standard's editions, or in that
+    /// of the root.
     private func isOurs(_ element: borrowing XMLElement) -> Bool {
         if element.namespace.hasPrefix("urn:mpeg:dash:schema:mpd:")
             || element.namespace.hasPrefix("urn:mpeg:DASH:schema:MPD:")
@@ -235,9 +237,9 @@ final class DASHParser: XMLHandler {
         return foreignNamespace.map { element.namespace.bytes.elementsEqual($0) } ?? false
     }
 
-    /// Takes note of the root's namespace, where it is an unknown one.
+    /// Records the root's namespace if it is unknown.
     private func takeNamespace(_ element: borrowing XMLElement) throws(Failure) {
-        // A strict reading finds nothing of an MPD in it.
+        // A strict parse finds no MPD elements in it.
         guard !manifest.findings.isStrict, !element.namespace.isEmpty, !isOurs(element) else {
             return
         }
@@ -246,18 +248,18 @@ final class DASHParser: XMLHandler {
         try note(.dashNamespace) { "the namespace is \(shown)" }
     }
 
-    /// What a query is made of by rules that are not followed here would be missing from every URL.
+    /// Rejects unsupported rules for queries, whose parameters would be missing from every URL.
     private func refuseQueries(_ element: borrowing XMLElement) throws(Failure) {
         guard element.namespace.hasPrefix("urn:mpeg:dash:schema:urlparam"),
             element.name == "UrlQueryInfo" || element.name == "ExtUrlQueryInfo"
         else { return }
         throw Failure(
-            "manifest.unsupported",
+            .manifestUnsupported,
             "URL parameters (\(element.name.string)) are not supported: without them its URLs are "
-                + "not those that a player asks for")
+                + "not those that a player requests")
     }
 
-    /// What nothing else bounds is bounded here: whoever changes the manifest for the edge lists elements.
+    /// Limits other elements, because rewriting the manifest lists elements.
     private func countOther(
         _ element: borrowing XMLElement, in parent: Element
     ) throws(Failure) {
@@ -266,7 +268,7 @@ final class DASHParser: XMLHandler {
         otherElements += 1
         guard otherElements <= DASHManifest.maximumOtherElements else {
             throw Failure(
-                "manifest.tooMany",
+                .manifestTooMany,
                 "more than \(DASHManifest.maximumOtherElements) elements beside those of segments")
         }
     }
@@ -275,13 +277,13 @@ final class DASHParser: XMLHandler {
         elements += 1
         guard elements <= DASHManifest.maximumElements else {
             throw Failure(
-                "manifest.tooMany",
+                .manifestTooMany,
                 "more than \(DASHManifest.maximumElements) periods, adaptation sets and "
                     + "representations")
         }
     }
 
-    /// Whether the element is declared to be nothing by xlink; refuses what is to be fetched.
+    /// Returns true if xlink declares the element empty; rejects remote elements.
     func isRemote(
         _ namespace: XMLText, _ name: XMLText, _ value: XMLText
     ) throws(Failure) -> Bool {
@@ -290,6 +292,6 @@ final class DASHParser: XMLHandler {
         else { return false }
         if value == "urn:mpeg:dash:resolve-to-zero:2013" { return true }
         throw Failure(
-            "manifest.unsupported", "a part that is elsewhere (xlink:href) is not followed")
+            .manifestUnsupported, "a remote part (xlink:href) is not supported")
     }
 }

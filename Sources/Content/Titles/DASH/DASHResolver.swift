@@ -1,17 +1,18 @@
 package import Model
 package import WebURL
 
-/// Finds everything that a DASH title needs at the edge; a value that does no I/O.
+/// Resolves a DASH title to all objects that the edge needs; a value without I/O.
 ///
-/// An MPD names its segments itself, so that there is nothing else to read. Keys follow the rule of
-/// HLS: they are made from what a player at the edge asks for, which reads the MPD as it was served.
+/// An MPD lists its segments itself, so no other manifest is read. Keys follow the same rule as for
+/// HLS: they are made from the requests of a player at the edge, which reads the MPD as served.
 ///
-/// A live MPD that is taken for what it lists is read anew as the one of type `static` that it becomes at
-/// the edge, see `DASHSnapshot`.
+/// A captured live MPD is parsed again as the `static` one that it becomes at the edge, see
+/// `DASHSnapshot`.
 ///
-/// Of several BaseURLs at one level the first is taken, as a player does (5.6.5); the others are mirrors.
+/// The first of several BaseURLs at one level is used, as by players (5.6.5); the others are
+/// mirrors.
 ///
-/// Bounds: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects,
+/// Limits: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects,
 /// `WireLimits.urlBytesPerAsset` bytes of their URLs.
 package struct DASHResolver: Sendable {
     private let reference: ManifestReference
@@ -20,20 +21,22 @@ package struct DASHResolver: Sendable {
     private let bytes: Int64
     private let sha256: String
     private let rules: KeyQueryRules
-    /// Whether each representation is.
+    /// For each representation, true if it is selected.
     private let wanted: [Bool]
-    /// What is to lie at the edge, where that is not what was served; or why there is none.
+    /// The rewritten MPD for the edge; nil if it stays as served, or the failure of rewriting.
     private let content: Result<[UInt8]?, Failure>
     /// Empty until `findIndexes`.
     var indexes = DASHIndexes()
 
+    /// Resolves a title.
+    ///
     /// - Parameters:
-    ///   - url: names the manifest.
-    ///   - finalURL: where the body came from after redirects.
+    ///   - url: URL of the manifest.
+    ///   - finalURL: its URL after redirects.
     ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
-    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
-    ///   - options: what is wanted of it; its keys are a player's own business.
-    ///   - live: what becomes of one of type `dynamic`.
+    ///   - sha256: the body's SHA-256, 64 lowercase hex digits.
+    ///   - options: the selection of tracks; options for keys do not apply, as players fetch them.
+    ///   - live: the handling of type `dynamic`.
     package init(
         _ url: WebURL, finalURL: String, body: [UInt8], sha256: String,
         options: TitleOptions = TitleOptions(), live: LiveManifests = .refused
@@ -55,7 +58,7 @@ package struct DASHResolver: Sendable {
                 let findings = manifest.findings
                 manifest = try DASHManifest.parse(
                     snapshot, url: final, named: url, policy: policy)
-                // What was served breaks rules at its own lines.
+                // Warnings refer to the lines of the served MPD.
                 manifest.findings = findings
                 written = snapshot
             } catch {
@@ -78,7 +81,7 @@ package struct DASHResolver: Sendable {
         }
     }
 
-    /// Each period is played by tracks of its own.
+    /// Each period is played with its own tracks, so each is selected separately.
     private static func wanted(
         of manifest: DASHManifest, _ options: TitleOptions
     ) throws(Failure) -> [Bool] {
@@ -92,12 +95,12 @@ package struct DASHResolver: Sendable {
         return wanted
     }
 
-    /// Every object of the title, once, in the order of fetching: representation after
-    /// representation, each with what it begins with before its media, and the manifest last, with the
-    /// length and digest that were read, so that a change in between is found.
+    /// Returns every object of the title, once, in the order of fetching: representation by
+    /// representation, initialization before media, and the manifest last. The manifest has the
+    /// length and digest that were read, so that a later change is detected.
     ///
-    /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
-    /// `storage.pathRefused` for a URL without a key, `manifest.…` for one that is malformed.
+    /// Throws `storage.pathConflict` if two URLs share a key or one key is another's folder,
+    /// `storage.pathRefused` for a URL without a key, `manifest.…` for a malformed one.
     package func segments() throws(Failure) -> ResolvedSegments {
         try segments(content: try content.get())
     }
@@ -128,7 +131,7 @@ package struct DASHResolver: Sendable {
         guard !collector.segments.isEmpty else {
             if manifest.isLive { throw manifest.withoutSegments }
             throw Failure(
-                "manifest.empty", "\(reference.url): the title lists no segment to fetch")
+                .manifestEmpty, "\(reference.url): the title lists no segment to fetch")
         }
         try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
         try checkCount(collector.segments.count)
@@ -141,13 +144,13 @@ package struct DASHResolver: Sendable {
     private func checkCount(_ count: Int) throws(Failure) {
         guard count > WireLimits.segmentsPerAsset else { return }
         throw Failure(
-            "manifest.tooMany",
+            .manifestTooMany,
             "\(reference.url): the title has more than \(WireLimits.segmentsPerAsset) objects")
     }
 }
 
 extension DASHResolver {
-    /// The segments of what is wanted.
+    /// Calls `body` with the segments of selected representations.
     private func forEachSegment(
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
@@ -156,18 +159,19 @@ extension DASHResolver {
         }
     }
 
-    /// What the title comes to, in the order of `segments`. Fails as that does, but for a live one.
+    /// Returns the title's contents in the order of `segments`. Throws as that does, except for a
+    /// live title.
     func listing() throws(Failure) -> ManifestListing {
         var listing = ManifestListing(kind: .dash)
-        if isLive, case .failure(let failure) = content, failure.code == "manifest.empty" {
+        if isLive, case .failure(let failure) = content, failure.code == .manifestEmpty {
             throw failure
         }
-        // A live one can be listed and not stored.
+        // A live title can be listed even if it cannot be stored.
         listing.warnings = try (isLive ? segments(content: nil) : segments()).warnings
         listing.isLive = isLive
         listing.unchosenTracks = wanted.count { !$0 }
         let tracks = manifest.renditions
-        // Of each representation its place among those that are wanted.
+        // By representation, its index among the selected ones.
         var places: [Int] = []
         for place in tracks.indices {
             places.append(listing.renditions.count)
@@ -183,7 +187,7 @@ extension DASHResolver {
         return listing
     }
 
-    /// Every wanted representation's own way through its period.
+    /// Returns the track of every selected representation.
     func tracks() throws(Failure) -> [TitleTrack] {
         let renditions = manifest.renditions
         var periods: [Int] = []
@@ -211,7 +215,7 @@ extension DASHResolver {
         return tracks
     }
 
-    /// Finds the indexes of files; those who want them ask `indexes`.
+    /// Finds the indexes of files; `indexes` then requests them.
     mutating func findIndexes() throws(Failure) {
         var found = DASHIndexes()
         try forEachSegment { found.add($0) }
@@ -220,13 +224,13 @@ extension DASHResolver {
 }
 
 extension ManifestReference {
-    /// Where a redirect led from here.
+    /// Parses the final URL of a redirect.
     func redirected(to finalURL: String) throws(Failure) -> WebURL {
         do throws(WebURLError) {
             return try WebURL(finalURL)
         } catch {
             throw Failure(
-                "origin.redirectRefused", "\(url): the redirect's URL \(error.detail)")
+                .originRedirectRefused, "\(url): the redirect's URL \(error.detail)")
         }
     }
 }

@@ -1,12 +1,13 @@
 import Model
 import Text
 
-/// The MPD of type `static` that a live one comes to at a moment: it lists what that lists then.
+/// Converts a live MPD to a `static` one with the segments available at a moment.
 ///
-/// It begins with the first segment and ends with the last. Periods that have no segment go, and so do the
-/// tracks that have none in theirs. Templates are written out, on each representation or once for all of a
-/// set, with a timeline of the segments that are there; what tells a player when to ask again, or what time it is, goes. Everything
-/// else stays as it was served, event streams at the moments at which they were.
+/// It begins with the first segment and ends with the last. Periods without segments are removed,
+/// and so are tracks without segments in their period. Templates are written out with a timeline of
+/// the available segments, per representation or once per set. Attributes for refreshing and for
+/// clock synchronization are removed. Everything else stays as served; event streams keep their
+/// times.
 struct DASHSnapshot {
     private static let names = [
         "MPD", "Period", "AdaptationSet", "Representation", "SegmentTemplate", "SegmentList",
@@ -15,13 +16,13 @@ struct DASHSnapshot {
     ]
     private static let attributes =
         liveAttributes + ["type", "start", "duration", "timescale", "presentationTimeOffset"]
-    /// What only a live MPD says.
+    /// Attributes of live MPDs only.
     private static let liveAttributes = [
         "mediaPresentationDuration", "minimumUpdatePeriod", "timeShiftBufferDepth",
         "suggestedPresentationDelay", "availabilityStartTime", "availabilityEndTime",
     ]
 
-    /// What one period has, in nanoseconds from its start; nil where nothing says.
+    /// The available part of a period, in nanoseconds from its start; nil if unknown.
     private struct Extent {
         var begin: Int64?
         var end: Int64?
@@ -34,14 +35,16 @@ struct DASHSnapshot {
     private var edits = ManifestEdits()
     private var written = 0
     private var extents: [Extent]
-    /// Whether each representation of the live MPD has segments.
+    /// For each representation of the live MPD, true if it has segments.
     private var isThere: [Bool] = []
 
+    /// Converts a live MPD.
+    ///
     /// - Parameters:
     ///   - bytes: an MPD in UTF-8.
-    ///   - manifest: what was read from it, as a snapshot.
+    ///   - manifest: the snapshot parsed from it.
     ///
-    /// Fails with `manifest.empty` where nothing is there, `.unsupported` and `.tooLarge`.
+    /// Throws `manifest.empty` without segments, `.unsupported` and `.tooLarge`.
     init(_ bytes: [UInt8], _ manifest: DASHManifest) throws(Failure) {
         self.bytes = bytes
         self.manifest = manifest
@@ -54,7 +57,7 @@ struct DASHSnapshot {
             let last = extents.lastIndex(where: { !$0.isEmpty })
         else {
             throw isThere.contains(true)
-                ? unsupported("has parts that are ignored")
+                ? unsupported("has ignored parts")
                 : manifest.withoutSegments
         }
         try writePeriods(periods, last: last)
@@ -67,15 +70,15 @@ struct DASHSnapshot {
         }
     }
 
-    /// Fails with `manifest.tooLarge`.
+    /// Returns the converted MPD. Throws `manifest.tooLarge`.
     func body() throws(Failure) -> [UInt8] { try edits.applied(to: bytes, of: manifest.url) }
 
     private func unsupported(_ what: String) -> Failure {
         manifest.failure(
-            "manifest.unsupported", "a live MPD that \(what) cannot be taken for what it lists")
+            .manifestUnsupported, "a live MPD that \(what) cannot be captured")
     }
 
-    // MARK: What is there
+    // MARK: Available segments
 
     private mutating func measure(_ track: DASHManifest.Track) throws(Failure) {
         let addressing = track.representation.addressing
@@ -110,8 +113,9 @@ struct DASHSnapshot {
             isEmpty: false)
     }
 
-    /// When the first segment of a list with a timeline begins and its last one ends: the entries say it of the
-    /// segments one after the other, the last entry of all that are left (5.3.9.3, 5.3.9.6).
+    /// Returns the start of the first segment of a list with a timeline, and the end of the last
+    /// one. Timeline entries apply to segments in order, the last entry to all remaining ones
+    /// (5.3.9.3, 5.3.9.6).
     private static func times(
         ofList addressing: DASHManifest.Addressing
     ) -> (begin: Int64, end: Int64) {
@@ -132,7 +136,7 @@ struct DASHSnapshot {
         )
     }
 
-    /// A time of the media from its period's start on.
+    /// Converts a media time to nanoseconds from its period's start.
     private static func nanoseconds(
         _ time: Int64, _ addressing: DASHManifest.Addressing
     ) -> Int64 {
@@ -140,13 +144,13 @@ struct DASHSnapshot {
         return Int64(clamping: units * 1_000_000_000 / Int128(addressing.timescale))
     }
 
-    /// How far the first of its periods is cut.
+    /// Returns the time removed at the start of a period; 0 except for the first one left.
     private func shift(ofPeriod place: Int) -> Int64 {
         guard place == extents.firstIndex(where: { !$0.isEmpty }) else { return 0 }
         return max(0, extents[place].begin ?? 0)
     }
 
-    /// The same in units of a timescale, to the nearest.
+    /// Returns the same in units of a timescale, rounded.
     private func shift(ofPeriod place: Int, timescale: Int64) -> Int128 {
         let units = Int128(shift(ofPeriod: place)) * Int128(timescale)
         return (units + 500_000_000) / 1_000_000_000
@@ -156,7 +160,7 @@ struct DASHSnapshot {
 
     private mutating func writePeriods(_ places: [Int], last: Int) throws(Failure) {
         let spans = try manifest.spans()
-        // Wide enough for whatever is written; who reads it next says what is too large.
+        // Wide enough for any written value; a later parse rejects values that are too large.
         var zero: Int128?
         var total: Int128?
         for (number, place) in places.enumerated() {
@@ -173,19 +177,19 @@ struct DASHSnapshot {
             if shift > 0 { moveEvents(ofPeriod: number, place) }
             if number == last { total = extents[number].end.map { start + Int128($0) - shift } }
         }
-        guard let total, total > 0 else { throw unsupported("does not say how long it is") }
+        guard let total, total > 0 else { throw unsupported("does not specify its length") }
         guard let root = elements.firstIndex(where: { $0.name == "MPD" }) else { return }
         for name in Self.liveAttributes { remove(root, name) }
         let length = Self.duration(total)
         if let type = elements[root].attribute("type"), type.upperBound < bytes.count {
-            // The value stands in quotes of its own.
+            // The value has its own quotes.
             let quote = [bytes[type.upperBound]]
             let text = Array("static".utf8) + quote + Array(" mediaPresentationDuration=".utf8)
             edits.append(ManifestEdit(type, text + quote + Array(length.utf8)))
         }
     }
 
-    /// Events keep their distance to what is played.
+    /// Moves events with the media.
     private mutating func moveEvents(ofPeriod number: Int, _ period: Int) {
         for place in elements.indices
         where elements[place].name == "EventStream" && elements[place].parent == period {
@@ -250,7 +254,7 @@ struct DASHSnapshot {
             guard isThere[track.place], track.representation.addressing.kind == .template else {
                 return
             }
-            // What was written out so far, before more is.
+            // Check the size so far before more is written.
             try edits.check(upTo: 0, of: manifest.url)
             let element = elements[places[track.place]]
             let name = Array(bytes[(element.bytes.lowerBound + 1)..<element.nameEnd])
@@ -273,7 +277,7 @@ struct DASHSnapshot {
         }
     }
 
-    /// Lists stay as they are, and so do their timelines: where the first period is cut, they are told how far.
+    /// Lists and their timelines stay unchanged, except for an offset if the first period is cut.
     private mutating func moveLists(_ places: [Int]) throws(Failure) {
         var lists: [Int: Int] = [:]
         for place in elements.indices where elements[place].name == "SegmentList" {
@@ -283,7 +287,7 @@ struct DASHSnapshot {
         try manifest.forEachTrack { (track) throws(Failure) in
             let addressing = track.representation.addressing
             guard addressing.kind == .list, shift(ofPeriod: track.period) > 0 else { return }
-            // What says it of one representation says it of all that it stands above.
+            // An attribute above several representations applies to all of them.
             var holder = places[track.place]
             while holder >= 0, lists[holder] == nil { holder = elements[holder].parent }
             guard holder >= 0, let list = lists[holder], moved.insert(list).inserted else { return }
@@ -294,7 +298,8 @@ struct DASHSnapshot {
         }
     }
 
-    /// The sets all of whose tracks are addressed alike: a day of live may have a megabyte of segments.
+    /// Returns the sets whose tracks have equal addressing: a day of a live title may have a
+    /// megabyte of segments.
     private func setsOfOneTemplate(_ places: [Int]) throws(Failure) -> Set<Int> {
         var first: [Int: DASHManifest.Addressing] = [:]
         var others: Set<Int> = []
@@ -310,7 +315,7 @@ struct DASHSnapshot {
         return Set(first.keys).subtracting(others)
     }
 
-    /// A representation's whole addressing, as an element.
+    /// Returns a representation's complete addressing as an element.
     private mutating func template(
         of track: DASHManifest.Track, _ prefix: String
     ) throws(Failure) -> [UInt8] {
@@ -338,7 +343,8 @@ struct DASHSnapshot {
         return Array("\(text)</\(prefix)SegmentTemplate>".utf8)
     }
 
-    /// The segments of a representation: a SegmentTimeline, and the number of its first.
+    /// Returns the segments of a representation: a SegmentTimeline, and the number of the first
+    /// one.
     private mutating func entries(
         of track: DASHManifest.Track, _ prefix: String, isNumbered: Bool
     ) throws(Failure) -> (attributes: String, element: String) {
@@ -362,8 +368,8 @@ struct DASHSnapshot {
             written += text.utf8.count - start
             guard written <= WireLimits.documentBytes else {
                 throw manifest.failure(
-                    "manifest.tooLarge",
-                    "the timelines of what is live come to more than "
+                    .manifestTooLarge,
+                    "the live timelines exceed "
                         + "\(WireLimits.documentBytes) bytes")
             }
             return true

@@ -2,17 +2,18 @@ import Model
 import Text
 import WebURL
 
-/// Templates with queries at the edge.
+/// Converts templates with queries for the edge.
 extension DASHTemplate {
-    /// What a number is taken to have at most, in bytes; one that is written with a width has that.
+    /// Assumed maximum length of a number in bytes; one with a width has that length.
     private static let numberBytes = 20
 
-    /// The template that leads to the files of the segments: `text` itself where its query stands in their
-    /// names as it is written (see `SiteKey`).
+    /// Returns the template of the stored files: `text` itself if file names contain its query
+    /// unchanged (see `SiteKey`).
     ///
-    /// Otherwise bytes of the query that are unsafe in a name are percent-encoded, and a query that makes
-    /// names too long becomes `=`, a hash of it, and the identifiers in it: keys are made from that then,
-    /// because no template could name the hashes of its segments. What does not belong to keys goes. A malformed template stays as it is.
+    /// Otherwise unsafe bytes of the query are percent-encoded. A query that makes names too long
+    /// becomes `=`, its hash, and its identifiers. Keys are made from that, because a template
+    /// cannot contain the hashes of its segments. Parameters that do not belong to keys are
+    /// removed. A malformed template stays unchanged.
     static func atEdge(_ text: [UInt8], _ names: KeyQueryRules.Names) -> [UInt8] {
         guard text.contains(ASCII.question) else { return text }
         let pieces = text.split(separator: ASCII.dollar, omittingEmptySubsequences: false)
@@ -38,7 +39,7 @@ extension DASHTemplate {
         private var identifiers: [UInt8] = []
         private var isQuery = false
         private var isChanged = false
-        /// Of the longest file name, in bytes.
+        /// Length of the longest file name in bytes.
         private var nameBytes = 0
 
         init(_ names: KeyQueryRules.Names) { self.names = names }
@@ -76,7 +77,7 @@ extension DASHTemplate {
             guard let kept = SignedQuery.withoutSecrets(query[...], names) else {
                 return template(query, otherwise: text)
             }
-            // Where a secret is another one with each segment, keys would not keep them apart.
+            // If a secret differs per segment, keys without it would not be distinct.
             guard
                 query.count(where: { $0 == ASCII.dollar })
                     == kept.count(where: { $0 == ASCII.dollar })
@@ -86,7 +87,9 @@ extension DASHTemplate {
                 : template(kept, otherwise: nil)
         }
 
-        /// - Parameter text: the template where it stays as it is; nil where it does not.
+        /// Returns the template with a query.
+        ///
+        /// - Parameter text: the original template if it may stay unchanged; otherwise nil.
         private func template(_ query: [UInt8], otherwise text: [UInt8]?) -> [UInt8] {
             let file = path.last == ASCII.slash ? path + "index.html".utf8 : path
             if nameBytes >= SiteKey.queryNameBytes {
@@ -100,7 +103,7 @@ extension DASHTemplate {
 }
 
 extension KeyQueryRules {
-    /// The names for what a reference leads to, as far as its first identifier.
+    /// Returns the names of parameters for a reference, by its text before the first identifier.
     func names(ofReference text: [UInt8], at base: WebURL) -> Names {
         guard !isEmpty else { return Names() }
         if ReferenceBase.hasScheme(text, text.indices) {

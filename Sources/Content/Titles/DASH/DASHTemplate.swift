@@ -1,16 +1,16 @@
 import Model
 import Text
 
-/// A URL template of a SegmentTemplate (ISO/IEC 23009-1, 5.3.9.4.4) of one representation.
+/// A URL template of one representation's SegmentTemplate (ISO/IEC 23009-1, 5.3.9.4.4).
 ///
-/// What differs from segment to segment is `$Number$`, `$Time$` and `$SubNumber$`; the rest is put in
-/// when it is made. At most `WireLimits.urlBytes` bytes come of it, but for these numbers.
+/// `$Number$`, `$Time$` and `$SubNumber$` vary by segment; all else is inserted on creation. The
+/// result has at most `WireLimits.urlBytes` bytes without these numbers.
 struct DASHTemplate {
-    /// What may be named beside the representation's id and bandwidth.
+    /// The identifiers allowed beside the representation's id and bandwidth.
     enum Use {
-        /// Media and index segments.
+        /// Media and index segments: all.
         case segments
-        /// Initialization and bitstream switching segments: nothing.
+        /// Initialization and bitstream switching segments: none.
         case once
     }
 
@@ -18,7 +18,7 @@ struct DASHTemplate {
         let what: String
     }
 
-    /// How a number is written.
+    /// The format of a number.
     struct Format {
         var width = 1
         var radix: UInt64 = 10
@@ -32,17 +32,17 @@ struct DASHTemplate {
         case subNumber(Format)
     }
 
-    /// A rule that a template breaks, and how.
+    /// A broken rule of a template.
     struct Deviation {
         let rule: ManifestRule
         let what: String
     }
 
-    /// Widest number with leading zeros.
+    /// Maximum width of a number with leading zeros.
     static let maximumWidth = 64
 
     private var parts: [Part] = []
-    /// Of the template at the edge, where that is another one.
+    /// Parts of the template at the edge, if it differs.
     private var edgeParts: [Part] = []
     private var text: [UInt8] = []
     private var count = 0
@@ -52,12 +52,14 @@ struct DASHTemplate {
     private let isStrict: Bool
     private(set) var deviations: [Deviation] = []
 
-    /// Whether two segments of the representation have different URLs.
+    /// True if segments of the representation have different URLs.
     var tellsSegments: Bool { hasNumber || hasTime || hasSubNumber }
 
+    /// Parses a template.
+    ///
     /// - Parameters:
-    ///   - isStrict: refuses what players read past.
-    ///   - names: which query parameters belong to keys.
+    ///   - isStrict: true rejects broken rules that players tolerate.
+    ///   - names: the query parameters that belong to keys.
     init(
         _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool,
         names: KeyQueryRules.Names = KeyQueryRules.Names()
@@ -80,14 +82,14 @@ struct DASHTemplate {
             try append(rest[..<dollar])
             rest = rest[(dollar + 1)...]
             guard let end = rest.firstIndex(of: ASCII.dollar) else {
-                try deviate(.dashIdentifier, "has a $ that nothing closes; write $$")
+                try deviate(.dashIdentifier, "has an unclosed $; write $$")
                 try append(CollectionOfOne(ASCII.dollar))
                 break
             }
             if try take(rest[..<end], use, id: id, bandwidth: bandwidth) {
                 rest = rest[(end + 1)...]
             } else {
-                // What closes it may open one that is known.
+                // The closing dollar may open a known identifier.
                 try append(CollectionOfOne(ASCII.dollar))
             }
         }
@@ -98,7 +100,7 @@ struct DASHTemplate {
     private mutating func append(_ bytes: some Collection<UInt8>) throws(Malformed) {
         count += bytes.count
         guard count <= WireLimits.urlBytes else {
-            throw Malformed(what: "comes to more than \(WireLimits.urlBytes) bytes")
+            throw Malformed(what: "exceeds \(WireLimits.urlBytes) bytes")
         }
         text += bytes
     }
@@ -109,7 +111,7 @@ struct DASHTemplate {
         parts.append(part)
     }
 
-    /// Takes note of a broken rule, the first time.
+    /// Records a broken rule, the first time.
     private mutating func deviate(
         _ rule: ManifestRule, _ what: @autoclosure () -> String
     ) throws(Malformed) {
@@ -131,7 +133,7 @@ struct DASHTemplate {
             }
         }
 
-        /// A template may have thousands that are none.
+        /// A template may have thousands of unknown identifiers.
         init?(_ text: ArraySlice<UInt8>) {
             let known = Self.allCases.first {
                 $0.name.utf8CodeUnitCount == text.count
@@ -143,7 +145,8 @@ struct DASHTemplate {
         }
     }
 
-    /// Takes what stands between two dollars; false where it is no identifier, and its dollar a character.
+    /// Parses the text between two dollars; false if it is not an identifier and its dollar is
+    /// literal.
     private mutating func take(
         _ identifier: ArraySlice<UInt8>, _ use: Use, id: String, bandwidth: Int64
     ) throws(Malformed) -> Bool {
@@ -162,14 +165,14 @@ struct DASHTemplate {
         }
         guard let known = Identifier(name) else {
             if hasWidth, isStrict { _ = try format(conversion) }
-            try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
+            try deviate(.dashIdentifier, "names $\(shown())$, which is not an identifier there")
             return false
         }
         let format = try hasWidth ? format(conversion) : Format()
         switch (known, use) {
         case (.representationID, _):
             if hasWidth {
-                try deviate(.dashWidth, "names $\(shown())$, which is nothing there")
+                try deviate(.dashWidth, "names $\(shown())$, which is not an identifier there")
             }
             try append(id.utf8)
         case (.bandwidth, _):
@@ -186,15 +189,15 @@ struct DASHTemplate {
             hasSubNumber = true
             append(.subNumber(format))
         default:
-            // No number can be meant: players ask for it as it is written.
-            try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
+            // An unknown identifier: players request it literally.
+            try deviate(.dashIdentifier, "names $\(shown())$, which is not an identifier there")
             try append([ASCII.dollar] + identifier + [ASCII.dollar])
         }
         return true
     }
 
-    /// Of `0NNd`, the one conversion that the standard has; or of another one of whole numbers, with what
-    /// printf takes for the size of its argument.
+    /// Parses `0NNd`, the only conversion of the standard, or another printf conversion of whole
+    /// numbers, with its length modifiers.
     private mutating func format(_ text: ArraySlice<UInt8>) throws(Malformed) -> Format {
         let digits = text.prefix(while: ASCII.isDigit)
         let sizes = text[digits.endIndex...].dropLast()
@@ -222,12 +225,12 @@ struct DASHTemplate {
 
     private static let badWidth = "has a width that is not written as %0Nd"
 
-    /// Puts the URL reference of one segment in place of what `out` holds.
+    /// Replaces the contents of `out` by the URL reference of one segment.
     func write(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
         Self.write(parts, number: number, time: time, subNumber: subNumber, into: &out)
     }
 
-    /// The same of the reference that its key is made from; leaves nothing where that is the same one.
+    /// Writes the reference for the segment's key; empties `out` if it is the same.
     func writeAtEdge(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
         Self.write(edgeParts, number: number, time: time, subNumber: subNumber, into: &out)
     }
@@ -250,7 +253,7 @@ struct DASHTemplate {
         let start = out.count
         var rest = number.magnitude
         if format.radix == 10 {
-            // Most are, by far.
+            // By far the most common case.
             repeat {
                 out.append(UInt8(rest % 10) + 0x30)
                 rest /= 10

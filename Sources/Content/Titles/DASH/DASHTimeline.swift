@@ -1,27 +1,27 @@
 import Model
 
-/// The segments that a template addresses by number or time, as runs of equal ones (5.3.9.5, 5.3.9.6).
+/// Segments that a template addresses by number or time, as runs of equal ones (5.3.9.5, 5.3.9.6).
 struct DASHTimeline {
-    /// Segments of one length that follow one another.
+    /// Consecutive segments of one length.
     struct Run: Hashable {
-        /// Of the first, in units of the timescale.
+        /// Time of the first segment, in units of the timescale.
         var time: Int64
-        /// Of each; 0 where it is not said.
+        /// Duration of each segment; 0 if unknown.
         var duration: Int64
-        /// Of the first.
+        /// Number of the first segment.
         var number: Int64
-        /// Segments, or segment sequences.
+        /// Number of segments, or of segment sequences.
         var count: Int64
-        /// Segments of each sequence; 1 where they are none.
+        /// Segments per sequence; 1 without sequences.
         var sequence: Int64 = 1
     }
 
     let addressing: DASHManifest.Addressing
     let span: DASHManifest.Span
-    /// Makes a failure of what is wrong.
+    /// Makes a failure from a description.
     let failure: (String) -> Failure
 
-    /// Calls `body` with each run; ends when it answers false.
+    /// Calls `body` with each run until it returns false.
     func forEachRun(_ body: (Run) throws(Failure) -> Bool) throws(Failure) {
         if let entries = addressing.timeline {
             try forEachRun(of: entries, body)
@@ -31,7 +31,7 @@ struct DASHTimeline {
         }
     }
 
-    /// Without a timeline: all segments are of one duration, or there is just one.
+    /// Returns the run without a timeline: all segments have one duration, or there is only one.
     private func only() throws(Failure) -> Run {
         let first = addressing.startNumber
         let offset = addressing.presentationTimeOffset
@@ -42,7 +42,8 @@ struct DASHTimeline {
         }
         guard let length = span.length else {
             guard let listed else {
-                throw failure("nothing says how long its period is, nor its last segment's number")
+                throw failure(
+                    "neither its period's length nor its last segment's number is specified")
             }
             return try checked(
                 Run(time: offset, duration: duration, number: first, count: listed))
@@ -51,7 +52,7 @@ struct DASHTimeline {
         let count = DASHManifest.segments(
             of: duration, in: units - Int128(addressing.eptDelta) * 1_000_000_000,
             timescale: addressing.timescale, isOpen: span.isOpen)
-        // Those that lie before the window, and there are no more of them than there are segments.
+        // Segments before the window, at most all segments.
         let past =
             Int128(span.windowStart) * Int128(addressing.timescale)
             / (Int128(duration) * 1_000_000_000)
@@ -86,7 +87,7 @@ struct DASHTimeline {
         }
     }
 
-    /// How many there are up to where the next entry begins, or else the period ends.
+    /// Returns the number of segments up to the next entry, or else up to the period's end.
     private func repeats(
         _ run: Run, upTo place: Int, of entries: DASHManifest.Timeline
     ) throws(Failure) -> Int64 {
@@ -98,7 +99,7 @@ struct DASHTimeline {
             length = Int128(entries[place].time - run.time) * 1_000_000_000
         } else {
             guard let end = span.length else {
-                throw failure("its timeline repeats up to the period's end, which nothing says")
+                throw failure("its timeline repeats up to the period's end, which is not specified")
             }
             let begun = Int128(run.time) - Int128(addressing.presentationTimeOffset)
             length = Int128(end) * Int128(addressing.timescale) - begun * 1_000_000_000
@@ -108,22 +109,22 @@ struct DASHTimeline {
             isOpen: span.isOpen && place == entries.count)
     }
 
-    /// Refuses a run whose numbers or times are beyond what is counted with.
+    /// Throws for a run whose numbers or times exceed the calculation's range.
     private func checked(_ run: Run) throws(Failure) -> Run {
         let (length, isLong) = run.duration.multipliedReportingOverflow(by: run.count)
         let (_, isLate) = run.time.addingReportingOverflow(length)
         let (_, isHigh) = run.number.addingReportingOverflow(run.count)
-        // Far beyond what is taken, and far below what cannot be multiplied any more.
+        // Far above the allowed number, and far below an overflow in products.
         guard !isLong, !isLate, !isHigh, run.count < 1 << 40 else {
             throw Failure(
-                "manifest.tooMany", failure("it has more segments than can be counted").message)
+                .manifestTooMany, failure("it has more segments than can be counted").message)
         }
         return run
     }
 }
 
 extension DASHTimeline.Run {
-    /// What is left of it without its first segments.
+    /// Returns the run without its first segments.
     fileprivate func dropping(_ skipped: Int64) -> DASHTimeline.Run {
         let skipped = min(skipped, count)
         var run = self

@@ -3,7 +3,7 @@ import Text
 
 /// The attribute list of an HLS tag (RFC 8216, section 4.2): `NAME=value,NAME="quoted, value"`.
 ///
-/// Ranges into the playlist's bytes; nothing is copied. At most 64 attributes.
+/// It stores ranges of the playlist's bytes without copies. At most 64 attributes.
 struct HLSAttributes {
     static let maximumCount = 64
 
@@ -13,21 +13,21 @@ struct HLSAttributes {
         let value: Range<Int>
         let isQuoted: Bool
 
-        /// Behind the value and its quotes.
+        /// End of the value with its quotes.
         var end: Int { value.upperBound + (isQuoted ? 1 : 0) }
     }
 
     private let bytes: [UInt8]
     private var attributes: [Attribute] = []
-    /// The first name that stands twice, where the first value does; nil for none.
+    /// The first repeated name with equal values; nil for none.
     private(set) var repeated: String?
 
-    /// What says which bytes a tag means, and how they are read.
+    /// Attributes that determine which bytes a tag refers to, and how they are read.
     private static let decisive: Set = [
         "URI", "METHOD", "KEYFORMAT", "BYTERANGE", "NAME", "VALUE", "IMPORT", "QUERYPARAM",
     ]
 
-    /// Says what is wrong with the list in `range`.
+    /// Describes a malformed list.
     struct Malformed: Error {
         let what: String
     }
@@ -45,16 +45,16 @@ struct HLSAttributes {
                 bytes[index] != ASCII.comma
             { index += 1 }
             let name = ASCII.trimmed(bytes, nameStart..<index)
-            // A word without a value means nothing in any tag: it is ignored.
+            // Words without a value have no meaning in any tag and are ignored.
             guard index < range.upperBound, bytes[index] == ASCII.equals else { continue }
             index += 1
             let value = try Self.value(bytes, &index, range.upperBound)
             if let known = find(name) {
                 let text = String(decoding: bytes[name], as: UTF8.self)
                 let isSame = bytes[known.value].elementsEqual(bytes[value.range])
-                // What bytes are meant is open where these differ.
+                // With different values the bytes are ambiguous.
                 guard isSame || !Self.decisive.contains(text) else {
-                    throw Malformed(what: "the attribute \(Redaction.shown(text)) stands twice")
+                    throw Malformed(what: "the attribute \(Redaction.shown(text)) occurs twice")
                 }
                 repeated = repeated ?? text
                 continue
@@ -84,7 +84,7 @@ struct HLSAttributes {
     }
 
     private func find(_ name: Range<Int>) -> Attribute? {
-        // Most differ in their length or at their ends.
+        // Most names differ in length or at their ends.
         attributes.first {
             $0.name.count == name.count
                 && (name.isEmpty
@@ -94,12 +94,12 @@ struct HLSAttributes {
         }
     }
 
-    /// The attribute of this name, or nil.
+    /// Returns the attribute of this name, or nil.
     subscript(name: StaticString) -> Attribute? {
         attributes.first { ASCII.equal(bytes, $0.name, name) }
     }
 
-    /// True when the attribute is there and has this value.
+    /// Returns true if the attribute exists and has this value.
     func has(_ name: StaticString, _ value: StaticString) -> Bool {
         guard let attribute = self[name] else { return false }
         return ASCII.equal(bytes, attribute.value, value)

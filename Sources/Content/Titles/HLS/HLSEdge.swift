@@ -2,14 +2,14 @@ import Model
 import Text
 import WebURL
 
-/// An HLS playlist as it is to lie at the edge.
+/// Rewrites an HLS playlist for the edge.
 ///
-/// As it was served, where a player finds there what it names. Otherwise with these changes and no other:
-/// URIs become relative paths to what is stored; what is not wanted goes; keys that are not stored are
-/// named by their whole URLs; what would lead a player away from the edge, or to what an ended playlist's
-/// title has not stored, goes (content steering, partial segments, preload hints, rendition reports); a
-/// variable from the query of the playlist's URL is given its value; a live playlist that is taken for what
-/// it lists has ended.
+/// The playlist stays as served if a player finds its references at the edge. Otherwise only these
+/// changes are made. URIs become relative paths to stored objects, and unselected tracks are
+/// removed. Keys that are not stored get absolute URLs. References away from the edge, or to
+/// objects that an ended playlist does not store, are removed (content steering, partial segments,
+/// preload hints, rendition reports). A variable from the query of the playlist's URL gets its
+/// value. A captured live playlist is marked as ended.
 struct HLSEdge {
     private let bytes: [UInt8]
     private let base: ReferenceBase
@@ -18,21 +18,23 @@ struct HLSEdge {
     private let storesKeys: Bool
     private let place: EdgeReference
     private let rules: KeyQueryRules
-    /// For references that lead to the origin of `namingBase`.
+    /// For references to the origin of `namingBase`.
     private let names: KeyQueryRules.Names
     private var edits: ManifestEdits
-    /// The segment that is still to come is a gap.
+    /// True if the next segment is a gap.
     private var isGap = false
-    /// A variable holds a token of the playlist's own URL, which is not to lie at the edge.
+    /// True if a variable has a token of the playlist's URL, which must not be stored.
     private var hidesVariables = false
 
+    /// Rewrites a playlist.
+    ///
     /// - Parameters:
-    ///   - playlist: what was read from `bytes`.
-    ///   - url: where it came from in the end.
-    ///   - named: the URL whose key it lies under.
-    ///   - choice: which of its tracks are left.
-    ///   - storesKeys: false where keys are left with the origin.
-    ///   - rules: which query parameters belong to keys.
+    ///   - playlist: the playlist parsed from `bytes`.
+    ///   - url: its final URL.
+    ///   - named: the URL of its key.
+    ///   - choice: the selected tracks.
+    ///   - storesKeys: false if keys stay at the origin.
+    ///   - rules: the query parameters that belong to keys.
     init(
         _ playlist: HLSPlaylist, _ bytes: [UInt8], url: WebURL, named: WebURL,
         choice: HLSTracks.Choice = HLSTracks.Choice(), storesKeys: Bool = true,
@@ -56,9 +58,9 @@ struct HLSEdge {
         }
     }
 
-    /// The bytes to store; nil for those that were served.
+    /// Returns the bytes to store; nil if they are the served ones.
     ///
-    /// Fails with `manifest.tooLarge`.
+    /// Throws `manifest.tooLarge`.
     func body() throws(Failure) -> [UInt8]? {
         edits.isEmpty ? nil : try edits.applied(to: bytes, of: base.url)
     }
@@ -73,7 +75,7 @@ struct HLSEdge {
             line += 1
             if !text.isEmpty, dropped.isEmpty || !dropped.contains(line) {
                 if bytes[text.lowerBound] != ASCII.hash {
-                    // What nobody should ask for need not be what can be asked for.
+                    // A gap's URI is not requested, so it may be invalid.
                     if isGap, !usesVariables(text) { try? name(text) }
                     if !isGap { try name(text) }
                     isGap = false
@@ -112,12 +114,12 @@ struct HLSEdge {
                 Array(text.utf8)[...], rules.names(of: base.bytes))
             if isSecret { hidesVariables = true }
             let value = isSecret ? "" : variables[text] ?? ""
-            // A quoted string holds no quote and no line's end.
+            // A quoted string may contain neither quotes nor line ends.
             guard !value.utf8.contains(where: { $0 == ASCII.quote || ASCII.isControl($0) }) else {
                 throw Failure(
-                    "manifest.malformed",
-                    "\(base.url): the value of the query parameter \(Redaction.shown(text)) cannot "
-                        + "stand in a playlist")
+                    .manifestMalformed,
+                    "\(base.url): the value of the query parameter \(Redaction.shown(text)) is not "
+                        + "allowed in a playlist")
             }
             edits.append(
                 ManifestEdit(text: "#EXT-X-DEFINE:NAME=\"\(text)\",VALUE=\"\(value)\"\n", line))
@@ -129,7 +131,7 @@ struct HLSEdge {
         try? HLSAttributes(bytes, value)
     }
 
-    /// Sees to it that the URI leads to what it names.
+    /// Rewrites a URI if it does not lead to its stored object.
     private mutating func name(_ text: Range<Int>, isStored: Bool = true) throws(Failure) {
         var source = bytes
         var range = text

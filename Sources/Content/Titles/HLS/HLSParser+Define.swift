@@ -4,30 +4,30 @@ import WebURL
 
 /// Variables (draft-pantos-hls-rfc8216bis, sections 4.3 and 4.4.2.3).
 extension HLSParser {
-    /// Most variables of one playlist.
+    /// Maximum number of variables of one playlist.
     private static let maximumVariables = 1_000
 
-    /// Takes an EXT-X-DEFINE tag.
+    /// Adds the variable of an EXT-X-DEFINE tag.
     mutating func define(_ attributes: HLSAttributes) throws(Failure) {
         let name: String
         let value: String
         if let attribute = attributes["NAME"] {
             name = string(attribute.value)
             guard let given = attributes["VALUE"] else {
-                throw failure("manifest.malformed", "EXT-X-DEFINE has no VALUE")
+                throw failure(.manifestMalformed, "EXT-X-DEFINE has no VALUE")
             }
             value = string(given.value)
         } else if let attribute = attributes["IMPORT"] {
             name = string(attribute.value)
             guard let imports else {
                 throw failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "EXT-X-DEFINE imports \(Redaction.shown(name)), but no multivariant playlist "
                         + "named this one")
             }
             guard let imported = imports[name] else {
                 throw failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "the multivariant playlist does not define \(Redaction.shown(name))")
             }
             value = imported
@@ -35,33 +35,33 @@ extension HLSParser {
             name = string(attribute.value)
             guard let given = Self.queryParameter(name, of: base.url) else {
                 throw failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "the playlist's URL has no query parameter \(Redaction.shown(name))")
             }
             value = given
         } else {
-            throw failure("manifest.malformed", "EXT-X-DEFINE has no NAME, IMPORT or QUERYPARAM")
+            throw failure(.manifestMalformed, "EXT-X-DEFINE has no NAME, IMPORT or QUERYPARAM")
         }
         let isName =
             !name.isEmpty
             && name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || $0 == ASCII.minus || $0 == 0x5F }
         guard isName else {
-            throw failure("manifest.malformed", "EXT-X-DEFINE has a name that is not allowed")
+            throw failure(.manifestMalformed, "EXT-X-DEFINE has a name that is not allowed")
         }
         guard playlist.variables.count < Self.maximumVariables else {
             throw failure(
-                "manifest.tooMany", "more than \(Self.maximumVariables) variables are defined")
+                .manifestTooMany, "more than \(Self.maximumVariables) variables are defined")
         }
         guard playlist.variables.updateValue(value, forKey: name) == nil else {
-            throw failure("manifest.malformed", "the variable \(name) is defined twice")
+            throw failure(.manifestMalformed, "the variable \(name) is defined twice")
         }
     }
 
-    /// `range` with every `{$name}` replaced; what a value holds is not replaced again.
+    /// Returns `range` with every `{$name}` replaced; values are not substituted again.
     func substitute(_ range: Range<Int>) throws(Failure) -> [UInt8] {
         var out: [UInt8] = []
         var index = range.lowerBound
-        // Behind the last one none is looked for, however many variables begin there.
+        // Without a closing brace ahead, the search stops, however many opening braces follow.
         let lastClose = bytes[range].lastIndex(of: ASCII.closeBrace) ?? range.lowerBound
         while index < range.upperBound {
             guard bytes[index] == ASCII.openBrace, index < lastClose,
@@ -75,20 +75,20 @@ extension HLSParser {
             let name = string((index + 2)..<close)
             guard let value = playlist.variables[name] else {
                 throw failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "the variable \(Redaction.shown(name)) is used before it is defined")
             }
             out += value.utf8
             index = close + 1
             if out.count > WireLimits.urlBytes {
                 throw failure(
-                    "manifest.malformed", "a URI is longer than \(WireLimits.urlBytes) bytes")
+                    .manifestMalformed, "a URI is longer than \(WireLimits.urlBytes) bytes")
             }
         }
         return out
     }
 
-    /// The percent-decoded value of a parameter of the URL's query; nil when it has none.
+    /// Returns the percent-decoded value of a query parameter; nil if the query lacks it.
     static func queryParameter(_ name: String, of url: WebURL) -> String? {
         guard let query = url.query else { return nil }
         for pair in query.split(separator: "&") {

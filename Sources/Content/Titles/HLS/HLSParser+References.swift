@@ -1,15 +1,15 @@
 import Model
 import WebURL
 
-/// What a playlist names.
+/// Adds the references of a playlist.
 extension HLSParser {
     mutating func addChild(
         _ text: Range<Int>, _ rendition: HLSPlaylist.Rendition, _ track: Rendition
     ) throws(Failure) {
         let reference = try reference(text)
-        // Several variants commonly share a rendition; the bound is on what is listed at all.
+        // Several variants commonly share a rendition, so the limit applies to entries.
         if playlist.children.count >= 10_000 {
-            throw failure("manifest.tooMany", "more than 10000 entries name a playlist")
+            throw failure(.manifestTooMany, "more than 10000 entries name a playlist")
         }
         playlist.children.append(
             HLSPlaylist.Child(reference: reference, rendition: rendition, track: track))
@@ -21,7 +21,7 @@ extension HLSParser {
     ) throws(Failure) {
         if playlist.segments.count >= HLSPlaylist.maximumSegments {
             throw failure(
-                "manifest.tooMany", "more than \(HLSPlaylist.maximumSegments) segments are listed")
+                .manifestTooMany, "more than \(HLSPlaylist.maximumSegments) segments are listed")
         }
         if let lastURI, isSame(lastURI, text) {
             playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))
@@ -40,9 +40,10 @@ extension HLSParser {
         let urlBytes = playlist.segments.urlBytes
         if urlBytes > WireLimits.urlBytesPerAsset {
             throw failure(
-                "manifest.tooMany",
-                "the URLs of the first \(playlist.segments.count) segments come to \(urlBytes) bytes; "
-                    + "\(WireLimits.urlBytesPerAsset) are taken of a title")
+                .manifestTooMany,
+                "the URLs of the first \(playlist.segments.count) segments total "
+                    + "\(urlBytes) bytes; at most \(WireLimits.urlBytesPerAsset) are "
+                    + "allowed per title")
         }
     }
 

@@ -1,9 +1,9 @@
 import Model
 import Text
 
-/// What single tags say.
+/// Parses single tags.
 extension HLSParser {
-    /// Takes an EXTINF.
+    /// Parses an EXTINF tag.
     mutating func takeDuration(_ text: Range<Int>) throws(Failure) {
         isAnnounced = true
         guard try decide(.media) else { return }
@@ -35,7 +35,7 @@ extension HLSParser {
         try add(required("URI", in: attributes), .`init`, range)
     }
 
-    /// The URI of a tag that names a track; nil where it is ignored for want of one.
+    /// Returns the URI of a tag that names a track; nil if the tag has none and is ignored.
     mutating func trackURI(
         _ attributes: HLSAttributes, _ tag: String
     ) throws(Failure) -> Range<Int>? {
@@ -51,10 +51,10 @@ extension HLSParser {
         do throws(HLSAttributes.Malformed) {
             attributes = try HLSAttributes(bytes, range)
         } catch {
-            throw failure("manifest.malformed", error.what)
+            throw failure(.manifestMalformed, error.what)
         }
         if let name = attributes.repeated {
-            try note(.hlsAttribute) { "the attribute \(Redaction.shown(name)) stands twice" }
+            try note(.hlsAttribute) { "the attribute \(Redaction.shown(name)) occurs twice" }
         }
         return attributes
     }
@@ -63,7 +63,7 @@ extension HLSParser {
         _ name: StaticString, in attributes: HLSAttributes
     ) throws(Failure) -> Range<Int> {
         guard let attribute = attributes[name] else {
-            throw failure("manifest.malformed", "a tag has no \(name)")
+            throw failure(.manifestMalformed, "a tag has no \(name)")
         }
         return attribute.value
     }
@@ -85,14 +85,14 @@ extension HLSParser {
             return
         }
         guard attributes["METHOD"] != nil else {
-            throw failure("manifest.malformed", "a key has no METHOD")
+            throw failure(.manifestMalformed, "a key has no METHOD")
         }
         if attributes["KEYFORMAT"] != nil, !attributes.has("KEYFORMAT", "identity") { return }
         isClear = false
         try add(required("URI", in: attributes), .key)
     }
 
-    /// `length` or `length@offset`, decimal; nil where it is neither.
+    /// Parses `length` or `length@offset`, decimal; nil for any other text.
     mutating func byteRange(
         _ value: Range<Int>
     ) throws(Failure) -> (length: Int64, offset: Int64?)? {

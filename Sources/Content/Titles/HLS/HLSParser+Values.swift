@@ -2,11 +2,11 @@ import Model
 import Text
 import WebURL
 
-/// What attributes and tags hold.
+/// Parses values of attributes and tags.
 extension HLSParser {
     func string(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
-    /// A decimal-integer of up to 18 digits (RFC 8216, section 4.2); nil for anything else.
+    /// Parses a decimal-integer of up to 18 digits (RFC 8216, section 4.2); nil for any other text.
     func whole(_ range: Range<Int>) -> Int64? {
         guard (1...18).contains(range.count) else { return nil }
         var number: Int64 = 0
@@ -17,7 +17,7 @@ extension HLSParser {
         return number
     }
 
-    /// The decimal-floating-point that `range` begins with; nil when it begins with no digit.
+    /// Parses the decimal-floating-point at the start of `range`; nil without a digit.
     func decimal(_ range: Range<Int>) -> Double? {
         var number = 0.0
         var index = range.lowerBound
@@ -30,7 +30,7 @@ extension HLSParser {
         index += 1
         var fraction = 0.0
         var unit = 1.0
-        // Further places are below what a Double tells.
+        // Further digits exceed the precision of a Double.
         while index < range.upperBound, ASCII.isDigit(bytes[index]), unit < 1e15 {
             fraction = fraction * 10 + Double(bytes[index] - 0x30)
             unit *= 10
@@ -39,7 +39,7 @@ extension HLSParser {
         return number + fraction / unit
     }
 
-    /// What a tag of a multivariant playlist says of the playlist that it names (4.3.4).
+    /// Returns the attributes that a multivariant playlist's tag has for a playlist (4.3.4).
     func track(
         _ attributes: HLSAttributes, kind: Rendition.Kind? = nil, isTrickMode: Bool = false
     ) -> Rendition {
@@ -61,7 +61,7 @@ extension HLSParser {
         return track
     }
 
-    /// Of a variant: its codecs tell, where it has no picture's size.
+    /// Infers the kind of a variant without a resolution from its codecs.
     private static func kind(of track: Rendition) -> Rendition.Kind {
         if track.height != nil { return .video }
         guard let codecs = track.codecs else { return .other }

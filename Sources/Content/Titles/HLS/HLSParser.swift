@@ -2,50 +2,50 @@ import Model
 import Text
 import WebURL
 
-/// One reading of a playlist: a pass over its lines; a value that lives as long as the call.
+/// Parses a playlist in one pass over its lines.
 struct HLSParser {
     let bytes: [UInt8]
     let base: ReferenceBase
-    /// What keys are made against, when that is not `base`.
+    /// Base of keys, if it is not `base`.
     let namingBase: ReferenceBase?
     let imports: [String: String]?
     let rendition: HLSPlaylist.Rendition
 
     var playlist = HLSPlaylist(kind: .media)
     var line = 0
-    /// The first tag that says which kind of playlist this is, or whoever has read it before.
+    /// True once a tag, or an earlier pass, has determined the kind of playlist.
     private var kindIsKnown = false
-    /// Tags of the other kind are ignored, because it was read before.
+    /// True in a second pass, which ignores tags of the other kind.
     private let isMixture: Bool
-    /// Tags of both kinds stand in it.
+    /// True if it has tags of both kinds.
     private(set) var hasBothKinds = false
-    /// Rules that it breaks.
+    /// Broken rules.
     var findings: ManifestFindings
-    /// The line of the EXT-X-STREAM-INF whose URI is still to come.
+    /// Line of the EXT-X-STREAM-INF whose URI has not come yet.
     var pendingStream: Int?
     var pendingTrack: Rendition?
     private var pendingGap = false
     private var hasEnded = false
     var takesSnapshots = false
-    /// The line of the first URI that no EXT-X-STREAM-INF announced.
+    /// Line of the first URI without an EXT-X-STREAM-INF.
     private var firstSegmentLine: Int?
-    /// EXTINF of the segment that is still to come.
+    /// EXTINF of the next segment.
     var pendingSeconds: Double?
-    /// An EXTINF announces the URI that is still to come.
+    /// True if an EXTINF announces the next URI.
     var isAnnounced = false
     /// EXT-X-TARGETDURATION.
     var targetSeconds: Double?
-    /// EXT-X-PLAYLIST-TYPE is VOD, on this line.
+    /// Line of an EXT-X-PLAYLIST-TYPE with VOD.
     private var vodLine: Int?
-    /// EXT-X-BITRATE, which is for all segments behind it that are no byte ranges.
+    /// EXT-X-BITRATE, which applies to all later segments that are not byte ranges.
     private var kilobits: Int32 = 0
-    /// EXT-X-KEY with METHOD=NONE came after the last key.
+    /// True if EXT-X-KEY with METHOD=NONE came after the last key.
     var isClear = false
-    /// EXT-X-BYTERANGE of the segment that is still to come; without an offset it follows the last.
+    /// EXT-X-BYTERANGE of the next segment; without an offset it follows the last.
     private var pendingRange: (length: Int64, offset: Int64?)?
-    /// The segment that was last, as its URI stands in `bytes`, and where its byte range ends.
+    /// The last segment: its URI in `bytes`, and the end of its byte range.
     private var lastSegment: (uri: Range<Int>, end: Int64?)?
-    /// The URI that was added last, as it stands in `bytes`: that of byte ranges of one object.
+    /// The last added URI in `bytes`, shared by byte ranges of one object.
     var lastURI: Range<Int>?
 
     init(
@@ -70,28 +70,28 @@ struct HLSParser {
         return Failure(code, "\(base.url)\(place): \(what)")
     }
 
-    /// Takes note of a rule that is broken here.
+    /// Records a broken rule at the current line.
     mutating func note(
         _ rule: ManifestRule, line: Int? = nil, _ what: () -> String
     ) throws(Failure) {
         let line = line ?? self.line
         let url = base.url
         try findings.note(rule, line: line, what) {
-            Failure("manifest.malformed", "\(url)\(line > 0 ? " line \(line)" : ""): \($0)")
+            Failure(.manifestMalformed, "\(url)\(line > 0 ? " line \(line)" : ""): \($0)")
         }
     }
 
-    /// Refuses what is no playlist at all.
+    /// Throws if the body is not a playlist at all.
     mutating func checkForm(contentType: String?) throws(Failure) {
         if bytes.count > HLSPlaylist.maximumBytes {
             throw failure(
-                "manifest.tooLarge", "a playlist holds at most \(HLSPlaylist.maximumBytes) bytes")
+                .manifestTooLarge, "a playlist has at most \(HLSPlaylist.maximumBytes) bytes")
         }
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         if ASCII.hasPrefix(bytes, start..<bytes.count, "#EXTM3U") { return }
         while start < bytes.count, bytes[start] <= ASCII.space { start += 1 }
         let rest = start..<bytes.count
-        if rest.isEmpty { throw failure("manifest.empty", "the body is empty") }
+        if rest.isEmpty { throw failure(.manifestEmpty, "the body is empty") }
         let isHTML =
             ["<!doctype html", "<html", "<head", "<body", "<script"].contains { prefix in
                 ASCII.hasPrefixIgnoringCase(bytes, rest, prefix)
@@ -99,19 +99,19 @@ struct HLSParser {
         let hasTags = bytes[start] != ASCII.less && hasTagAmongFirst
         let isPage = contentType?.lowercased().hasPrefix("text/html") ?? false
         if isHTML || isPage && !hasTags {
-            throw failure("manifest.html", "an HTML page came where a playlist was wanted")
+            throw failure(.manifestHTML, "received an HTML page instead of a playlist")
         }
         let head = bytes[rest.prefix(2_048)]
         if bytes[start] == ASCII.less, head.split(separator: ASCII.less).contains(where: isMPD) {
             throw failure(
-                "manifest.unsupported", "this is a DASH manifest (MPD), the list says HLS")
+                .manifestUnsupported, "this is a DASH manifest (MPD), but the list specifies HLS")
         }
         let what = "a playlist starts with #EXTM3U"
-        guard hasTags else { throw failure("manifest.malformed", what, line: 1) }
+        guard hasTags else { throw failure(.manifestMalformed, what, line: 1) }
         try note(.hlsHeader, line: 1) { what }
     }
 
-    /// Whether a line among the first is a tag of playlists.
+    /// True if one of the first lines is a tag of playlists.
     private var hasTagAmongFirst: Bool {
         bytes.prefix(HLSPlaylist.lineBytes).split(separator: ASCII.lineFeed).contains { line in
             ["#EXTM3U", "#EXT-X-", "#EXTINF:"].contains {
@@ -120,7 +120,7 @@ struct HLSParser {
         }
     }
 
-    /// What a playlist with tags of both kinds is: with a variant it is multivariant.
+    /// The kind of a playlist with tags of both kinds: with a variant it is multivariant.
     var kindOfMixture: HLSPlaylist.Kind {
         var start = 0
         while start < bytes.count {
@@ -137,9 +137,9 @@ struct HLSParser {
     }
 
     mutating func run() throws(Failure) -> HLSPlaylist {
-        // As many as there can be, so that nothing large is copied; what is not used costs no memory.
+        // Reserve the maximum to avoid large copies; unused capacity costs no memory.
         playlist.segments.reserve(min(bytes.count / 16, HLSPlaylist.maximumSegments))
-        // Without an end in between, many bytes are looked at at a time.
+        // Without an early exit, many bytes are compared at a time.
         let hasNUL = bytes.withUnsafeBufferPointer { $0.reduce(UInt8.max, min) } == 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
@@ -147,11 +147,11 @@ struct HLSParser {
             line += 1
             if end - start > HLSPlaylist.lineBytes {
                 throw failure(
-                    "manifest.malformed", "a line is longer than \(HLSPlaylist.lineBytes) bytes")
+                    .manifestMalformed, "a line is longer than \(HLSPlaylist.lineBytes) bytes")
             }
             let text = ASCII.trimmed(bytes, start..<end)
             if hasNUL, bytes[start..<end].contains(0) {
-                throw failure("manifest.malformed", "it holds a NUL character")
+                throw failure(.manifestMalformed, "it contains a NUL character")
             }
             if !text.isEmpty {
                 if bytes[text.lowerBound] != ASCII.hash {
@@ -168,14 +168,14 @@ struct HLSParser {
     private mutating func finish() throws(Failure) -> HLSPlaylist {
         if let pendingStream {
             throw failure(
-                "manifest.malformed", "no URI follows EXT-X-STREAM-INF", line: pendingStream)
+                .manifestMalformed, "no URI follows EXT-X-STREAM-INF", line: pendingStream)
         }
         line = 0
         switch playlist.kind {
         case .multivariant:
             if let firstSegmentLine { throw strayURI(line: firstSegmentLine) }
             if playlist.children.isEmpty {
-                throw failure("manifest.empty", "the playlist names no variant")
+                throw failure(.manifestEmpty, "the playlist names no variant")
             }
         case .media:
             if !hasEnded, !findings.isStrict, firstSegmentLine != nil, let vodLine {
@@ -185,11 +185,11 @@ struct HLSParser {
             playlist.isLive = !hasEnded && (firstSegmentLine != nil || kindIsKnown)
             if playlist.isLive, !takesSnapshots {
                 throw failure(
-                    "manifest.live",
+                    .manifestLive,
                     "the playlist has no EXT-X-ENDLIST: it is live, or it was cut short")
             }
             if firstSegmentLine == nil {
-                throw failure("manifest.empty", "the playlist lists no segment")
+                throw failure(.manifestEmpty, "the playlist lists no segment")
             }
         }
         playlist.warnings = findings.warnings
@@ -198,8 +198,8 @@ struct HLSParser {
 
     private func strayURI(line: Int) -> Failure {
         failure(
-            "manifest.malformed",
-            "a URI without EXT-X-STREAM-INF stands in a multivariant playlist", line: line)
+            .manifestMalformed,
+            "a multivariant playlist has a URI without EXT-X-STREAM-INF", line: line)
     }
 
     // MARK: Lines
@@ -231,7 +231,7 @@ struct HLSParser {
         try add(text, rendition.segmentRole, range, seconds, range == nil ? kilobits : 0)
     }
 
-    /// The byte range of the segment whose URI is `text`; nil for all of its object.
+    /// Returns the byte range of the segment with the URI `text`; nil for the whole object.
     private mutating func takeRange(_ text: Range<Int>) throws(Failure) -> SegmentRange? {
         guard let (length, given) = pendingRange else {
             lastSegment = (text, nil)
@@ -254,7 +254,7 @@ struct HLSParser {
         lastSegment = (text, first + length)
         guard first + length < 1_000_000_000_000_000_000 else {
             lastSegment = (text, nil)
-            try note(.hlsRange) { "EXT-X-BYTERANGE ends beyond what a file can hold" }
+            try note(.hlsRange) { "EXT-X-BYTERANGE ends beyond the maximum file size" }
             return nil
         }
         return SegmentRange(offset: first, length: length)
@@ -262,7 +262,7 @@ struct HLSParser {
 
     func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
         guard left.count == right.count else { return false }
-        // From the end: names in a row begin alike.
+        // From the end, because adjacent names share their start.
         var place = left.count
         while place > 0 {
             place -= 1
@@ -316,7 +316,7 @@ struct HLSParser {
             guard try decide(.media) else { return }
             pendingRange = try byteRange(value)
         case "#EXT-X-BITRATE":
-            // It is for an estimate alone.
+            // Used only for an estimate.
             kilobits = Int32(clamping: whole(ASCII.trimmed(bytes, value)) ?? 0)
         case "#EXT-X-DEFINE":
             try define(attributes(value))
@@ -328,7 +328,7 @@ struct HLSParser {
             hasEnded = true
         case "#EXT-X-SKIP":
             throw failure(
-                "manifest.unsupported", "a delta update (EXT-X-SKIP) is not the whole playlist")
+                .manifestUnsupported, "a delta update (EXT-X-SKIP) is not the whole playlist")
         case "#EXT-X-TARGETDURATION":
             guard try decide(.media) else { return }
             targetSeconds = decimal(ASCII.trimmed(bytes, value)).flatMap { $0 <= 1e9 ? $0 : nil }
@@ -343,14 +343,14 @@ struct HLSParser {
         }
     }
 
-    /// Takes note that a tag belongs to one kind of playlist; RFC 8216 section 4.1 forbids a mix. False where
-    /// the tag is to be ignored.
+    /// Records the kind of playlist of a tag; RFC 8216 section 4.1 forbids a mix. Returns false if
+    /// the tag must be ignored.
     mutating func decide(_ kind: HLSPlaylist.Kind) throws(Failure) -> Bool {
         if kindIsKnown {
             if playlist.kind == kind { return true }
             hasBothKinds = true
-            let what = "tags of a media playlist and of a multivariant playlist stand in one"
-            guard isMixture else { throw failure("manifest.malformed", what) }
+            let what = "it mixes tags of a media playlist and of a multivariant playlist"
+            guard isMixture else { throw failure(.manifestMalformed, what) }
             try note(.hlsMixedTags) { what }
             return false
         }

@@ -1,21 +1,21 @@
 package import Model
 package import WebURL
 
-/// An HLS playlist that was read: what it names, nothing else (RFC 8216; draft-pantos-hls-rfc8216bis).
+/// A parsed HLS playlist with its references (RFC 8216; draft-pantos-hls-rfc8216bis).
 ///
-/// What is not named, because a player does not fetch it from the edge or does not need it for the
-/// title: segments with `EXT-X-GAP`, partial segments and preload hints (an ended playlist has the
-/// whole segments), rendition reports, content steering, interstitials of date ranges (titles of
-/// their own), and keys of a `KEYFORMAT` other than `identity` (the DRM system fetches those).
+/// It omits objects that a player does not fetch from the edge or does not need for the title:
+/// segments with `EXT-X-GAP`, partial segments and preload hints (an ended playlist has the whole
+/// segments), rendition reports, content steering, interstitials of date ranges (separate titles),
+/// and keys of a `KEYFORMAT` other than `identity` (the DRM system fetches those).
 package struct HLSPlaylist: Sendable {
     package enum Kind: Sendable {
-        /// Names other playlists.
+        /// Refers to other playlists.
         case multivariant
-        /// Names the segments of one rendition; it has ended.
+        /// Refers to the segments of one rendition; it has ended.
         case media
     }
 
-    /// What a playlist is played for; the order of the cases is the order of fetching.
+    /// The use of a playlist; the cases are in the order of fetching.
     package enum Rendition: Int, Comparable, Sendable {
         case variant
         /// An alternative rendition: audio or video.
@@ -28,7 +28,7 @@ package struct HLSPlaylist: Sendable {
             left.rawValue < right.rawValue
         }
 
-        /// The role of what its playlist lists.
+        /// The role of its segments.
         var segmentRole: SegmentRole {
             switch self {
             case .variant, .media, .iFrames: .media
@@ -38,52 +38,53 @@ package struct HLSPlaylist: Sendable {
         }
     }
 
-    /// A playlist that a multivariant one names.
+    /// A playlist that a multivariant playlist refers to.
     package struct Child: Hashable, Sendable {
         package var reference: ManifestReference
         package var rendition: Rendition
-        /// What the multivariant playlist says of it.
+        /// Its attributes in the multivariant playlist.
         package var track: Titles.Rendition
     }
 
     package internal(set) var kind: Kind
-    /// Playlists, of a multivariant playlist; a URL may stand there several times.
+    /// Playlists of a multivariant playlist; a URL may occur several times.
     package internal(set) var children: [Child] = []
     /// Media playlist: initialization sections, keys and segments in playback order. Multivariant
-    /// playlist: session keys and session data. An object stands there several times when several of
-    /// its byte ranges are listed, or when it is.
+    /// playlist: session keys and session data. An object occurs once per listed byte range, or per
+    /// listing.
     package internal(set) var segments = ManifestSegments()
-    /// It had not ended when it was read.
+    /// True if it had not ended when it was read.
     package internal(set) var isLive = false
-    /// Segments that the playlist lists but that are gaps.
+    /// Number of listed gaps.
     package internal(set) var gaps = 0
     /// Variables of EXT-X-DEFINE, which media playlists may import from a multivariant one.
     package internal(set) var variables: [String: String] = [:]
-    /// Rules that it breaks, and that players read past.
+    /// Broken rules that players tolerate.
     package internal(set) var warnings = ManifestWarnings()
 
-    /// Largest playlist in bytes.
+    /// Maximum size of a playlist in bytes.
     package static let maximumBytes = 16 << 20
-    /// Most segments of one playlist.
+    /// Maximum number of segments of one playlist.
     package static let maximumSegments = WireLimits.segmentsPerAsset / 2
-    /// Longest line in bytes.
+    /// Maximum length of a line in bytes.
     package static let lineBytes = 64 << 10
 
-    /// Reads a playlist.
+    /// Parses a playlist.
     ///
     /// - Parameters:
-    ///   - bytes: the body as it was received.
-    ///   - url: where it was received from in the end; relative references resolve against it.
-    ///   - named: the URL that names the playlist, when a redirect led from there to `url`. A player
-    ///     at the edge finds the playlist under the key of `named` and resolves references against
-    ///     that, so keys are made from the same references resolved against `named`.
-    ///   - imports: variables of the multivariant playlist that named this one; nil when none did.
-    ///   - rendition: what the playlist is played for.
-    ///   - contentType: the answer's Content-Type.
-    ///   - takesSnapshots: a live playlist is taken for what it lists.
-    ///   - policy: what becomes of one that breaks a rule which players read past.
+    ///   - bytes: the body as received.
+    ///   - url: its final URL; relative references resolve against it.
+    ///   - named: the URL of the playlist before a redirect to `url`. A player at the edge finds
+    ///     the playlist under the key of `named` and resolves references against it, so keys are
+    ///     made from references resolved against `named`.
+    ///   - imports: variables of the multivariant playlist that refers to this one; nil without
+    ///     one.
+    ///   - rendition: the use of the playlist.
+    ///   - contentType: the response's Content-Type.
+    ///   - takesSnapshots: true captures a live playlist with its current segments.
+    ///   - policy: the handling of broken rules that players tolerate.
     ///
-    /// Fails with `manifest.…`; the message names the URL (without its query) and the line.
+    /// Throws `manifest.…`; the message has the URL (without its query) and the line.
     package static func parse(
         _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, imports: [String: String]? = nil,
         rendition: Rendition = .variant, contentType: String? = nil, takesSnapshots: Bool = false,
@@ -103,7 +104,7 @@ package struct HLSPlaylist: Sendable {
         } catch {
             guard first.hasBothKinds, policy == .lenient else { throw error }
         }
-        // Which tags count is known when all of it was seen.
+        // The first pass determines which tags count.
         var second = try parser(first.kindOfMixture)
         return try second.run()
     }

@@ -1,50 +1,51 @@
 package import Model
 package import WebURL
 
-/// Finds everything that an HLS title needs at the edge; a value that does no I/O.
+/// Resolves an HLS title to all objects that the edge needs; a value without I/O.
 ///
-/// The owner asks `next` for playlists, fetches them, hands each to `receive`, asks again, until
-/// `isComplete`; then `segments` lists every object once. The manifest may be a multivariant or a media
-/// playlist; those that a multivariant playlist names must be media playlists, so nothing nests
-/// deeper and nothing goes in circles. Any failure ends the resolution: a title with a part missing is
-/// not whole.
+/// The owner calls `next` for playlists, fetches them, passes each to `receive`, and repeats until
+/// `isComplete`; then `segments` lists every object once. The manifest may be a multivariant or a
+/// media playlist. Playlists in a multivariant one must be media playlists, so there is no deeper
+/// nesting and no cycle. Any failure ends the resolution, because a title with a missing part is
+/// incomplete.
 ///
-/// Redirects: references resolve against the URL that a playlist came from in the end, but a
-/// playlist's key is made from the URL that names it, because a player at the edge looks there, and
-/// resolves the references against that. Their keys are made so as well: `HLSPlaylist.parse`.
+/// Redirects: references resolve against the final URL of a playlist. Its key is made from the URL
+/// that refers to it, because a player at the edge uses that and resolves references against it.
+/// Keys of those references follow the same rule: `HLSPlaylist.parse`.
 ///
-/// Bounds: `playlists` playlists, `playlistBytes` bytes and `listedObjects` entries of them together,
-/// `WireLimits.segmentsPerAsset` distinct objects, `WireLimits.urlBytesPerAsset` bytes of their URLs.
+/// Limits: `playlists` playlists, `playlistBytes` bytes and `listedObjects` entries of them
+/// together, `WireLimits.segmentsPerAsset` distinct objects, `WireLimits.urlBytesPerAsset` bytes of
+/// their URLs.
 package struct HLSResolver: Sendable {
-    /// Most playlists that are awaited at a time, so that an owner that holds their bodies holds few.
+    /// Maximum number of concurrently requested playlists, which bounds the bodies in memory.
     package static let requestsAtOnce = 16
-    /// Most playlists of one title.
+    /// Maximum number of playlists of one title.
     package static let playlists = 1_000
-    /// Most bytes of all playlists of one title together.
+    /// Maximum size of all playlists of one title together.
     package static let playlistBytes = 256 << 20
-    /// Most entries of all playlists of one title, where several may list the same object.
+    /// Maximum number of entries in all playlists of one title; several may list the same object.
     package static let listedObjects = 2 * WireLimits.segmentsPerAsset
-    /// Most bytes of the URLs of these entries.
+    /// Maximum number of bytes of the URLs of these entries.
     static let listedBytes = 2 * WireLimits.urlBytesPerAsset
 
     private struct Entry {
         let reference: ManifestReference
         let rendition: HLSPlaylist.Rendition
-        /// What the manifest says of it.
+        /// Its attributes in the manifest.
         var track: Rendition?
         var playlist: HLSPlaylist?
         var bytes: Int64 = 0
         var sha256 = ""
-        /// What is to lie at the edge, where that is not what was served.
+        /// The rewritten playlist for the edge; nil if it stays as served.
         var content: [UInt8]?
     }
 
-    /// The manifest first, then the playlists it names, in its order.
+    /// The manifest first, then its playlists in its order.
     private var entries: [Entry]
     private var asked = 0
     private var received = 0
     private var totalBytes = 0
-    /// Entries of all playlists so far, with what several of them list.
+    /// Entries of all playlists so far, with duplicates.
     private var listed = 0
     /// Bytes of their URLs.
     private var listedBytes = 0
@@ -62,7 +63,7 @@ package struct HLSResolver: Sendable {
         entries = [Entry(reference: reference, rendition: .variant)]
     }
 
-    /// The playlists to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
+    /// Returns the next playlists to fetch, each once. Empty while `requestsAtOnce` are pending,
     /// and at the end.
     package mutating func next() -> [ManifestRequest] {
         let end = min(entries.count, received + Self.requestsAtOnce)
@@ -73,17 +74,17 @@ package struct HLSResolver: Sendable {
         return requests
     }
 
-    /// True when every playlist was received.
+    /// True if every playlist was received.
     package var isComplete: Bool { received == entries.count }
 
-    /// Takes the body of a playlist.
+    /// Adds the body of a playlist.
     ///
     /// - Parameters:
-    ///   - request: what `next` handed out; one that was answered before is ignored.
-    ///   - finalURL: where the body came from after redirects.
+    ///   - request: a request of `next`; an already answered one is ignored.
+    ///   - finalURL: the URL after redirects.
     ///   - body: the whole body, at most `HLSPlaylist.maximumBytes`.
-    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
-    ///   - contentType: the answer's Content-Type.
+    ///   - sha256: the body's SHA-256, 64 lowercase hex digits.
+    ///   - contentType: the response's Content-Type.
     package mutating func receive(
         _ request: ManifestRequest, finalURL: String, body: [UInt8], sha256: String,
         contentType: String? = nil
@@ -96,7 +97,7 @@ package struct HLSResolver: Sendable {
         totalBytes += body.count
         if totalBytes > Self.playlistBytes {
             throw Failure(
-                "manifest.tooLarge",
+                .manifestTooLarge,
                 "\(entry.reference.url): the title's playlists are larger than "
                     + "\(Self.playlistBytes) bytes together")
         }
@@ -111,14 +112,14 @@ package struct HLSResolver: Sendable {
         listedBytes += playlist.segments.urlBytes
         if listedBytes > Self.listedBytes {
             throw Failure(
-                "manifest.tooMany",
-                "\(entries[0].reference.url): the URLs that the title's playlists list come to "
-                    + "\(listedBytes) bytes; \(Self.listedBytes) are taken")
+                .manifestTooMany,
+                "\(entries[0].reference.url): the URLs that the title's playlists list total "
+                    + "\(listedBytes) bytes; at most \(Self.listedBytes) are allowed")
         }
         if playlist.kind == .multivariant {
             guard request.number == 0 else {
                 throw Failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "\(entry.reference.url): a multivariant playlist names another one; it may "
                         + "name media playlists only")
             }
@@ -144,7 +145,7 @@ package struct HLSResolver: Sendable {
 
     private func tooManyObjects() -> Failure {
         Failure(
-            "manifest.tooMany",
+            .manifestTooMany,
             "\(entries[0].reference.url): the title has more than "
                 + "\(WireLimits.segmentsPerAsset) objects")
     }
@@ -160,7 +161,7 @@ package struct HLSResolver: Sendable {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
                 throw Failure(
-                    "manifest.malformed",
+                    .manifestMalformed,
                     "\(manifest.url) line \(reference.line): the playlist names itself")
             }
             reference.line = 0
@@ -171,7 +172,7 @@ package struct HLSResolver: Sendable {
             places[reference] = entries.count
             if entries.count >= Self.playlists {
                 throw Failure(
-                    "manifest.tooMany",
+                    .manifestTooMany,
                     "\(manifest.url): the title has more than \(Self.playlists) playlists")
             }
             entries.append(
@@ -180,15 +181,15 @@ package struct HLSResolver: Sendable {
         }
     }
 
-    /// Every object of the title, once, in the order of fetching.
+    /// Returns every object of the title, once, in the order of fetching.
     ///
-    /// Rendition after rendition, each in playback order, with its initialization sections and keys
-    /// before what needs them; subtitles; session data; then the playlists and the manifest last. It
-    /// is the order of beginning only: objects are fetched in parallel. Playlists carry the length
-    /// and digest that were read, so that a change in between is found.
+    /// It goes rendition by rendition, each in playback order, with initialization sections and
+    /// keys before the segments that need them. Subtitles, session data, and finally the playlists
+    /// and the manifest follow. This is only the order of starts: objects are fetched in parallel.
+    /// Playlists have the length and digest that were read, so that a later change is detected.
     ///
-    /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
-    /// `storage.pathRefused` for a URL without a key, `manifest.empty` when there is no segment.
+    /// Throws `storage.pathConflict` if two URLs share a key or one key is another's folder,
+    /// `storage.pathRefused` for a URL without a key, `manifest.empty` without segments.
     package func segments() throws(Failure) -> ResolvedSegments {
         precondition(isComplete, "segments() is for a resolver that has received every playlist")
         return try gathered()
@@ -208,7 +209,7 @@ package struct HLSResolver: Sendable {
             collector.segments.count == session.count(where: { $0.role == .key })
         {
             throw Failure(
-                "manifest.empty", "\(entries[0].reference.url): the title lists no segment to fetch"
+                .manifestEmpty, "\(entries[0].reference.url): the title lists no segment to fetch"
             )
         }
         for object in session where object.role != .key { try collector.add(object) }
@@ -225,7 +226,7 @@ package struct HLSResolver: Sendable {
         return segments
     }
 
-    /// Places of the media playlists, in the order of fetching.
+    /// Indexes of the media playlists, in the order of fetching.
     private var mediaPlaces: [Int] {
         entries.indices.filter { entries[$0].playlist?.kind == .media }
             .sorted { (entries[$0].rendition, $0) < (entries[$1].rendition, $1) }
@@ -238,7 +239,7 @@ package struct HLSResolver: Sendable {
         return playlist.segments
     }
 
-    /// Every playlist's own way through the title.
+    /// Returns the track of every media playlist.
     func tracks() -> [TitleTrack] {
         entries.enumerated().compactMap { place, entry in
             guard let playlist = entry.playlist, playlist.kind == .media else { return nil }
@@ -249,8 +250,8 @@ package struct HLSResolver: Sendable {
         }
     }
 
-    /// What the title comes to, in the order of `segments`; of playlists that were not received
-    /// nothing but themselves. Fails as `segments` does.
+    /// Returns the objects of the title in the order of `segments`; playlists that were not
+    /// received count only themselves. Throws as `segments` does.
     func listing() throws(Failure) -> ManifestListing {
         var listing = ManifestListing(kind: .hls)
         listing.warnings = try gathered().warnings

@@ -1,21 +1,21 @@
 import Model
 import Text
 
-/// The tracks that a multivariant playlist lists, with their places in its bytes.
+/// The tracks of a multivariant playlist, with their locations in its bytes.
 ///
-/// For a playlist that `HLSPlaylist.parse` has read: what is malformed has been refused there.
+/// For a playlist that `HLSPlaylist.parse` has accepted, so it is well formed.
 struct HLSTracks {
     struct Entry {
         var rendition: Rendition
-        /// The tag with its URI, whole lines.
+        /// Whole lines of the tag and its URI.
         var bytes: Range<Int>
-        /// Lines of the playlist, from 1.
+        /// Line numbers in the playlist, from 1.
         var lines: ClosedRange<Int32>
-        /// Attributes that name groups, by group: to be taken away where a group goes.
+        /// Attributes that name groups, to be removed with their group.
         var groups: [(name: String, attribute: Range<Int>)] = []
     }
 
-    /// Most tracks that are looked at; those behind them are kept as they are.
+    /// Maximum number of tracks that are read; later ones stay unchanged.
     static let maximumEntries = 10_000
 
     private(set) var entries: [Entry] = []
@@ -25,7 +25,7 @@ struct HLSTracks {
         self.bytes = bytes
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         var line: Int32 = 0
-        /// Where the EXT-X-STREAM-INF whose URI is to come stands in `entries`.
+        /// Index in `entries` of the EXT-X-STREAM-INF whose URI has not come yet.
         var pending: Int?
         while start < bytes.count, entries.count < Self.maximumEntries || pending != nil {
             let end = bytes[start...].firstIndex(of: ASCII.lineFeed) ?? bytes.count
@@ -39,7 +39,7 @@ struct HLSTracks {
                 pending = nil
             } else if let entry = tag(text, whole: start..<next, line: line) {
                 if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF") {
-                    // One that no URI follows is no track.
+                    // A tag without a URI is not a track.
                     if let place = pending { entries.remove(at: place) }
                     pending = entries.count
                 }
@@ -70,7 +70,7 @@ struct HLSTracks {
             } else if attributes.has("TYPE", "VIDEO") {
                 rendition.kind = .video
             } else {
-                // Closed captions come with the pictures.
+                // Closed captions are part of the video.
                 return nil
             }
         default: return nil
@@ -122,7 +122,7 @@ struct HLSTracks {
         attribute.flatMap { Self.number(bytes[$0.value]) }
     }
 
-    /// Up to 18 decimal digits, so that nothing overflows that is reckoned with them.
+    /// Parses up to 18 decimal digits, so that calculations do not overflow.
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
         guard (1...18).contains(digits.count), digits.allSatisfy(ASCII.isDigit) else { return nil }
         return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
@@ -130,11 +130,11 @@ struct HLSTracks {
 
     // MARK: Choosing
 
-    /// What is left of a playlist by a selection.
+    /// The result of a selection for a playlist.
     struct Choice {
-        /// Lines whose playlists are not wanted.
+        /// Lines whose playlists are not selected.
         var droppedLines: Set<Int32> = []
-        /// What is to be taken out of the playlist, in ascending order.
+        /// Removals from the playlist, in ascending order.
         var edits = ManifestEdits()
     }
 
@@ -149,7 +149,7 @@ struct HLSTracks {
                 choice.edits.append(ManifestEdit(entry.bytes))
                 continue
             }
-            // A group that has gone may not be named any more.
+            // References to a removed group are removed.
             let places = entry.groups.sorted {
                 $0.attribute.lowerBound < $1.attribute.lowerBound
             }
@@ -162,8 +162,8 @@ struct HLSTracks {
         return choice
     }
 
-    /// An attribute with the comma that parts it from its neighbour: the one before it, or the one behind
-    /// the first that is left.
+    /// Returns an attribute with the comma that separates it: the one before it, or the one after
+    /// it for the first remaining attribute.
     private func withComma(_ attribute: Range<Int>, _ before: Range<Int>?) -> Range<Int> {
         let (start, end) = (attribute.lowerBound, attribute.upperBound)
         let isFirst = bytes[start - 1] != ASCII.comma || before?.upperBound == start

@@ -2,18 +2,19 @@ import Model
 import Text
 import WebURL
 
-/// How a document at the edge names what lies there.
+/// References of a stored manifest to stored objects.
 ///
-/// A site's folders are those of the origins, host by host; nothing is said of where a web server over a
-/// site has its root. So what a document names is found at the edge where a relative path leads from the
-/// document's own key to the other's.
+/// A site's folders are those of the origins, by host; the root of its web server is unknown. So a
+/// reference must be a relative path from the manifest's key to the object's key.
 struct EdgeReference {
-    /// The document's key up to its last slash.
+    /// The manifest's key up to its last slash.
     private let folder: [UInt8]
-    /// The document's key as a URL's path, to see where a reference leads at the edge.
+    /// The manifest's key as a URL, to resolve references at the edge.
     private let base: ReferenceBase?
 
-    /// - Parameter key: of the document that names others.
+    /// Creates references of a manifest.
+    ///
+    /// - Parameter key: the manifest's key.
     init(key: SiteKey) {
         let bytes = Array(key.text.utf8)
         folder = Array(bytes[..<Self.nameStart(bytes)])
@@ -27,19 +28,19 @@ struct EdgeReference {
 
     private static let host = "edge.invalid"
 
-    /// True when the reference leads to `key` as it stands: it is a relative path, and the file that a web
-    /// server looks up for it, by the path decoded and the query as it is written, is the key's.
+    /// Returns true if the reference leads to `key` unchanged: it is a relative path, and a web
+    /// server looks up the key's file for it, with the decoded path and the query as written.
     func leads(_ reference: [UInt8], _ range: Range<Int>, to key: SiteKey) -> Bool {
         let range = ASCII.trimmed(reference, range)
         guard let base, range.first.map({ reference[$0] }) != ASCII.slash else { return false }
         let end = reference[range].firstIndex(of: ASCII.hash) ?? range.upperBound
         let question = reference[range.lowerBound..<end].firstIndex(of: ASCII.question) ?? end
         let query = reference[question..<end].dropFirst()
-        // Of other bytes one player makes one thing and another player another.
+        // Players treat other bytes differently.
         guard query.allSatisfy({ ASCII.isIn(.queryName, $0) }),
             let url = try? base.resolve(reference, range.lowerBound..<question),
             url.authority == Self.host, Self.isWhole(url.path),
-            // A web server looks that up as it stands.
+            // A web server looks up tokens in paths literally.
             SignedPath.replacingTokens(Array(url.path.utf8)[...], with: SignedPath.mark) == nil,
             let file = try? SiteKey(url)
         else { return false }
@@ -51,7 +52,7 @@ struct EdgeReference {
         return found == "\(Self.host)/\(key.text)"
     }
 
-    /// Whether each component of a path is a file's name as it stands: see `SiteKey`.
+    /// Returns true if each component of a path is a file name unchanged: see `SiteKey`.
     private static func isWhole(_ path: String) -> Bool {
         let path = path.utf8
         return path.count <= SiteKey.componentBytes
@@ -61,11 +62,11 @@ struct EdgeReference {
             }
     }
 
-    /// True for nearly all that lead to what they name, without a look at where that is.
+    /// Returns true for most references that lead to their object, without resolving them.
     ///
     /// - Parameters:
-    ///   - base: what the reference resolves against, by the document's name.
-    ///   - names: which parameters belong to keys of its origin.
+    ///   - base: the base of the reference, by the manifest's name.
+    ///   - names: the parameters that belong to keys of its origin.
     static func isPlain(
         _ reference: [UInt8], _ range: Range<Int>, at base: ReferenceBase,
         _ names: KeyQueryRules.Names
@@ -85,27 +86,27 @@ struct EdgeReference {
             && SignedQuery.withoutSecrets(query, names) == nil
     }
 
-    /// The relative reference that leads to `key` (RFC 3986, section 4.2).
+    /// Returns the relative reference to `key` (RFC 3986, section 4.2).
     func path(to key: SiteKey) -> [UInt8] {
         let target = Array(key.text.utf8)
-        // Byte by byte: one letter may be written in several ways, and they are several folders.
+        // Compared by bytes: equivalent Unicode spellings are different folders.
         let shared = zip(folder, target).prefix { $0 == $1 }.count
         let common = Self.nameStart(target[..<shared])
         let name = Self.nameStart(target[...])
         var out: [UInt8] = []
         for byte in folder[common...] where byte == ASCII.slash { out += "../".utf8 }
         out += Self.encoded(target[common..<name]) + Self.name(target[name...])
-        // The first component of a relative path holds no colon.
+        // The first component of a relative path must not contain a colon.
         let hasColon = out.prefix { $0 != ASCII.slash }.contains(ASCII.colon)
         return hasColon ? Array("./".utf8) + out : out
     }
 
-    /// Behind the last slash.
+    /// Returns the index after the last slash.
     private static func nameStart(_ key: some BidirectionalCollection<UInt8>) -> Int {
         key.count - key.reversed().prefix { $0 != ASCII.slash }.count
     }
 
-    /// A file's name, which may hold a query: see `SiteKey`.
+    /// Encodes a file name, which may include a query: see `SiteKey`.
     private static func name(_ name: ArraySlice<UInt8>) -> [UInt8] {
         guard let question = name.firstIndex(of: ASCII.question) else { return encoded(name) }
         let query = name[question...].dropFirst()
@@ -114,7 +115,7 @@ struct EdgeReference {
         return isQuery ? encoded(name[..<question]) + name[question...] : encoded(name)
     }
 
-    /// Percent-encoded but for slashes and what stands in a path as it is.
+    /// Percent-encodes a path except slashes and characters allowed in paths.
     private static func encoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var out: [UInt8] = []
         for byte in text {

@@ -1,7 +1,7 @@
 import Model
 import WebURL
 
-/// A change to a document: the bytes of `range` become `text`.
+/// A change to a manifest: the bytes of `range` become `text`.
 struct ManifestEdit: Hashable {
     var range: Range<Int>
     var text: [UInt8]
@@ -12,9 +12,9 @@ struct ManifestEdit: Hashable {
     }
 }
 
-/// Changes to a document, in little room: each of a million references may be written anew.
+/// Changes to a manifest in compact form: each of a million references may be rewritten.
 ///
-/// 16 bytes a change, and its text.
+/// A change takes 16 bytes plus its text.
 struct ManifestEdits: Hashable {
     private struct Row: Hashable {
         var lower: UInt32
@@ -25,21 +25,21 @@ struct ManifestEdits: Hashable {
 
     private var rows: [Row] = []
     private var texts: [UInt8] = []
-    /// Bytes that go, at most.
+    /// Upper bound of removed bytes.
     private var removed = 0
 
     var isEmpty: Bool { rows.isEmpty }
 
-    /// Fails with `manifest.tooLarge` once what the document's first bytes come to is more than one at the edge
-    /// may have.
+    /// Throws `manifest.tooLarge` once the rewritten start of the manifest exceeds the allowed
+    /// size.
     ///
-    /// - Parameter url: the document's.
+    /// - Parameter url: the manifest's URL.
     func check(upTo place: Int, of url: WebURL) throws(Failure) {
         guard !isEmpty, place - removed + texts.count > WireLimits.documentBytes else { return }
         throw Failure(
-            "manifest.tooLarge",
-            "\(url): what is to be changed in it for the edge makes more than "
-                + "\(WireLimits.documentBytes) bytes, as many as are taken")
+            .manifestTooLarge,
+            "\(url): the rewritten manifest exceeds "
+                + "\(WireLimits.documentBytes) bytes")
     }
 
     var lastRange: Range<Int>? { rows.last.map { Int($0.lower)..<Int($0.upper) } }
@@ -54,12 +54,13 @@ struct ManifestEdits: Hashable {
                 textStart: UInt32(start), textEnd: UInt32(texts.count)))
     }
 
-    /// `bytes`, of less than 2³², with the changes made; of several at one place those that came first come first.
-    /// Of one that begins within another only what lies behind that is made.
+    /// Returns `bytes`, fewer than 2³², with the changes applied. Changes at one position apply in
+    /// the order of their addition. Of overlapping changes, only the part after the earlier one
+    /// applies.
     ///
-    /// - Parameter url: the document's.
+    /// - Parameter url: the manifest's URL.
     ///
-    /// Fails with `manifest.tooLarge` for more than a document at the edge may have.
+    /// Throws `manifest.tooLarge` if the result exceeds the allowed size.
     func applied(to bytes: [UInt8], of url: WebURL) throws(Failure) -> [UInt8] {
         var order = rows
         order.sort {
@@ -69,9 +70,9 @@ struct ManifestEdits: Hashable {
         forEachPiece(of: order, bytes.count) { _, range in count += range.count }
         guard count <= WireLimits.documentBytes else {
             throw Failure(
-                "manifest.tooLarge",
-                "\(url): what is to be changed in it for the edge makes \(count) bytes, and "
-                    + "\(WireLimits.documentBytes) are taken")
+                .manifestTooLarge,
+                "\(url): the rewritten manifest has \(count) bytes; "
+                    + "at most \(WireLimits.documentBytes) are allowed")
         }
         var out: [UInt8] = []
         out.reserveCapacity(count)
@@ -81,7 +82,8 @@ struct ManifestEdits: Hashable {
         return out
     }
 
-    /// Calls with what the document comes to: parts of `texts`, and parts of what it was.
+    /// Calls `body` with the pieces of the rewritten manifest: ranges of `texts`, and of the
+    /// original.
     private func forEachPiece(
         of order: [Row], _ count: Int, _ body: (_ isNew: Bool, Range<Int>) -> Void
     ) {

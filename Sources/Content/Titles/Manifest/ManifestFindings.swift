@@ -1,11 +1,11 @@
 import Model
 import WebURL
 
-/// What becomes of a manifest that breaks a rule which players read past.
+/// The handling of manifests that break a rule which players tolerate.
 package enum ManifestPolicy: Sendable {
-    /// It is read as players read it, with a warning.
+    /// Parses it as players do, with a warning.
     case lenient
-    /// It is refused.
+    /// Rejects it.
     case strict
 }
 
@@ -13,12 +13,12 @@ extension TitleOptions {
     var policy: ManifestPolicy { isStrict ?? false ? .strict : .lenient }
 }
 
-/// Decides about rules that a manifest breaks, and keeps the warnings.
+/// Handles broken rules and collects warnings.
 struct ManifestFindings: Sendable {
     let policy: ManifestPolicy
     private(set) var warnings = ManifestWarnings()
     private let manifest: WebURL
-    /// Its text without secrets, made for the first warning.
+    /// Its redacted text, made for the first warning.
     private var shown: String?
 
     init(_ policy: ManifestPolicy, of manifest: WebURL) {
@@ -28,11 +28,11 @@ struct ManifestFindings: Sendable {
 
     var isStrict: Bool { policy == .strict }
 
-    /// Takes note of a broken rule.
+    /// Records a broken rule.
     ///
     /// - Parameters:
     ///   - line: from 1; 0 for none.
-    ///   - failure: what a strict reading fails with, whose text is called for once a rule.
+    ///   - failure: makes the failure of a strict parse; its text is evaluated once per rule.
     mutating func note(
         _ rule: ManifestRule, line: Int, _ what: () -> String,
         else failure: (String) -> Failure
@@ -41,7 +41,7 @@ struct ManifestFindings: Sendable {
         warn(rule, line: line, what)
     }
 
-    /// Takes note of what a strict reading finds elsewhere.
+    /// Records a broken rule that a strict parse detects elsewhere.
     mutating func warn(_ rule: ManifestRule, line: Int, _ what: () -> String) {
         let shown = shown ?? ManifestWarnings.clipped("\(manifest)")
         self.shown = shown

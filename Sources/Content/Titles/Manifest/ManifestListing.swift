@@ -1,28 +1,29 @@
 package import Model
 package import WebURL
 
-/// What a title comes to before anything of it is fetched but its manifests.
+/// The contents of a title according to its manifests alone.
 package struct ManifestListing: Sendable {
     package let kind: AssetKind
     package internal(set) var isLive = false
-    /// The tracks that are wanted.
+    /// The selected tracks.
     package internal(set) var renditions: [Rendition] = []
-    /// Tracks that are not wanted.
+    /// Number of tracks that are not selected.
     package internal(set) var unchosenTracks = 0
-    /// Keys that are left with the origin.
+    /// Number of keys that stay at the origin.
     package internal(set) var keysLeft = 0
-    /// Segments that the manifest says are not there (EXT-X-GAP).
+    /// Missing segments according to the manifest (EXT-X-GAP).
     package internal(set) var gaps = 0
-    /// Playlists that are listed and were not read.
+    /// Playlists that are listed but were not read.
     package internal(set) var unreadPlaylists = 0
-    /// Rules that its manifests break, and that players read past.
+    /// Broken rules that players tolerate.
     package internal(set) var warnings = ManifestWarnings()
-    /// What would be fetched, in order, the title's own manifest aside; each object, or byte range of
-    /// one, once.
+    /// Objects to fetch, in order, without the title's manifest; each object, or byte range of one,
+    /// once.
     package private(set) var segments = ManifestSegments()
 
-    /// Of what is listed, an object and its range in 64 bits of keyed hash, new with each process: nobody
-    /// can make two that differ look the same, and by chance a million do once in 30 million titles.
+    /// Listed objects and ranges as 64-bit keyed hashes. The key is new in each process, so
+    /// collisions cannot be constructed; a million objects collide by chance once in 30 million
+    /// titles.
     private var listed: Set<Int> = []
 
     static func part(_ url: WebURL, _ range: SegmentRange?) -> Int {
@@ -34,18 +35,18 @@ package struct ManifestListing: Sendable {
 
     init(kind: AssetKind) { self.kind = kind }
 
-    /// Lists what one manifest names itself: of a multivariant playlist the playlists, not what stands
-    /// in them.
+    /// Lists the direct references of one manifest: for a multivariant playlist its playlists, not
+    /// their segments.
     ///
     /// - Parameters:
-    ///   - bytes: the manifest, at most `TitleResolver.maximumBytes` and one; empty once it was read, so that
-    ///     it takes no room while it is listed, and as it was where it cannot be read.
-    ///   - url: where it would be served; what its references resolve against.
-    ///   - kind: what it is, where its content does not tell.
-    ///   - options: what is wanted of it.
-    ///   - snapshotSeconds: when a live MPD is taken for what it lists, in seconds since 1970.
+    ///   - bytes: the manifest, at most `TitleResolver.maximumBytes` plus one. It is emptied after
+    ///     parsing to save memory; it stays unchanged on failure.
+    ///   - url: the URL at which it would be served; base of its references.
+    ///   - kind: its kind, if the content does not show it.
+    ///   - options: the selection of tracks.
+    ///   - snapshotSeconds: time at which a live MPD is captured, in seconds since 1970.
     ///
-    /// Fails as `TitleResolver` does.
+    /// Throws as `TitleResolver` does.
     package static func read(
         _ bytes: inout [UInt8], url: WebURL, kind: AssetKind,
         options: TitleOptions = TitleOptions(),
@@ -54,25 +55,25 @@ package struct ManifestListing: Sendable {
         var resolver = try TitleResolver(
             url: url.text, kind: kind, options: options, snapshotSeconds: snapshotSeconds)
         for request in resolver.next() {
-            // Its digest is for whoever stores it.
+            // Only storing a manifest needs its digest.
             try resolver.receive(request, finalURL: url.text, body: bytes, sha256: "")
         }
         bytes = []
         return try resolver.listing()
     }
 
-    /// Adds what was not there before.
+    /// Adds a segment that is not listed yet.
     mutating func add(_ segment: ManifestSegment, rendition: Int?) {
         let part = Self.part(segment.reference.url, segment.range)
         guard listed.insert(part).inserted else { return }
         var segment = segment
-        // Nobody is shown them, and a title may have a million segments.
+        // Not shown, and a title may have a million segments.
         segment.mirrors = []
         segment.renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
         segments.append(segment)
     }
 
-    /// Adds all of a title that has one playlist; where nothing stands there twice, as it is held.
+    /// Adds all segments of a title with one playlist, without a copy if there are no duplicates.
     mutating func add(_ all: ManifestSegments) {
         let isEachNew =
             segments.isEmpty
@@ -87,16 +88,17 @@ package struct ManifestListing: Sendable {
 
     // MARK: Sums
 
-    /// What is listed of one rendition.
+    /// Totals of one rendition.
     package struct Sum: Sendable {
-        /// Without playlists.
+        /// Number of segments, without playlists.
         package var segments = 0
         package var durationSeconds = 0.0
-        /// By byte ranges, or else by durations at the bit rate of the segment or of the rendition; nil where neither is known of any.
+        /// Estimated by byte ranges, otherwise by durations and the bit rate of the segment or of
+        /// the rendition; nil if all are unknown.
         package var estimatedBytes: Int64?
     }
 
-    /// Of each rendition, and at the end of what belongs to none.
+    /// Totals of each rendition, and finally of objects without one.
     package var sums: [Sum] {
         var sums = [Sum](repeating: Sum(), count: renditions.count + 1)
         var bytes = [Double?](repeating: nil, count: sums.count)
@@ -113,7 +115,7 @@ package struct ManifestListing: Sendable {
         return sums
     }
 
-    /// Objects whose size nothing tells, by role; they are not in the estimates.
+    /// Objects of unknown size, by role; the estimates exclude them.
     package var unknownSizes: [SegmentRole: Int] {
         var counts: [SegmentRole: Int] = [:]
         for segment in segments where segment.role != .playlist {
@@ -133,7 +135,7 @@ package struct ManifestListing: Sendable {
         return Double(rate) / 8 * seconds
     }
 
-    /// The head of a file with an index: it is counted with the file.
+    /// Returns true for the head of a file with an index: it counts with the file.
     private func isWithinFile(_ segment: ManifestSegment) -> Bool {
         guard segment.range != nil, segment.role == .`init` || segment.role == .index else {
             return false
@@ -143,7 +145,7 @@ package struct ManifestListing: Sendable {
 }
 
 extension ManifestForm {
-    /// What a body is by its first bytes; nil where these do not tell.
+    /// Returns the kind of a body by its first bytes; nil if they do not show it.
     package static func kind(of body: [UInt8]) -> AssetKind? {
         let kind = kind(of: body, contentType: nil, otherwise: .file)
         return kind == .file ? nil : kind

@@ -1,21 +1,21 @@
 package import Model
 package import WebURL
 
-/// Something that a manifest names.
+/// A reference in a manifest.
 package struct ManifestReference: Hashable, Sendable {
-    /// Where it is fetched from.
+    /// The URL to fetch.
     package var url: WebURL
-    /// What its key is made from, when that is not `url`: a redirect led from there to the manifest,
-    /// and a player at the edge resolves references against where the manifest lies.
+    /// The URL that its key is made from, if it is not `url`: after a redirect of the manifest, a
+    /// player at the edge resolves references against the manifest's stored location.
     package var named: WebURL?
-    /// Line of the manifest, from 1; 0 where that is not known.
+    /// Line of the manifest, from 1; 0 if unknown.
     package var line: Int32
 
-    /// What its key is made from.
+    /// The URL that its key is made from.
     package var keyURL: WebURL { named ?? url }
 }
 
-/// A part of an object: from `offset` on `length` bytes, or to its end.
+/// A part of an object: `length` bytes from `offset`, or up to its end.
 package struct SegmentRange: Hashable, Sendable {
     package var offset: Int64
     package var length: Int64?
@@ -26,15 +26,15 @@ package struct SegmentRange: Hashable, Sendable {
     }
 }
 
-/// A segment that a manifest lists: one object, or one byte range of one.
+/// A listed segment: one object, or one byte range of one.
 ///
-/// A title has up to a million of these, so what may be missing is kept as a number below zero.
+/// A title has up to a million of these, so missing values are stored as negative numbers.
 package struct ManifestSegment: Hashable, Sendable {
     package var reference: ManifestReference
     package var role: SegmentRole
-    /// Its rendition's place among those of its title; nil for what belongs to none of them.
+    /// Index of its rendition in the title; nil for none.
     package var rendition: Int? { renditionPlace < 0 ? nil : Int(renditionPlace) }
-    /// The bytes of the object that it is; nil for all of it.
+    /// Its byte range in the object; nil for the whole object.
     package var range: SegmentRange? {
         get {
             guard offset >= 0 else { return nil }
@@ -45,16 +45,16 @@ package struct ManifestSegment: Hashable, Sendable {
             length = newValue?.length ?? -1
         }
     }
-    /// As the manifest states it; nil where it states none.
+    /// Duration in the manifest; nil if missing.
     package var durationSeconds: Double? { seconds < 0 ? nil : seconds }
 
-    /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most.
+    /// Other URLs of the same bytes, at most `WireLimits.mirrorsPerSegment`.
     package var mirrors: [WebURL] = []
 
     var renditionPlace: Int32
-    /// EXT-X-BITRATE of HLS, in 1,000 bits a second; 0 where there is none.
+    /// EXT-X-BITRATE of HLS, in kbit/s; 0 if missing.
     var kilobits: Int32 = 0
-    /// METHOD=NONE of HLS is in force for it, and no key that is listed before.
+    /// True if METHOD=NONE of HLS applies to it, and no earlier key.
     package var isClear = false
     private var offset: Int64
     private var length: Int64
@@ -80,37 +80,37 @@ package struct Rendition: Hashable, Sendable {
         case audio
         case subtitles
         case image
-        /// Of a kind that the manifest does not tell.
+        /// Unknown: the manifest does not specify it.
         case other
     }
 
-    /// A DASH representation's id; an HLS playlist's URI as it is written in the multivariant one.
+    /// A DASH representation's id; an HLS playlist's URI as written in the multivariant playlist.
     package var id: String
     package var kind: Kind
-    /// Bits a second, at most; nil where the manifest states none.
+    /// Maximum bits per second; nil if missing.
     package var bandwidth: Int64?
-    /// Bits a second over all of it; nil where the manifest states none.
+    /// Mean bits per second; nil if missing.
     package var averageBandwidth: Int64?
     package var width: Int64?
     package var height: Int64?
     package var codecs: String?
     /// RFC 5646.
     package var language: String?
-    /// What is listed of it: HLS I-frame playlists and DASH trick-mode sets are for seeking.
+    /// True for tracks for seeking: HLS I-frame playlists and DASH trick-mode sets.
     package var isTrickMode: Bool
-    /// The group that an alternative rendition of HLS belongs to; nil for what is played by itself.
+    /// The group of an alternative rendition of HLS; nil for others.
     package var group: String?
-    /// The groups that a variant of HLS is played with.
+    /// The groups that a variant of HLS plays with.
     package var groups: Set<String> = []
-    /// Of an alternative rendition of HLS: played where nobody chooses another.
+    /// True for the default alternative rendition of HLS.
     package var isDefault = false
 
-    /// Whether it is one of the bit rates that a title is played at, with or without sound in it.
+    /// True for one of the title's bit rates, with or without audio.
     package var isVariant: Bool {
         (kind == .video || kind == .other) && group == nil && !isTrickMode
     }
 
-    /// Takes from another mention of it what is not known.
+    /// Fills in missing values from another occurrence.
     mutating func fill(from other: Rendition) {
         bandwidth = bandwidth ?? other.bandwidth
         averageBandwidth = averageBandwidth ?? other.averageBandwidth
@@ -137,16 +137,16 @@ package struct Rendition: Hashable, Sendable {
     }
 }
 
-/// What becomes of a manifest that is still being written.
+/// The handling of a live manifest.
 package enum LiveManifests: Hashable, Sendable {
-    /// It fails with `manifest.live`.
+    /// Fails with `manifest.live`.
     case refused
-    /// It is taken for what it lists at this time, in seconds since 1970.
+    /// Captures its entries at this time, in seconds since 1970.
     case snapshot(atSeconds: Double)
 }
 
 extension Rendition {
-    /// Of bits a second, to the nearest.
+    /// Rounds bits per second to kbit/s.
     package static func kilobits(_ bits: Int64) -> Int64 {
         bits / 1_000 + (bits % 1_000 >= 500 ? 1 : 0)
     }

@@ -1,18 +1,18 @@
 import Model
 import WebURL
 
-/// What a manifest lists, in its order, in little room: a title may have a million segments.
+/// The listed segments of a manifest in its order, in compact form: a title may have a million.
 ///
-/// 48 bytes a segment and what its URL has of its own; elements are made when they are asked for.
+/// A segment takes 48 bytes plus the distinct part of its URL; elements are created on access.
 package struct ManifestSegments: RandomAccessCollection, Sendable {
     private struct Row {
-        /// Place of its URL, which those that `isNamed` and `mirrors` speak of follow.
+        /// Index of its URL; the URLs for `isNamed` and `mirrors` follow it.
         var url: UInt32
         var line: Int32
         var rendition: Int32
-        /// Place of its byte range; -1 for none.
+        /// Index of its byte range; -1 for none.
         var range: Int32
-        /// -1 where none are stated.
+        /// -1 if missing.
         var seconds: Double
         var role: SegmentRole
         var isNamed: Bool
@@ -24,24 +24,24 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
     private var rows: [Row] = []
     private var ranges: [SegmentRange] = []
     private(set) var urls = URLTable()
-    /// What the last row refers to: byte ranges of one object follow one another.
+    /// Reference of the last row: byte ranges of one object are adjacent.
     private var last: (reference: ManifestReference, mirrors: [WebURL])?
 
     package init() {}
 
-    /// Makes room for so many in all, but for what their URLs have of their own.
+    /// Reserves capacity for so many segments, without the distinct parts of their URLs.
     mutating func reserve(_ count: Int) {
         rows.reserveCapacity(count)
         urls.reserve(count)
     }
 
-    /// Of all URLs; those of byte ranges of one object that follow one another count once.
+    /// Bytes of all URLs; adjacent byte ranges of one object count once.
     var urlBytes: Int { urls.totalBytes }
 
     package var startIndex: Int { 0 }
     package var endIndex: Int { rows.count }
 
-    /// What a manifest says of a segment, but for its URL; of no rendition.
+    /// The attributes of a segment without URL and rendition.
     struct Facts {
         var role: SegmentRole
         var line: Int32
@@ -76,9 +76,11 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         rows[rows.count - 1].mirrors = UInt8(mirrors.count)
     }
 
-    /// Appends an object by the plain reference in `text` of `bytes`, without a text of its URL.
+    /// Appends an object by the plain reference in `text` of `bytes`, without creating its URL's
+    /// text.
     ///
-    /// - Parameter queryStart: what `ReferenceBase.plainQueryStart(_:_:)` says of the reference.
+    /// - Parameter queryStart: the result of `ReferenceBase.plainQueryStart(_:_:)` for the
+    ///   reference.
     mutating func append(
         _ facts: Facts, at base: ReferenceBase, _ bytes: [UInt8], _ text: Range<Int>,
         queryStart: Int
@@ -88,7 +90,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         last = nil
     }
 
-    /// Appends a segment of the same object as the last; there is one.
+    /// Appends a segment of the same object as the last one, which must exist.
     mutating func appendOfSameObject(_ facts: Facts) {
         let before = rows[rows.count - 1]
         append(facts, before.url)
@@ -126,16 +128,16 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         return segment
     }
 
-    /// What a segment is all or a part of.
+    /// The object of one or more segments.
     struct Object {
-        /// Place of its URL in `urls`, which those that the rest speaks of follow.
+        /// Index of its URL in `urls`; its named URL and mirrors follow it.
         var url: Int
         var role: SegmentRole
         var isNamed: Bool
         var mirrors: Int
     }
 
-    /// The objects in their order; byte ranges of one that follow one another are one.
+    /// Calls `body` with the objects in order; adjacent byte ranges of one object count once.
     func forEachObject(_ body: (Object) throws(Failure) -> Void) throws(Failure) {
         var last: Row?
         for row in rows {
@@ -148,10 +150,10 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         }
     }
 
-    /// Takes out what has a role.
+    /// Removes all segments of a role.
     mutating func remove(_ role: SegmentRole) {
         rows.removeAll { $0.role == role }
-        // It may have gone.
+        // The last row may be removed.
         last = nil
     }
 }

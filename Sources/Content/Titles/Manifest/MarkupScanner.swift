@@ -1,11 +1,11 @@
 import Text
 
-/// Finds the elements of an XML document in its bytes, for documents that `XMLReader` has taken: well
-/// formed, UTF-8, without a document type, of less than 2³² bytes.
+/// Finds the elements of an XML document in its bytes. The document must have passed `XMLReader`:
+/// well formed, UTF-8, without a document type, smaller than 2³² bytes.
 struct MarkupScanner {
-    /// Of an element that is listed.
+    /// A listed element.
     private struct Row {
-        /// Place of its name among those that are listed.
+        /// Index of its name among the listed ones.
         var name: UInt16
         var attributes: UInt16
         var firstAttribute: UInt32
@@ -29,15 +29,15 @@ struct MarkupScanner {
     private let nameBytes: [[UInt8]]
     private let attributeNames: [[UInt8]]
     private let leaf: (name: [UInt8], isListed: (ArraySlice<UInt8>) -> Bool)?
-    /// Of each open element its place; nil where it is not listed, and nothing in it is.
+    /// Index of each open element; nil if it is not listed, like all its contents.
     private var open: [Int32?] = []
     private var rows: [Row] = []
     private var attributes: [Attribute] = []
-    /// Of the tag under way.
+    /// Attributes of the current tag.
     private var tagAttributes: [Attribute] = []
     private(set) var leafValues: [LeafValue] = []
 
-    /// The value of an attribute of an element that there may be a million of.
+    /// The value of an attribute of an element that may occur a million times.
     struct LeafValue {
         private let lower: UInt32
         private let upper: UInt32
@@ -49,17 +49,19 @@ struct MarkupScanner {
             place = parent
         }
 
-        /// Without its quotes, as it is written.
+        /// Without its quotes, as written.
         var range: Range<Int> { Int(lower)..<Int(upper) }
-        /// Place of the element that its own stands in; -1 for none.
+        /// Index of its element's parent; -1 for none.
         var parent: Int { Int(place) }
     }
 
+    /// Scans a document.
+    ///
     /// - Parameters:
-    ///   - names: of the elements to list; others are ignored with all that stands in them.
-    ///   - attributes: the names of those of their attributes that are of interest.
-    ///   - leaf: the name of elements that are not listed themselves, of whose attributes' values those for
-    ///     which `isListed` holds are.
+    ///   - names: names of the elements to list; others are ignored with their contents.
+    ///   - attributes: names of the attributes to list.
+    ///   - leaf: name of elements that are not listed themselves; of their attributes, the values
+    ///     that satisfy `isListed` are.
     init(
         _ bytes: [UInt8], _ names: [String], attributes: [String],
         leaf: (name: String, isListed: (ArraySlice<UInt8>) -> Bool)? = nil
@@ -80,7 +82,7 @@ struct MarkupScanner {
         return found < bytes.count ? found : nil
     }
 
-    /// Takes the markup that begins at `start`; answers where it ends.
+    /// Reads the markup at `start` and returns its end.
     private mutating func markup(at start: Int) -> Int {
         let rest = start..<bytes.count
         if ASCII.hasPrefix(bytes, rest, "<!--") { return end(of: "-->", from: start + 4) }
@@ -165,7 +167,7 @@ struct MarkupScanner {
         name.count == range.count && bytes[range].elementsEqual(name)
     }
 
-    /// A name without its prefix.
+    /// Reads a name and returns it without its prefix.
     private func name(_ place: inout Int) -> Range<Int> {
         var start = place
         while place < bytes.count, bytes[place] > ASCII.space, bytes[place] != 0x3E,
@@ -178,7 +180,7 @@ struct MarkupScanner {
     }
 }
 
-/// The elements that are listed, in the order in which they begin.
+/// The listed elements in the order of their starts.
 extension MarkupScanner: RandomAccessCollection {
     var startIndex: Int { 0 }
     var endIndex: Int { rows.count }
@@ -186,18 +188,18 @@ extension MarkupScanner: RandomAccessCollection {
     struct Element {
         /// Without its prefix.
         let name: String
-        /// Place of the element that it stands in; -1 for the root.
+        /// Index of its parent; -1 for the root.
         let parent: Int
-        /// All of it, from its first angle bracket to its last.
+        /// The whole element, from its first angle bracket to its last.
         let bytes: Range<Int>
-        /// Between its tags; empty for one without content.
+        /// Contents between its tags; empty for an empty element.
         let content: Range<Int>
-        /// Where its name ends, which may have a prefix.
+        /// End of its name, which may have a prefix.
         let nameEnd: Int
         fileprivate let document: [UInt8]
         fileprivate let attributes: ArraySlice<Attribute>
 
-        /// The value by local name, without its quotes, as it is written.
+        /// Returns the value by local name, without its quotes, as written.
         func attribute(_ name: String) -> Range<Int>? {
             attributes.first { attribute in
                 document[Int(attribute.nameStart)..<Int(attribute.nameEnd)]

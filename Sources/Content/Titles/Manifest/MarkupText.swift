@@ -2,20 +2,20 @@ import Model
 import Text
 import WebURL
 
-/// The text of an XML document that `XMLReader` has taken, for those who change it.
+/// Prepares the text of a parsed XML document for edits.
 enum MarkupText {
-    /// The document as `MarkupScanner` wants it: one in UTF-16 in UTF-8 and without its XML declaration, one in
-    /// UTF-8 as it is.
+    /// Returns the document for `MarkupScanner`: converts UTF-16 to UTF-8 without the XML
+    /// declaration and leaves UTF-8 unchanged.
     ///
-    /// Fails with `manifest.unsupported` for UTF-32, and for what is not ASCII in another encoding.
+    /// Throws `manifest.unsupported` for UTF-32, and for non-ASCII characters in other encodings.
     static func utf8(_ bytes: [UInt8], of url: WebURL) throws(Failure) -> [UInt8] {
         let isBig = [[0xFE, 0xFF], [0x00, ASCII.less]].contains { bytes.starts(with: $0) }
         let isLittle = [[0xFF, 0xFE], [ASCII.less, 0x00]].contains { bytes.starts(with: $0) }
         guard isBig || isLittle || bytes.first == 0 else {
             guard isUTF8(bytes) else {
                 throw Failure(
-                    "manifest.unsupported",
-                    "\(url): it has characters beyond ASCII in another encoding than UTF-8 or UTF-16"
+                    .manifestUnsupported,
+                    "\(url): it has non-ASCII characters, but its encoding is not UTF-8 or UTF-16"
                 )
             }
             return bytes
@@ -26,7 +26,7 @@ enum MarkupText {
         }
         guard let text = String(validating: units, as: UTF16.self), !text.utf8.contains(0) else {
             throw Failure(
-                "manifest.unsupported", "\(url): an MPD that is to be changed is UTF-8 or UTF-16")
+                .manifestUnsupported, "\(url): an MPD to rewrite must be UTF-8 or UTF-16")
         }
         let all = text.utf8.drop { $0 != ASCII.less }
         guard all.starts(with: "<?xml".utf8),
@@ -35,7 +35,7 @@ enum MarkupText {
         return Array(all[end...].dropFirst())
     }
 
-    /// False for characters beyond ASCII of a document that calls its encoding another one.
+    /// Returns false for non-ASCII characters in a document that declares another encoding.
     private static func isUTF8(_ bytes: [UInt8]) -> Bool {
         let hasOthers = bytes.withUnsafeBufferPointer { $0.reduce(0, |) } >= 0x80
         if hasOthers {
@@ -54,7 +54,7 @@ enum MarkupText {
         }
         let name = encoding.drop { " \t\r\n=\"'".contains($0) }.prefix { $0 != "\"" && $0 != "'" }
         if ["utf-8", "utf8"].contains(name.lowercased()) { return true }
-        // These have ASCII as it is; others may have other characters in its place.
+        // These encodings include ASCII; others may have other characters in its range.
         let known = ["us-ascii", "ascii", "iso-8859-", "latin", "windows-125", "cp125", "koi8-"]
         return !hasOthers && known.contains { name.lowercased().hasPrefix($0) }
     }

@@ -1,18 +1,18 @@
-/// Finds what was numbered one after another by 64 bits of keyed hash: 8 bytes each, and 8 to 16 more.
+/// An index from 64-bit keyed hashes to consecutive numbers; 8 bytes each, plus 8 to 16.
 struct PlaceTable: Sendable {
-    /// Most that can be numbered.
+    /// Maximum number of entries.
     static let most = 1 << numberBits - 1
 
     private static let numberBits: UInt32 = 21
     private static let none = UInt32.max
 
-    /// By number.
+    /// Hashes by number.
     private var hashes: [Int] = []
-    /// At the first free slot from where its hash leads on, each number, and above it bits of the hash, so that few
-    /// others are looked at; `none` in those that are free.
+    /// Open addressing: each slot has a number and, above it, bits of the hash, so that few other
+    /// entries are compared. `none` marks a free slot.
     private var slots: [UInt32] = []
 
-    /// Makes room for so many in all at once, so that nothing large is copied.
+    /// Reserves capacity for so many entries at once, to avoid large copies.
     mutating func reserve(_ count: Int) {
         guard hashes.isEmpty, count > 0 else { return }
         hashes.reserveCapacity(count)
@@ -20,7 +20,7 @@ struct PlaceTable: Sendable {
             repeating: Self.none, count: 1 << (Int.bitWidth - (2 * count).leadingZeroBitCount))
     }
 
-    /// Numbers what has a hash that is not there yet; nil, or else what has it.
+    /// Adds a new hash under the next number and returns nil; returns the number of a known hash.
     mutating func insert(_ hash: Int) -> Int? {
         if 2 * (hashes.count + 1) > slots.count { grow() }
         let (slot, found) = find(hash)
@@ -31,14 +31,14 @@ struct PlaceTable: Sendable {
         return nil
     }
 
-    /// What has a hash.
+    /// Returns the number of a hash.
     subscript(hash: Int) -> Int? { slots.isEmpty ? nil : find(hash).number }
 
     private static func entry(_ hash: Int, _ number: Int) -> UInt32 {
         UInt32(truncatingIfNeeded: hash >> 32) << numberBits | UInt32(number)
     }
 
-    /// What has a hash; where it has its slot, or would have it.
+    /// Returns the number of a hash, with its slot or the free slot for it.
     private func find(_ hash: Int) -> (slot: Int, number: Int?) {
         let bits = Self.entry(hash, 0)
         let mask = Self.entry(0, Self.most)

@@ -1,12 +1,13 @@
 package import Model
 import WebURL
 
-/// Every object of a title, once, in the order of fetching, in little room: there may be a million.
+/// Every object of a title, once, in the order of fetching, in compact form: there may be a
+/// million.
 ///
-/// 24 bytes an object and what its URL has of its own, or 8 where a manifest's segments hold that; elements are
-/// made when they are asked for.
+/// An object takes 24 bytes plus the distinct part of its URL, or 8 bytes if it refers to a
+/// manifest's segments; elements are created on access.
 package struct ResolvedSegments: RandomAccessCollection, Sendable {
-    /// What is known of manifests.
+    /// Stored attributes of manifests.
     struct Known: Sendable {
         var bytes: Int64?
         var sha256: String?
@@ -14,15 +15,15 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     }
 
     private struct Row {
-        /// Place of its URL, which those that `isNamed` and `mirrors` speak of follow.
+        /// Index of its URL; the URLs for `isNamed` and `mirrors` follow it.
         var url: UInt32
-        /// The table that they stand in.
+        /// Index of the table of these URLs.
         var table: UInt16
         var role: SegmentRole
-        /// The lowest bit is `isNamed`, the others `mirrors`.
+        /// The lowest bit is `isNamed`, the others are `mirrors`.
         private var others: UInt8
 
-        /// Its key is made from another URL.
+        /// True if its key is made from another URL.
         var isNamed: Bool { others & 1 != 0 }
         var mirrors: Int { Int(others >> 1) }
 
@@ -34,18 +35,18 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
         }
     }
 
-    /// Most mirrors of one that are kept.
+    /// Maximum number of mirrors per object.
     private static let mostMirrors = Int(UInt8.max >> 1)
 
-    /// Of keys.
+    /// Rules for keys.
     private let rules: KeyQueryRules
     private var rows: [Row] = []
-    /// The first is its own; the others are those of manifests.
+    /// The first is its own; the others belong to manifests.
     private var tables = [URLTable()]
     private var known: [Int: Known] = [:]
-    /// Of all URLs, mirrors included.
+    /// Bytes of all URLs, including mirrors.
     private(set) var urlBytes = 0
-    /// Rules that the title's manifests break, and that players read past.
+    /// Broken rules of the title's manifests that players tolerate.
     package internal(set) var warnings = ManifestWarnings()
 
     init(_ rules: KeyQueryRules = KeyQueryRules()) { self.rules = rules }
@@ -53,7 +54,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     package var startIndex: Int { 0 }
     package var endIndex: Int { rows.count }
 
-    /// Makes room for so many in all, of URLs of its own.
+    /// Reserves capacity for so many objects with their own URLs.
     mutating func reserve(_ count: Int) {
         rows.reserveCapacity(count)
         tables[0].reserve(count)
@@ -71,14 +72,14 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
                 mirrors: mirrors.count))
     }
 
-    /// Appends the object that a plain reference without a query leads to: see `ReferenceBase`.
+    /// Appends the object of a plain reference without a query: see `ReferenceBase`.
     mutating func append(_ reference: [UInt8], at base: ReferenceBase, _ role: SegmentRole) {
         let url = tables[0].count
         tables[0].append(base, reference, reference.indices, queryStart: reference.count)
         add(Row(url: url, table: 0, role: role, isNamed: false, mirrors: 0))
     }
 
-    /// Takes the URLs of a manifest's segments to refer to; answers their table's number.
+    /// Adds the URL table of a manifest's segments and returns its number.
     mutating func adopt(_ urls: URLTable) -> UInt16 {
         tables.append(urls)
         return UInt16(tables.count - 1)
@@ -109,13 +110,13 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
         return tables[Int(row.table)][Int(row.url)]
     }
 
-    /// Puts the text of its URL in place of what `out` holds.
+    /// Replaces the contents of `out` by an object's URL.
     func copyURL(at place: Int, into out: inout [UInt8]) {
         let row = rows[place]
         tables[Int(row.table)].copy(Int(row.url), into: &out)
     }
 
-    /// Puts the text of what its key is made from in place of what `out` holds; answers where that has its `?`.
+    /// Replaces the contents of `out` by the URL of an object's key; returns the index of its `?`.
     func copyKeyURL(at place: Int, into out: inout [UInt8]) -> Int {
         let row = rows[place]
         let url = Int(row.url) + (row.isNamed ? 1 : 0)
@@ -123,7 +124,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
         return tables[Int(row.table)].queryStart(at: url)
     }
 
-    /// The key of what was checked to have one when it was added.
+    /// Returns an object's key, which was valid when the object was added.
     func key(at place: Int) -> String {
         let row = rows[place]
         let url = tables[Int(row.table)][Int(row.url) + (row.isNamed ? 1 : 0)]

@@ -2,36 +2,39 @@ import Model
 import Text
 import WebURL
 
-/// Gathers the objects of a title under their keys: each once.
+/// Collects the objects of a title by key, each once.
 struct SegmentCollector {
     private(set) var segments: ResolvedSegments
     private let rules: KeyQueryRules
-    /// Each key's place in `segments`, by 64 bits of keyed hash, new with each process: see
+    /// Index in `segments` by 64-bit keyed hash of the key, new in each process: see
     /// `ManifestListing`.
     private var places = PlaceTable()
     private let manifests: Set<WebURL>
-    /// Of their keys.
+    /// Hashes of the manifests' keys.
     private let manifestHashes: Set<Int>
-    /// The title's own.
+    /// URL of the title's manifest.
     private let title: WebURL?
-    /// What was added last; its line is of no account.
+    /// The last added object; its line does not matter.
     private var last: (reference: ManifestReference, role: SegmentRole)?
-    // Used again for each, as there may be a million.
+    // Reused buffers, as there may be a million objects.
     private var url: [UInt8] = []
     private var key: [UInt8] = []
     private var other: [UInt8] = []
-    /// The key that came last up to its last slash, what that is hashed to, and whether nothing was added since
-    /// it became another.
+    /// Folder of the last key with its slash, its hash, and true if nothing was added since it
+    /// changed.
     private var folder: [UInt8] = []
     private var folderHash = Hasher()
     private var folderIsNew = true
-    /// The first that was added in each folder that came behind another.
+    /// First object added after each change of folder.
     private var folderPlaces: [UInt32] = []
 
+    /// Creates a collector.
+    ///
     /// - Parameters:
-    ///   - manifests: the title's own, which nothing else may be, the one to play first.
-    ///   - expected: how many objects with URLs of their own are to come, or a few more.
-    ///   - rules: which query parameters belong to keys.
+    ///   - manifests: the title's manifests, whose URLs no other object may have; the one to play
+    ///     first.
+    ///   - expected: expected number of objects with their own URLs, or slightly more.
+    ///   - rules: the query parameters that belong to keys.
     init(
         manifests references: [ManifestReference], expected: Int = 0,
         rules: KeyQueryRules = KeyQueryRules()
@@ -42,7 +45,7 @@ struct SegmentCollector {
         places.reserve(most)
         segments.reserve(most)
         manifests = Set(references.map(\.keyURL))
-        // One without a key is refused when it is added.
+        // A manifest without a key is rejected when it is added.
         manifestHashes = Set(
             manifests.compactMap { try? SiteKey($0, rules) }.map { key in
                 var hasher = Hasher()
@@ -52,10 +55,10 @@ struct SegmentCollector {
         title = references.first?.url
     }
 
-    /// Adds the object that a segment is all or a part of.
+    /// Adds the object of a segment.
     mutating func add(_ segment: ManifestSegment) throws(Failure) {
         let reference = segment.reference
-        // Byte ranges of one object follow one another.
+        // Byte ranges of one object are adjacent.
         if let last, last.role == segment.role, last.reference.url == reference.url,
             last.reference.named == reference.named
         {
@@ -65,7 +68,7 @@ struct SegmentCollector {
         last = (reference, segment.role)
     }
 
-    /// Adds the object that a plain reference without a query leads to: see `ReferenceBase`.
+    /// Adds the object of a plain reference without a query: see `ReferenceBase`.
     mutating func add(
         _ reference: [UInt8], at base: ReferenceBase, _ role: SegmentRole
     ) throws(Failure) {
@@ -90,7 +93,7 @@ struct SegmentCollector {
         widen(role, at: found)
     }
 
-    /// What `url` holds, without a query.
+    /// The URL in `url`, without a query.
     private var writtenURL: WebURL {
         WebURL(normalised: String(decoding: url, as: UTF8.self), queryStart: url.count)
     }
@@ -121,8 +124,8 @@ struct SegmentCollector {
         }
     }
 
-    /// Adds a manifest that was read, with what is to lie at the edge in its place, if anything is: the
-    /// length and digest of that are for others to add.
+    /// Adds a manifest with its rewritten content for the edge, if any; the caller sets the length
+    /// and digest of that.
     mutating func add(
         _ manifest: ManifestReference, bytes: Int64, sha256: String, content: [UInt8]? = nil
     ) throws(Failure) {
@@ -130,13 +133,16 @@ struct SegmentCollector {
         guard let content else { return try insert(manifest, .playlist, known) }
         guard let text = String(validating: content, as: UTF8.self), !content.contains(0) else {
             throw Failure(
-                "manifest.malformed", "\(manifest.url): a manifest is UTF-8 without NUL characters")
+                .manifestMalformed,
+                "\(manifest.url): a manifest must be UTF-8 without NUL characters")
         }
         known.content = text
         try insert(manifest, .playlist, known)
     }
 
-    /// - Parameter known: of a manifest.
+    /// Adds an object under its key.
+    ///
+    /// - Parameter known: attributes of a manifest.
     private mutating func insert(
         _ reference: ManifestReference, _ role: SegmentRole, _ known: ResolvedSegments.Known?,
         mirrors: [WebURL] = []
@@ -163,7 +169,7 @@ struct SegmentCollector {
         try checkSize(reference.url)
     }
 
-    /// A file with its initialization section at its head is as large as media is.
+    /// A file that starts with its initialization section may be as large as media.
     private mutating func widen(_ role: SegmentRole, at place: Int) {
         guard role.maximumBytes > segments.role(at: place).maximumBytes else { return }
         segments.set(role, at: place)
@@ -172,23 +178,24 @@ struct SegmentCollector {
     private func checkSize(_ url: @autoclosure () -> WebURL) throws(Failure) {
         guard segments.urlBytes > WireLimits.urlBytesPerAsset else { return }
         throw Failure(
-            "manifest.tooMany",
-            "\(title ?? url()): the URLs of the title's first \(segments.count) objects come "
-                + "to \(segments.urlBytes) bytes; \(WireLimits.urlBytesPerAsset) are taken of all")
+            .manifestTooMany,
+            "\(title ?? url()): the URLs of the title's first \(segments.count) objects "
+                + "total \(segments.urlBytes) bytes; at most "
+                + "\(WireLimits.urlBytesPerAsset) are allowed")
     }
 
     private static func namesManifest(_ url: WebURL) -> Failure {
-        Failure("manifest.malformed", "\(url): a manifest is listed as a segment")
+        Failure(.manifestMalformed, "\(url): a manifest is listed as a segment")
     }
 
     private func conflict(_ url: WebURL, with place: Int) -> Failure {
         Failure(
-            "storage.pathConflict",
+            .storagePathConflict,
             "\(url) and \(segments.url(at: place)) would both be stored as "
                 + Redaction.shown(segments.key(at: place)))
     }
 
-    /// The hash of `key`. Most lie in the folder of the one before.
+    /// Hashes `key`. Most keys are in the folder of the previous one.
     private mutating func hashKey() -> Int {
         let end = key.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0
         if !folder.elementsEqual(key[..<end]) {
@@ -203,8 +210,8 @@ struct SegmentCollector {
         return hasher.finalize()
     }
 
-    /// Hashes a key component after component; `body` gets what each folder on the way has come to, and ends it by
-    /// answering false.
+    /// Hashes a key component by component. `body` gets the hash of each folder and returns false
+    /// to stop.
     private static func forEachFolder(
         of key: [UInt8], _ hasher: inout Hasher, _ body: (Hasher) -> Bool
     ) {
@@ -220,26 +227,26 @@ struct SegmentCollector {
         }
     }
 
-    /// Takes note of where what was added last lies.
+    /// Records the folder of the last added object.
     private mutating func noteFolder() {
         if folderIsNew { folderPlaces.append(UInt32(clamping: segments.count - 1)) }
         folderIsNew = false
     }
 
-    /// Refuses a key that is the folder of another.
+    /// Throws if a key is the folder of another.
     mutating func checkFolders() throws(Failure) {
         for place in folderPlaces.lazy.map({ Int($0) }) {
             let queryStart = segments.copyKeyURL(at: place, into: &url)
             try SiteKey.write(url, queryStart: queryStart, rules, into: &key)
             guard let file = firstFolder(of: key) else { continue }
             throw Failure(
-                "storage.pathConflict",
+                .storagePathConflict,
                 "\(segments.url(at: file)) is a file, and "
-                    + "\(segments.url(at: place)) wants a folder of that name")
+                    + "\(segments.url(at: place)) needs a folder of that name")
         }
     }
 
-    /// The place of what has the name of the first of a key's folders that something has.
+    /// Returns the index of the object whose key equals a folder of the given key.
     private func firstFolder(of key: [UInt8]) -> Int? {
         var hasher = Hasher()
         var found: Int?

@@ -1,27 +1,27 @@
 package import Model
 
-/// A segment index box, `sidx` (ISO/IEC 14496-12, 8.16.3): where the parts of a file are.
+/// A segment index box, `sidx` (ISO/IEC 14496-12, 8.16.3): the locations of a file's parts.
 ///
-/// What a DASH representation of one file has at its `indexRange`, and what tells its segments. An
-/// index may refer to further indexes; whoever has read this one fetches those.
+/// A DASH representation of one file has it at its `indexRange`; it lists the segments. An index
+/// may refer to further indexes, which the caller fetches.
 package struct SegmentIndex: Hashable, Sendable {
     package struct Entry: Hashable, Sendable {
         package var range: SegmentRange
         package var durationSeconds: Double
-        /// It is an index of its own, not media.
+        /// True for another index instead of media.
         package var isIndex: Bool
     }
 
     package var entries: [Entry]
 
-    /// Reads the first `sidx` box of `bytes`.
+    /// Parses the first `sidx` box of `bytes`.
     ///
     /// - Parameters:
     ///   - bytes: whole boxes; those before the index are ignored.
-    ///   - offset: where they begin in their file.
-    ///   - name: what to call the file in a message.
+    ///   - offset: their offset in the file.
+    ///   - name: name of the file for messages.
     ///
-    /// Fails with `manifest.malformed`. At most 65,535 entries, so the format has it.
+    /// Throws `manifest.malformed`. The format allows at most 65,535 entries.
     package static func parse(
         _ bytes: [UInt8], at offset: Int64, name: String
     ) throws(Failure) -> SegmentIndex {
@@ -29,7 +29,7 @@ package struct SegmentIndex: Hashable, Sendable {
         do throws(Malformed) {
             return try reader.index(at: offset)
         } catch {
-            throw Failure("manifest.malformed", "\(name): the segment index \(error.what)")
+            throw Failure(.manifestMalformed, "\(name): the segment index \(error.what)")
         }
     }
 
@@ -44,7 +44,7 @@ package struct SegmentIndex: Hashable, Sendable {
         init(bytes: [UInt8]) { self.bytes = bytes }
 
         private mutating func integer(_ count: Int) throws(Malformed) -> UInt64 {
-            guard bytes.count - place >= count else { throw Malformed(what: "is cut short") }
+            guard bytes.count - place >= count else { throw Malformed(what: "is truncated") }
             defer { place += count }
             return bytes[place..<(place + count)].reduce(0) { $0 << 8 | UInt64($1) }
         }
@@ -52,16 +52,16 @@ package struct SegmentIndex: Hashable, Sendable {
         mutating func index(at offset: Int64) throws(Malformed) -> SegmentIndex {
             while true {
                 let start = place
-                guard start < bytes.count else { throw Malformed(what: "is not there") }
+                guard start < bytes.count else { throw Malformed(what: "is missing") }
                 var length = try integer(4)
                 let type = try integer(4)
                 if length == 1 { length = try integer(8) }
                 if length == 0 { length = UInt64(bytes.count - start) }
                 let rest = UInt64(bytes.count - start)
                 guard length >= UInt64(place - start) else {
-                    throw Malformed(what: "has a box that is shorter than its own head")
+                    throw Malformed(what: "has a box that is shorter than its own header")
                 }
-                guard length <= rest else { throw Malformed(what: "is cut short") }
+                guard length <= rest else { throw Malformed(what: "is truncated") }
                 let end = start + Int(length)
                 if type == 0x7369_6478 {
                     return try entries(end: end, at: offset)
@@ -82,7 +82,7 @@ package struct SegmentIndex: Hashable, Sendable {
             let first = try integer(wide)
             _ = try integer(2)
             let count = Int(try integer(2))
-            guard place + 12 * count <= end else { throw Malformed(what: "is cut short") }
+            guard place + 12 * count <= end else { throw Malformed(what: "is truncated") }
             guard first <= UInt64(Int64.max), offset >= 0 else {
                 throw Malformed(what: "has an offset that is too large")
             }
@@ -101,7 +101,7 @@ package struct SegmentIndex: Hashable, Sendable {
                 let duration = try integer(4)
                 _ = try integer(4)
                 let length = Int64(size & 0x7FFF_FFFF)
-                guard length > 0 else { throw Malformed(what: "has a part of no bytes") }
+                guard length > 0 else { throw Malformed(what: "has an empty part") }
                 entries.append(
                     Entry(
                         range: SegmentRange(offset: next, length: length),

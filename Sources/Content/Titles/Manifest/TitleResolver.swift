@@ -2,56 +2,56 @@ package import Model
 import Text
 import WebURL
 
-/// A manifest that the owner of a resolver is to fetch.
+/// A manifest that the resolver's owner must fetch.
 package struct ManifestRequest: Hashable, Sendable {
-    /// Tells the resolver which one was received; the title's own is 0.
+    /// Identifies the request; the title's manifest is 0.
     package let number: Int
     package let url: String
-    /// The bytes that are wanted of it, of a segment index; nil for a manifest, which is wanted whole.
+    /// The byte range of a segment index; nil for a whole manifest.
     package var range: SegmentRange?
 }
 
-/// Finds everything that a title needs at the edge; a value that does no I/O.
+/// Resolves a title to all objects that the edge needs; a value without I/O.
 ///
-/// The owner asks `next` for manifests, fetches them, hands each to `receive`, asks again, until
-/// `isComplete`; then `segments` lists every object once. Whether the title is HLS or DASH its manifest
-/// tells when it is there, whatever the list took it for by its name.
+/// The owner calls `next` for manifests, fetches them, passes each to `receive`, and repeats until
+/// `isComplete`; then `segments` lists every object once. The manifest's content decides between
+/// HLS and DASH, even if the list specifies the other kind.
 package struct TitleResolver: Sendable {
-    /// Most manifests that are awaited at a time, so that an owner that holds their bodies holds few.
+    /// Maximum number of concurrently requested manifests, which bounds the bodies in memory.
     package static let requestsAtOnce = HLSResolver.requestsAtOnce
-    /// Largest manifest in bytes.
+    /// Maximum size of a manifest in bytes.
     package static let maximumBytes = max(HLSPlaylist.maximumBytes, DASHManifest.maximumBytes)
 
     private enum State: Sendable {
-        /// Nothing has come yet.
+        /// Nothing was received yet.
         case asking(isAsked: Bool)
         case hls(HLSResolver)
         case dash(DASHResolver)
     }
 
     private let url: WebURL
-    /// What the list took it for.
+    /// The kind in the list.
     private let kind: AssetKind
     private let options: TitleOptions
-    /// When a live MPD is taken for what it lists, in seconds since 1970; nil where none is.
+    /// Time at which a live MPD is captured, in seconds since 1970; nil to reject live MPDs.
     private let snapshotSeconds: Double?
     private let readsIndexes: Bool
     private var state = State.asking(isAsked: false)
 
     /// Starts with the manifest's URL.
     ///
-    /// - Parameter snapshotSeconds: when a live MPD is taken for what it lists, in seconds since 1970;
-    ///   nil where it is refused whatever the options say.
-    /// - Parameter readsIndexes: asks for the segment indexes of files too, so that `listing` has their
-    ///   segments, with what they are in bytes.
+    /// - Parameter snapshotSeconds: time at which a live MPD is captured, in seconds since 1970;
+    ///   nil to reject it whatever the options are.
+    /// - Parameter readsIndexes: true also requests segment indexes of files, so that `listing` has
+    ///   their segments and sizes.
     ///
-    /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest.
+    /// Throws `input.url`, or `manifest.unsupported` for a kind without a manifest.
     package init(
         url text: String, kind: AssetKind, options: TitleOptions = TitleOptions(),
         snapshotSeconds: Double? = nil, readsIndexes: Bool = false
     ) throws(Failure) {
         guard kind != .file else {
-            throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
+            throw Failure(.manifestUnsupported, "an asset of kind file has no manifest")
         }
         do throws(WebURLError) {
             url = try WebURL(text)
@@ -64,7 +64,7 @@ package struct TitleResolver: Sendable {
         self.snapshotSeconds = options.takesSnapshots ?? false ? snapshotSeconds : nil
     }
 
-    /// The manifests to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
+    /// Returns the next manifests to fetch, each once. Empty while `requestsAtOnce` are pending,
     /// and at the end.
     package mutating func next() -> [ManifestRequest] {
         switch state {
@@ -82,7 +82,7 @@ package struct TitleResolver: Sendable {
         }
     }
 
-    /// True when every manifest was received.
+    /// True if every manifest was received.
     package var isComplete: Bool {
         switch state {
         case .asking: false
@@ -91,16 +91,16 @@ package struct TitleResolver: Sendable {
         }
     }
 
-    /// Takes the body of a manifest.
+    /// Adds the body of a manifest.
     ///
     /// - Parameters:
-    ///   - request: what `next` handed out; one that was answered before is ignored.
-    ///   - finalURL: where the body came from after redirects.
+    ///   - request: a request of `next`; an already answered one is ignored.
+    ///   - finalURL: the URL after redirects.
     ///   - body: the whole body, at most `maximumBytes`.
-    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
-    ///   - contentType: the answer's Content-Type.
-    ///   - answeredSeconds: when the origin answered, by its own clock, in seconds since 1970: the time
-    ///     that a live MPD is taken at, in place of `snapshotSeconds`.
+    ///   - sha256: the body's SHA-256, 64 lowercase hex digits.
+    ///   - contentType: the response's Content-Type.
+    ///   - answeredSeconds: time of the response by the origin's clock, in seconds since 1970;
+    ///     replaces `snapshotSeconds` for a live MPD.
     package mutating func receive(
         _ request: ManifestRequest, finalURL: String, body: [UInt8], sha256: String,
         contentType: String? = nil, answeredSeconds: Double? = nil
@@ -126,7 +126,7 @@ package struct TitleResolver: Sendable {
                 state = .hls(resolver)
             }
         case .hls(var resolver):
-            // Not to be held twice while it changes.
+            // Releases the old value to avoid a copy during the change.
             state = .asking(isAsked: true)
             try resolver.receive(
                 request, finalURL: finalURL, body: body, sha256: sha256, contentType: contentType)
@@ -135,22 +135,22 @@ package struct TitleResolver: Sendable {
         }
     }
 
-    /// Takes the bytes of a segment index, as `receive` does; nil for one that could not be had: its file
-    /// is listed whole.
+    /// Adds the bytes of a segment index, as `receive` does; nil if it cannot be fetched: its file
+    /// is then listed whole.
     package mutating func receiveIndex(
         _ request: ManifestRequest, _ body: [UInt8]?
     ) throws(Failure) {
         guard case .dash(var resolver) = state else { return }
         state = .asking(isAsked: true)
-        // What was found stays, whatever is wrong with this one.
+        // Keeps the results so far if this one is invalid.
         defer { state = .dash(resolver) }
         try resolver.indexes.receive(request, body)
     }
 
-    /// What the title comes to, for people to see: what `segments` has, in its order, with byte ranges
-    /// and durations. Of playlists that were not received nothing but themselves.
+    /// Returns the title's contents for display: those of `segments` in order, with byte ranges and
+    /// durations. Playlists that were not received count only themselves.
     ///
-    /// Fails as `segments` does.
+    /// Throws as `segments` does.
     package func listing() throws(Failure) -> ManifestListing {
         switch state {
         case .asking: preconditionFailure("listing() is for a resolver that has a manifest")
@@ -159,7 +159,7 @@ package struct TitleResolver: Sendable {
         }
     }
 
-    /// The title as a player goes through it, track after track. Fails with `manifest.…`.
+    /// Returns the title's tracks as a player fetches them. Throws `manifest.…`.
     package func tracks() throws(Failure) -> [TitleTrack] {
         switch state {
         case .asking: preconditionFailure("tracks() is for a resolver that has all manifests")
@@ -168,9 +168,9 @@ package struct TitleResolver: Sendable {
         }
     }
 
-    /// Every object of the title, once, in the order of fetching, the manifest last.
+    /// Returns every object of the title, once, in the order of fetching, the manifest last.
     ///
-    /// Fails with `storage.pathConflict`, `storage.pathRefused`, or `manifest.…`.
+    /// Throws `storage.pathConflict`, `storage.pathRefused`, or `manifest.…`.
     package func segments() throws(Failure) -> ResolvedSegments {
         switch state {
         case .asking: preconditionFailure("segments() is for a resolver that has all manifests")
@@ -180,9 +180,9 @@ package struct TitleResolver: Sendable {
     }
 }
 
-/// Tells manifests apart.
+/// Detects the kind of manifests.
 package enum ManifestForm {
-    /// What a body is, by its first bytes, then by its Content-Type.
+    /// Returns the kind of a body, by its first bytes, then by its Content-Type.
     package static func kind(
         of body: [UInt8], contentType: String?, otherwise: AssetKind
     ) -> AssetKind {
@@ -200,12 +200,12 @@ package enum ManifestForm {
         return isPlaylist ? .hls : otherwise
     }
 
-    /// Whether a playlist begins in a range.
+    /// Returns true if a playlist begins in a range.
     package static func isPlaylist(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         ["#EXTM3U", "#EXT-X-", "#EXTINF:"].contains { ASCII.hasPrefix(bytes, range, $0) }
     }
 
-    /// Whether an element of that name begins, with or without a prefix.
+    /// Returns true if an element of that name begins, with or without a prefix.
     private static func isMPD(_ head: ArraySlice<UInt8>) -> Bool {
         head.split(separator: ASCII.less).contains { element in
             let name = element.prefix { $0 > ASCII.space && $0 != 0x3E && $0 != ASCII.slash }

@@ -1,50 +1,52 @@
 import Model
 import WebURL
 
-/// Many URLs in little room: some are kept whole, of the others what differs from one of those.
+/// Many URLs in compact form: some are stored whole as anchors, others as their difference from an
+/// anchor.
 ///
-/// 16 bytes a URL and what stands between what it begins and ends with as its anchor does.
+/// A URL takes 16 bytes plus the bytes between the start and end that it shares with its anchor.
 struct URLTable: Sendable {
     private struct Entry {
-        /// Where what is kept of it begins: the block's place times 65,536, and the place in the block.
+        /// Start of its stored bytes: block index times 65,536 plus the offset in the block.
         var start: UInt32
-        /// Place of its anchor, which is kept whole; its own where it is one itself.
+        /// Index of its anchor, which is stored whole; its own index if it is an anchor.
         var anchor: UInt32
-        /// Bytes of its anchor that it begins and ends with.
+        /// Number of bytes shared with the start and end of its anchor.
         var head: UInt16
         var tail: UInt16
-        /// Bytes that are kept of it.
+        /// Number of its stored bytes.
         var length: UInt16
         var queryStart: UInt16
 
         var count: Int { Int(head) + Int(length) + Int(tail) }
     }
 
-    /// A URL that is kept whole for others.
+    /// A URL that is stored whole and shared by others.
     private struct Anchor {
         var place: UInt32
         var uses = 0
     }
 
-    /// What shares little with any of them becomes one more: URLs of several forms may come in turn, as a
-    /// segment's and its mirrors' do.
+    /// Maximum number of anchors. A URL that shares little with them becomes another: forms may
+    /// alternate, as those of segments and mirrors do.
     private static let mostAnchors = 8
-    /// One that is used so often gives way to the one that is to use it: names drift.
+    /// Maximum uses of an anchor, after which its user replaces it, because names drift.
     private static let mostUses = 64
     private static let blockBytes = (1 << 16) - 1
 
     private var entries: [Entry] = []
-    /// A URL lies within one; they are not grown, so that nothing large is ever copied.
+    /// Stored bytes. A URL lies within one block; blocks do not grow, so that nothing large is
+    /// copied.
     private var blocks: [[UInt8]] = []
     private var anchors: [Anchor] = []
-    /// Place among these of the one that was used last.
+    /// Index of the last used anchor.
     private var latest = 0
-    /// Of all URLs, as they were before.
+    /// Bytes of all URLs, uncompressed.
     private(set) var totalBytes = 0
 
     var count: Int { entries.count }
 
-    /// Makes room for so many in all, but for what they have of their own.
+    /// Reserves capacity for so many URLs, without their stored bytes.
     mutating func reserve(_ count: Int) { entries.reserveCapacity(count) }
 
     mutating func append(_ url: WebURL) {
@@ -52,9 +54,10 @@ struct URLTable: Sendable {
         text.withUTF8 { append(Pieces($0, nil), queryStart: url.queryStart) }
     }
 
-    /// Appends the URL that the base's folder and a plain reference come to.
+    /// Appends the URL of the base's folder and a plain reference.
     ///
-    /// - Parameter queryStart: what `ReferenceBase.plainQueryStart(_:_:)` says of the reference.
+    /// - Parameter queryStart: the result of `ReferenceBase.plainQueryStart(_:_:)` for the
+    ///   reference.
     mutating func append(
         _ base: ReferenceBase, _ reference: [UInt8], _ range: Range<Int>, queryStart: Int
     ) {
@@ -67,7 +70,7 @@ struct URLTable: Sendable {
         }
     }
 
-    /// A text in one piece or in two.
+    /// A text in one or two pieces.
     private struct Pieces {
         let first: UnsafeBufferPointer<UInt8>
         let second: UnsafeBufferPointer<UInt8>
@@ -78,7 +81,7 @@ struct URLTable: Sendable {
             self.second = second ?? UnsafeBufferPointer(start: nil, count: 0)
         }
 
-        /// With how many of the bytes of `other` it begins.
+        /// Returns the number of bytes at its start that equal the start of `other`.
         func head(sharedWith other: UnsafeRawBufferPointer) -> Int {
             let shared = SharedBytes.head(UnsafeRawBufferPointer(first), other)
             guard shared == first.count else { return shared }
@@ -86,7 +89,7 @@ struct URLTable: Sendable {
             return shared + SharedBytes.head(UnsafeRawBufferPointer(second), rest)
         }
 
-        /// With how many of the bytes of `other` it ends.
+        /// Returns the number of bytes at its end that equal the end of `other`.
         func tail(sharedWith other: UnsafeRawBufferPointer) -> Int {
             let shared = SharedBytes.tail(UnsafeRawBufferPointer(second), other)
             guard shared == second.count else { return shared }
@@ -101,11 +104,12 @@ struct URLTable: Sendable {
         let end = text.count - tail
         if blocks.isEmpty || blocks[blocks.count - 1].count + end - head > Self.blockBytes {
             var block: [UInt8] = []
-            // The first grows, as most titles are small.
+            // The first block grows, as most titles are small.
             if !blocks.isEmpty { block.reserveCapacity(Self.blockBytes) }
             blocks.append(block)
         }
-        // All fit: a URL has 8,192 bytes at most, a block less than 2¹⁶, and they are far fewer.
+        // All values fit: a URL has at most 8,192 bytes, a block fewer than 2¹⁶, and there are far
+        // fewer blocks.
         let start = UInt32((blocks.count - 1) << 16 | blocks[blocks.count - 1].count)
         entries.append(
             Entry(
@@ -121,7 +125,7 @@ struct URLTable: Sendable {
         }
     }
 
-    /// The anchor for what comes next, and with how much of it that begins, and ends.
+    /// Returns the anchor for the next URL, with the number of shared bytes at its start and end.
     private mutating func anchor(for text: Pieces) -> (anchor: UInt32, head: Int, tail: Int) {
         var best: (number: Int, head: Int, tail: Int)?
         for step in anchors.indices {
@@ -148,19 +152,19 @@ struct URLTable: Sendable {
         return (anchors[latest].place, best.head, best.tail)
     }
 
-    /// Names of which nothing is shared lie in a folder that is, and other forms share a scheme alone.
+    /// Distinct names share at least their folder, other forms only the scheme.
     private static func isMuch(_ shared: Int, _ count: Int) -> Bool { 3 * shared >= count }
 
     private func shared(with text: Pieces, _ anchor: Anchor) -> (head: Int, tail: Int) {
         withWhole(entries[Int(anchor.place)]) { whole in
             let head = text.head(sharedWith: whole)
             let tail = text.tail(sharedWith: whole)
-            // What both share has its place at the head.
+            // Bytes shared by both count for the head.
             return (head, min(tail, min(whole.count, text.count) - head))
         }
     }
 
-    /// What is kept of a URL.
+    /// Calls `body` with the stored bytes of a URL.
     private func withWhole<Result>(
         _ entry: Entry, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
@@ -171,13 +175,13 @@ struct URLTable: Sendable {
         }
     }
 
-    /// Bytes of one.
+    /// Returns the length of a URL.
     func length(at place: Int) -> Int { entries[place].count }
 
-    /// Where the `?` stands in one; its length where it has no query.
+    /// Returns the index of the `?`; the URL's length without a query.
     func queryStart(at place: Int) -> Int { Int(entries[place].queryStart) }
 
-    /// Puts one in place of what `out` holds.
+    /// Replaces the contents of `out` by a URL.
     func copy(_ place: Int, into out: inout [UInt8]) {
         out.removeAll(keepingCapacity: true)
         let entry = entries[place]
@@ -208,9 +212,9 @@ struct URLTable: Sendable {
     }
 }
 
-/// What two runs of bytes have in common, eight at a time.
+/// Compares two byte sequences, eight bytes at a time.
 private enum SharedBytes {
-    /// How many both begin with.
+    /// Returns the number of equal bytes at the start.
     static func head(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
         let most = min(left.count, right.count)
         var shared = 0
@@ -223,7 +227,7 @@ private enum SharedBytes {
         return shared
     }
 
-    /// How many both end with.
+    /// Returns the number of equal bytes at the end.
     static func tail(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
         let most = min(left.count, right.count)
         var shared = 0
@@ -239,7 +243,7 @@ private enum SharedBytes {
         return shared
     }
 
-    /// The eight bytes from `place` on, the first the least.
+    /// Loads the eight bytes at `place` in little-endian order.
     private static func word(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> UInt64 {
         UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
     }

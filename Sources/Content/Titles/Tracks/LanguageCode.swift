@@ -1,15 +1,15 @@
-/// Codes of languages.
+/// Normalizes language codes.
 enum LanguageCode {
-    /// A language tag in lower case, its first subtag the one of two letters where there is one (RFC 5646,
-    /// section 2.2.1): `eng-us` is `en-us`, `ger` and `deu` are `de`.
+    /// Returns a language tag in lowercase with a two-letter first subtag if one exists (RFC 5646,
+    /// section 2.2.1): `eng-us` becomes `en-us`, `ger` and `deu` become `de`.
     static func canonical(_ tag: String) -> String {
         let tag = tag.lowercased()
         let first = tag.prefix { $0 != "-" }
         return String(short[String(first)] ?? first) + tag[first.endIndex...]
     }
 
-    /// ISO 639-1, then ISO 639-2: terminologic, and bibliographic where that is another one; then codes of
-    /// ISO 639-1 that were withdrawn.
+    /// ISO 639-1, then ISO 639-2: terminologic, and bibliographic if different; then withdrawn
+    /// codes of ISO 639-1.
     private static let codes = """
         aa aar, ab abk, ae ave, af afr, ak aka, am amh, an arg, ar ara, as asm, av ava, \
         ay aym, az aze, ba bak, be bel, bg bul, bi bis, bm bam, bn ben, bo bod tib, br bre, \

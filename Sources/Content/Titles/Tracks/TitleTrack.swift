@@ -1,12 +1,13 @@
 package import WebURL
 
-/// One track of a title as a player fetches it: with all that it needs, although others may need it too.
+/// One track of a title as a player fetches it, with all objects that it needs, including shared
+/// ones.
 package struct TitleTrack: Sendable {
-    /// Of an HLS title that is one media playlist nothing is known.
+    /// Unknown for an HLS title of one media playlist.
     package var rendition: Rendition
-    /// Of HLS, where a multivariant playlist names it.
+    /// Its playlist, for HLS with a multivariant playlist.
     package var playlist: WebURL?
-    /// Place of its period, of DASH; 0 in HLS.
+    /// Index of its DASH period; 0 in HLS.
     package var period: Int
     /// Initialization sections, keys, indexes and segments, in playback order.
     package var segments: ManifestSegments

@@ -1,10 +1,10 @@
 package import Model
 
 extension TrackSelection {
-    /// Which of `tracks` are wanted, by their places.
+    /// Returns for each of `tracks` if it is selected.
     ///
-    /// What a track does not say of itself does not exclude it. Fails with `manifest.noTrack` where no variant,
-    /// or of several languages of sound none, is left; the message says what there is.
+    /// Missing attributes of a track do not exclude it. Throws `manifest.noTrack` if no variant is
+    /// left, or none of several audio languages; the message lists the available ones.
     package func wanted(_ tracks: [Rendition]) throws(Failure) -> [Bool] {
         var wanted = tracks.map { fits($0) }
         let variants = tracks.indices.filter { tracks[$0].isVariant }
@@ -12,7 +12,7 @@ extension TrackSelection {
         if chosen.isEmpty, !variants.isEmpty {
             throw Self.nothing("variant", variants.map { Self.text(tracks[$0]) })
         }
-        // A variant of sound alone, for slow lines, is not what a choice of pictures is about.
+        // An audio-only variant, for slow connections, does not satisfy a selection of video.
         let pictures = variants.filter { Self.hasPictures(tracks[$0]) }
         if !pictures.isEmpty {
             chosen.removeAll { Self.isSoundAlone(tracks[$0]) }
@@ -36,7 +36,7 @@ extension TrackSelection {
         let heights = chosen.compactMap { tracks[$0].height }
         for (place, track) in tracks.enumerated() where wanted[place] {
             if let group = track.group, !groups.contains(group) { wanted[place] = false }
-            // For seeking in what is played, no larger than that.
+            // Tracks for seeking should not be larger than the played video.
             if track.isTrickMode, heights.count == chosen.count, let most = heights.max(),
                 let height = track.height, height > most
             {
@@ -80,7 +80,8 @@ extension TrackSelection {
         return ranges.contains { Self.matches(language, $0) }
     }
 
-    /// Basic filtering of RFC 4647, section 3.3.1; codes of ISO 639-1 and 639-2 for one language are alike.
+    /// Basic filtering of RFC 4647, section 3.3.1; ISO 639-1 and 639-2 codes of one language are
+    /// equal.
     static func matches(_ language: String, _ range: String) -> Bool {
         if range == "*" { return true }
         let (language, range) = (LanguageCode.canonical(language), LanguageCode.canonical(range))
@@ -89,7 +90,7 @@ extension TrackSelection {
 
     // MARK: Codecs
 
-    /// What people call codecs, and what manifests do.
+    /// Common names of codecs with the names in manifests.
     private static let families: [String: [String]] = [
         "h264": ["avc1", "avc3"], "avc": ["avc1", "avc3"],
         "h265": ["hvc1", "hev1", "dvh1", "dvhe"], "hevc": ["hvc1", "hev1", "dvh1", "dvhe"],
@@ -104,10 +105,11 @@ extension TrackSelection {
     ]
     private static let text = ["stpp", "wvtt", "tx3g"]
 
-    /// The names that stand for several codecs.
+    /// Names that stand for several codecs.
     package static let codecNames = families.keys.sorted()
 
-    /// False for what no manifest calls a codec: by RFC 6381 its name begins with four letters and digits.
+    /// Returns false for names that no manifest uses: by RFC 6381 a codec's name begins with four
+    /// letters and digits.
     package static func isCodec(_ name: String) -> Bool {
         let name = name.lowercased()
         let first = name.prefix { $0 != "." }
@@ -126,12 +128,12 @@ extension TrackSelection {
         return text.contains { codec.hasPrefix($0) } ? .text : .picture
     }
 
-    /// False where nothing that is said of the track speaks of pictures.
+    /// Returns false if no attribute of the track shows video.
     private static func hasPictures(_ track: Rendition) -> Bool {
         track.height != nil || codecs(of: track).contains { content($0) == .picture }
     }
 
-    /// True where all that is said of the track speaks of sound.
+    /// Returns true if all attributes of the track show audio.
     private static func isSoundAlone(_ track: Rendition) -> Bool {
         let codecs = codecs(of: track)
         return track.height == nil && !codecs.isEmpty
@@ -152,7 +154,7 @@ extension TrackSelection {
         }
     }
 
-    // MARK: Saying
+    // MARK: Messages
 
     private static func nothing(_ kind: String, _ there: [String]) -> Failure {
         var shown: [String] = []
@@ -161,8 +163,8 @@ extension TrackSelection {
         }
         let rest = shown.count > mostShown ? " and others" : ""
         return Failure(
-            "manifest.noTrack",
-            "no \(kind) is as wanted; there are: "
+            .manifestNoTrack,
+            "no \(kind) matches the selection; available: "
                 + shown.prefix(mostShown).joined(separator: "; ") + rest)
     }
 
@@ -174,6 +176,6 @@ extension TrackSelection {
         if let height = track.height { words.append("\(height) lines") }
         if let bits = track.bandwidth { words.append("\(Rendition.kilobits(bits)) kbit/s") }
         if let codecs = track.codecs { words.append(String(codecs.prefix(60))) }
-        return words.isEmpty ? "one that says nothing of itself" : words.joined(separator: " ")
+        return words.isEmpty ? "one without attributes" : words.joined(separator: " ")
     }
 }

@@ -1,15 +1,15 @@
 package import Curl
 package import Model
 
-/// Which addresses transfers may connect to, judged on the socket itself: a name that resolves to
-/// another address the second time, or a redirect, is judged like any other.
+/// The addresses that transfers may connect to. The socket's own address is judged, so that a
+/// second name resolution or a redirect cannot evade the policy.
 ///
-/// Link-local addresses, clouds' metadata services, "this network" and multicast are never admitted.
-/// Of the lists the longest prefix that holds an address decides, `denied` where both are as long;
-/// where none does, public addresses are admitted, and others when `allowsPrivate`.
+/// Link-local addresses, clouds' metadata services, "this network" and multicast are never
+/// admitted. The longest prefix of the lists that contains an address decides, `denied` for equal
+/// lengths. Without a match, public addresses are admitted, and others if `allowsPrivate`.
 package struct AddressPolicy: Sendable, Hashable {
-    /// Private (RFC 1918, RFC 4193), shared (RFC 6598) and loopback addresses, and all others that IANA's
-    /// registries keep for special purposes (`SpecialPurposeAddresses`).
+    /// True if private (RFC 1918, RFC 4193), shared (RFC 6598), loopback and other special-purpose
+    /// addresses are admitted (`SpecialPurposeAddresses`).
     package var allowsPrivate: Bool
     package var allowed: [AddressBlock]
     package var denied: [AddressBlock]
@@ -22,14 +22,14 @@ package struct AddressPolicy: Sendable, Hashable {
         self.denied = denied
     }
 
-    /// What the policy decides of one address.
+    /// The policy's decision on one address.
     package enum Decision: Sendable, Hashable {
         case admitted
-        /// Until `--allow-addresses` holds this block, of one address.
+        /// Not admitted unless `--allow-addresses` contains this block of one address.
         case denied(allow: AddressBlock)
-        /// `--deny-addresses` holds this block, of one address: no longer prefix can allow it.
+        /// Denied by this block in `--deny-addresses`: no longer prefix can allow it.
         case blocked(AddressBlock)
-        /// Whatever is allowed.
+        /// Never admitted, independent of the lists.
         case forbidden
     }
 
@@ -48,7 +48,7 @@ package struct AddressPolicy: Sendable, Hashable {
                 inner = [decision(bytes[...], never: Self.never6, inside: Self.private6)]
             }
             if inner.contains(.forbidden) { return .forbidden }
-            // A block of the form itself is as good a reason to stay out as what it stands for.
+            // A denied block of the outer form counts like one of the embedded address.
             if denied.contains(where: { $0.contains(bytes[...]) }), !isAllowed(bytes[...]) {
                 return refused(bytes[...])
             }
@@ -57,35 +57,35 @@ package struct AddressPolicy: Sendable, Hashable {
         }
     }
 
-    /// Why an address is refused, with the option that admits it where there is one; nil for one that is
-    /// admitted. The message has no URL.
+    /// Returns why an address is refused, with the option that would admit it; nil if admitted. The
+    /// message contains no URL.
     package func refusal(of address: PeerAddress) -> Failure? {
         switch decision(on: address) {
         case .admitted: nil
         case .forbidden:
             Failure(
-                "origin.addressForbidden",
+                .originAddressForbidden,
                 "\(address.text) is link-local, multicast, unspecified or a metadata service, which "
                     + "no option allows")
         case .denied(let block):
             Failure(
-                "origin.addressDenied",
+                .originAddressDenied,
                 "the address policy does not admit \(address.text); --allow-addresses "
                     + "\(block.text) would")
         case .blocked(let block):
             Failure(
-                "origin.addressBlocked",
+                .originAddressBlocked,
                 "\(address.text) is in --deny-addresses as \(block.text)")
         }
     }
 
-    /// An address that the lists do not admit.
+    /// Returns the decision for an address that the lists do not admit.
     private func refused(_ address: ArraySlice<UInt8>) -> Decision {
         let block = AddressBlock(Array(address), address.count * 8)
         return denied.contains(block) ? .blocked(block) : .denied(allow: block)
     }
 
-    /// Allowed by a longer prefix than it is denied by.
+    /// Returns true if the address is allowed by a longer prefix than it is denied by.
     private func isAllowed(_ address: ArraySlice<UInt8>) -> Bool {
         let bits = { (blocks: [AddressBlock]) in
             blocks.filter { $0.contains(address) }.map(\.bits).max() ?? 0
@@ -109,7 +109,7 @@ package struct AddressPolicy: Sendable, Hashable {
         return isAdmitted ? .admitted : refused(address)
     }
 
-    // MARK: What addresses are
+    // MARK: Address blocks
 
     private static let never4 = [
         AddressBlock([169, 254], 16),  // link-local: 169.254.169.254, .170.2, …
@@ -124,7 +124,7 @@ package struct AddressPolicy: Sendable, Hashable {
         AddressBlock([0xFE, 0x80, 0, 0, 0], 10),  // link-local
         AddressBlock([0xFF, 0, 0, 0, 0], 8),  // multicast
         AddressBlock(Array(repeating: 0, count: 16), 128),
-        // EC2's services of the instance: metadata at ::254, credentials of pods at ::23, and others.
+        // EC2's instance services: metadata at ::254, credentials of pods at ::23, and others.
         AddressBlock([0xFD, 0x00, 0x0E, 0xC2] + Array(repeating: 0, count: 4), 64),
         // Google Cloud's metadata.
         AddressBlock(
@@ -135,9 +135,9 @@ package struct AddressPolicy: Sendable, Hashable {
             AddressBlock([0xFE, 0xC0, 0, 0, 0], 10)  // site-local, deprecated by RFC 3879
         ]
 
-    /// What a translator with a prefix in 64:ff9b:1::/48 may read as the IPv4 address, by the prefix's
-    /// length (RFC 8215; RFC 6052, 2.2); nil for other addresses. A reading in 0.0.0.0/8 is none,
-    /// but that of the last four bytes.
+    /// Returns the possible IPv4 addresses in a prefix of 64:ff9b:1::/48, by the prefix's length
+    /// (RFC 8215; RFC 6052, 2.2); nil for other addresses. Readings in 0.0.0.0/8 are omitted,
+    /// except for the last four bytes.
     private static func localNAT64(_ bytes: [UInt8]) -> [ArraySlice<UInt8>]? {
         guard bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B, 0x00, 0x01]) else { return nil }
         let readings: [[UInt8]] = [
@@ -147,9 +147,9 @@ package struct AddressPolicy: Sendable, Hashable {
         return readings.filter { $0[0] != 0 }.map { $0[...] } + [bytes[12...]]
     }
 
-    /// The IPv4 address inside a v4-mapped (::ffff:0:0/96), v4-translated (::ffff:0:0:0/96),
-    /// v4-compatible (::/96, but not :: and ::1), NAT64 (64:ff9b::/96) or 6to4 (2002::/16)
-    /// address.
+    /// Returns the IPv4 address inside a v4-mapped (::ffff:0:0/96), v4-translated
+    /// (::ffff:0:0:0/96), v4-compatible (::/96, except :: and ::1), NAT64 (64:ff9b::/96) or 6to4
+    /// (2002::/16) address.
     private static func embeddedV4(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
         if bytes.starts(with: [0x20, 0x02]) { return bytes[2..<6] }
         if bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B]) {

@@ -1,9 +1,9 @@
-/// Lists the blocks of IANA's registries of special-purpose addresses (RFC 6890): none of them is where a
-/// server of the public Internet lies.
+/// The blocks of IANA's registries of special-purpose addresses (RFC 6890); no public Internet
+/// server uses them.
 ///
-/// All rows of both registries, those that are reachable from everywhere included: what answers there is a
-/// service of the network that asks (port control, relays, AS112), not an origin. Blocks that stand for an
-/// IPv4 address are judged by that address first (`AddressPolicy`).
+/// It has all rows of both registries, including globally reachable ones. Those are services of the
+/// local network (port control, relays, AS112), not origins. Blocks that embed an IPv4 address are
+/// judged by that address first (`AddressPolicy`).
 enum SpecialPurposeAddresses {
     struct Row: Sendable {
         let block: String
@@ -15,8 +15,8 @@ enum SpecialPurposeAddresses {
         }
     }
 
-    /// When IANA last changed the two registries, as the pages themselves say:
-    /// `iana-ipv4-special-registry` and `iana-ipv6-special-registry`.
+    /// Date of IANA's last change, as stated by the registries `iana-ipv4-special-registry` and
+    /// `iana-ipv6-special-registry`.
     static let lastUpdated = "2025-10-09"
 
     static let rows4 = [
@@ -77,7 +77,7 @@ enum SpecialPurposeAddresses {
     ]
 
     static let blocks4 = rows4.compactMap { try? AddressBlock($0.block) }
-    /// Without the one that is IPv4 by another name, which no address is judged by.
+    /// Omits the block of mapped IPv4 addresses, which are judged as IPv4.
     static let blocks6 = rows6.compactMap { try? AddressBlock($0.block) }
         .filter { $0.bytes.count == 16 }
 }

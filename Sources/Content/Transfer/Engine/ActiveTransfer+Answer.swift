@@ -1,13 +1,13 @@
 internal import Curl
 internal import Model
 
-// Answers without a body that is wanted, and requests without an answer.
+// Responses without a wanted body, and requests without a response.
 extension ActiveTransfer {
-    /// Follows a redirect, or ends with the failure that the status means.
+    /// Follows a redirect, or ends with the failure for the status.
     func conclude() {
         let status = easy.status
         if status == 416, partial != nil {
-            // It is shorter than what lies there, or another.
+            // The object is shorter than the partial body, or has changed.
             route.omissions.partial = true
             if request.range == nil { return end(with: .askAgain) }
         }
@@ -27,33 +27,33 @@ extension ActiveTransfer {
 
     private func statusFailure(_ status: Int) -> Failure {
         guard status >= 400 else {
-            return problem("origin.protocol", "status \(status) where an object was asked for")
+            return problem(.originProtocol, "status \(status) instead of an object")
         }
         return problem(.origin(httpStatus: status), "status \(status)")
     }
 
     private func redirect(to location: String) throws(Failure) -> Route {
         guard request.followsRedirects else {
-            throw problem("origin.redirected", "a redirect to \(Redaction.shown(location))")
+            throw problem(.originRedirected, "a redirect to \(Redaction.shown(location))")
         }
         guard route.redirects < Self.maximumRedirects else {
-            throw problem("origin.redirectLimit", "more than \(Self.maximumRedirects) redirects")
+            throw problem(.originRedirectLimit, "more than \(Self.maximumRedirects) redirects")
         }
         var next = route
         do {
             let base = try CurlURL(url)
             let target = try base.joining(location)
             guard target.isHTTP else {
-                throw problem("origin.redirectRefused", "a redirect to \(target.scheme):")
+                throw problem(.originRedirectRefused, "a redirect to \(target.scheme):")
             }
             let isSameOrigin = target.origin == base.origin
-            // Userinfo is the requester's, for one origin; a server has none to give.
+            // Userinfo belongs to the requester and one origin; a server must not supply it.
             next.url = try target.withUserInfo(isSameOrigin ? base.userInfo : nil).string
             if !isSameOrigin { next.isAtOrigin = false }
         } catch let failure as Failure {
             throw failure
         } catch {
-            throw problem("origin.redirectRefused", "a redirect to no URL: \(error)")
+            throw problem(.originRedirectRefused, "a redirect to no URL: \(error)")
         }
         next.redirects += 1
         return next
@@ -61,43 +61,44 @@ extension ActiveTransfer {
 
     // MARK: Transport
 
-    /// What libcurl's result means, for a request without a complete answer.
+    /// Returns the failure for libcurl's result of a request without a complete response.
     func transportFailure(_ code: CurlCode, addressRefusal: Failure? = nil) -> Failure {
         if let addressRefusal, code == .couldNotConnect {
             return problem(addressRefusal.code, addressRefusal.message)
         }
         if easy.hasTooLongHeader(code) {
             return problem(
-                "origin.protocol",
+                .originProtocol,
                 "a header of more than \(profile.maximumHeaderBytes) bytes")
         }
         if code == .outOfMemory, hasBegunAnswer {
-            return problem("origin.protocol", "a header line that is too long")
+            return problem(.originProtocol, "a header line that is too long")
         }
         if easy.proxyStatus >= 300 {
-            return problem("origin.connect", "the proxy answers with status \(easy.proxyStatus)")
+            return problem(.originConnect, "the proxy answers with status \(easy.proxyStatus)")
         }
-        // libcurl quotes the proxy's URL, with what it may hold of a password.
+        // libcurl quotes the proxy's URL, which may contain a password.
         let detail = profile.usesProxy ? "" : easy.errorDetail
         return problem(
             easy.failureCode(of: code, url: url),
             detail.isEmpty ? code.message : detail)
     }
 
-    /// A header line of over 100 KiB ends as what there is no memory for: libcurl's buffer is full.
+    /// True if a response has begun. For a header line over 100 KiB, libcurl reports a lack of
+    /// memory because its buffer is full.
     private var hasBegunAnswer: Bool { easy.status > 0 || easy.timings.firstByteSeconds > 0 }
 }
 
 extension FailureCode {
-    /// What it says of an origin that has too much to do; nil for nothing.
+    /// The sign of overload that the failure shows; nil for none.
     var trouble: AdaptiveConcurrency.Trouble? {
         switch self {
-        case "origin.http.429": .tooManyRequests
-        case "origin.http.503": .unavailable
-        case "origin.http.504", "origin.http.522", "origin.http.524": .gatewayTimeout
-        case "origin.timeout": .timeout
-        case "origin.reset": .reset
-        case "origin.connect": .refused
+        case .originHTTP429: .tooManyRequests
+        case .originHTTP503: .unavailable
+        case .originHTTP504, .originHTTP522, .originHTTP524: .gatewayTimeout
+        case .originTimeout: .timeout
+        case .originReset: .reset
+        case .originConnect: .refused
         default: nil
         }
     }

@@ -4,13 +4,13 @@ internal import EventLoop
 internal import Model
 internal import Storage
 
-// The destination of a long body is opened by another thread than the loop's: to look for room and to
-// reserve it may take long, and a slow disk would hold up all transfers of the loop.
+// Another thread opens the destination of a long body. Finding and reserving space may take long,
+// and a slow disk would block all transfers of the loop.
 extension ActiveTransfer {
-    /// Judges the header of an answer: whether its body is wanted, and where it goes.
+    /// Judges the header of a response and opens its destination.
     ///
-    /// Called with the first byte of the body, or at the end of an answer without one: only in the
-    /// first case the body can wait for its destination.
+    /// Called with the first byte of the body, or at the end of a response without one. Only in the
+    /// first case can the body wait for its destination.
     func decide(mayWait: Bool) throws(Failure) {
         if lane.isLimited { loop.answered(self) }
         learnVersion()
@@ -35,10 +35,10 @@ extension ActiveTransfer {
         }
     }
 
-    /// Begins a body at its start, with the digests that are to be compared.
+    /// Begins a body at its start, with the digests to compare.
     private func begin(_ terms: BodyTerms, _ mayWait: Bool) throws(Failure) {
         transfer.set(receivedBytes: 0)
-        // What lay there is of no use; its name is needed.
+        // The old partial body is useless, but its name is needed.
         transfer.partial?.object?.discard()
         let body = BodyWriter(
             digests: DigestSet(terms.expected.map(\.algorithm)),
@@ -56,18 +56,19 @@ extension ActiveTransfer {
         case .sink(let open): body.sink = try open(terms.wantedBytes)
         case .memory: break
         }
-        // Only now: opening a sink may empty it, and who hears of this begins with the other parts.
+        // Only now: opening a sink may empty it, and the receiver of this report starts the other
+        // parts.
         if let large = terms.announced { _ = try request.onLarge?(large, nil) }
         if !life.isOpening { receive(receiving.restarted(now: MonotonicClock.nowSeconds)) }
     }
 
-    /// A short body's destination at a local disk is opened sooner than another thread has been asked
-    /// to.
+    /// Returns whether another thread opens the destination; for a short body on a local disk, that
+    /// would take longer.
     private func isWorthAThread(_ bytes: Int64?) -> Bool {
         request.opensAside || bytes.map { $0 >= loop.options.openAsideBytes } ?? true
     }
 
-    /// The body has its destination, and comes.
+    /// Starts to receive the body at its open destination.
     private func receive(_ receiving: Receiving, resuming partial: PartialBody? = nil) {
         let resumed = partial?.record.bytes ?? 0
         var receiving = receiving
@@ -83,7 +84,7 @@ extension ActiveTransfer {
         transfer.handle(.receive)
     }
 
-    /// Whether a short body is hashed with others when it is whole.
+    /// Returns true if a short body is hashed together with others once it is complete.
     private func isCollected(_ receiving: Receiving, _ resumed: Int64) -> Bool {
         guard let wanted = receiving.terms.wantedBytes, wanted <= ShortMessage.capacity,
             resumed == 0, receiving.leaving == nil, receiving.body.object != nil, !lane.isLimited
@@ -91,10 +92,11 @@ extension ActiveTransfer {
         return receiving.terms.expected.allSatisfy { $0.algorithm == .sha256 }
     }
 
-    /// From this length on a body is hashed beside receiving it: some ten milliseconds' worth.
+    /// Length from which a body is hashed in the background; hashing it takes some ten
+    /// milliseconds.
     private static let hashedAsideBytes: Int64 = 16 << 20
 
-    // MARK: A destination that another thread opens
+    // MARK: Destinations opened by another thread
 
     /// Continues with the body, or ends.
     func opened(_ result: Result<PendingObject, Failure>) {
@@ -113,12 +115,12 @@ extension ActiveTransfer {
         }
     }
 
-    /// Ends although its destination is not open yet: nobody opens another one after that.
+    /// Ends although its destination is not open yet; no other attempt opens it afterwards.
     func finishUnopened() {
         if case .opening(let opening) = life.phase, let ending = opening.ending { finish(ending) }
     }
 
-    /// Has libcurl continue after a pause.
+    /// Continues in libcurl after a pause.
     func resume() {
         let code = easy.resume()
         guard code != .ok else { return }
@@ -132,14 +134,14 @@ extension ActiveTransfer {
         try considerSplit(next: bytes.count)
         switch life.block(of: bytes.count, maximumBytes: maximumBytes) {
         case .drop: break
-        // The status is known; the rest of a long page is of no use.
+        // The status is known; the rest of a long page is useless.
         case .enough: throw .discardedEnough
         case .isMoreThanWanted(let wanted):
             throw problem(
-                request.range == nil ? "content.lengthMismatch" : "origin.rangeMismatch",
+                request.range == nil ? .contentLengthMismatch : .originRangeMismatch,
                 "more than the \(wanted) bytes expected")
         case .isMoreThanAllowed:
-            throw problem("origin.tooLarge", "more than \(maximumBytes) bytes")
+            throw problem(.originTooLarge, "more than \(maximumBytes) bytes")
         case .write(let count, to: let body):
             try write(UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), to: body)
         }
@@ -148,9 +150,9 @@ extension ActiveTransfer {
     private func write(
         _ bytes: UnsafeRawBufferPointer, to body: BodyWriter
     ) throws(Failure) {
-        guard body.admits(bytes) else { throw problem("content.unexpectedType", "an HTML page") }
+        guard body.admits(bytes) else { throw problem(.contentUnexpectedType, "an HTML page") }
         let offset = (request.range?.offset ?? 0) + life.receivedBytes
-        // A pipe that nobody reads from is no slow origin.
+        // A pipe without a reader is no slow origin.
         watch.excuse(seconds: try body.write(bytes, at: offset))
         transfer.add(receivedBytes: bytes.count)
         lane.add(receivedBytes: bytes.count)
@@ -169,9 +171,9 @@ extension ActiveTransfer {
         if let moved = try request.onLarge?(large, body.object) { body.object = moved }
     }
 
-    // MARK: The end of the body
+    // MARK: The body's end
 
-    /// Checks an answer whose body is complete, and ends.
+    /// Checks a response with a complete body, and ends.
     func check(_ receiving: Receiving) {
         do throws(Failure) {
             try checkLength(receiving.terms)
@@ -186,7 +188,7 @@ extension ActiveTransfer {
             try compare(&fetched, receiving.terms, computed.sha256, computed.others)
             finish(TransferResult(.success(fetched)))
         } catch {
-            if error.code == "integrity.digestMismatch", receiving.terms.isMixed {
+            if error.code == .integrityDigestMismatch, receiving.terms.isMixed {
                 askForWhole(receiving)
             } else {
                 finish(error)
@@ -194,7 +196,7 @@ extension ActiveTransfer {
         }
     }
 
-    /// Ends a transfer that was hashed after it had left its loop, with its digest checked.
+    /// Ends a transfer that was hashed after it left its loop, once its digest is checked.
     func finish(hashed digest: SHA256Digest, _ result: TransferResult) {
         guard case .checking(let receiving) = life.phase else {
             preconditionFailure("its body is complete")
@@ -212,23 +214,23 @@ extension ActiveTransfer {
         transfer.completion(transfer, result)
     }
 
-    /// Begins anew with a body whose parts came from several URLs and do not make the whole.
+    /// Restarts a body whose parts from several URLs do not form the whole.
     private func askForWhole(_ receiving: Receiving) {
         receiving.body.discard()
         route.omissions.partial = true
         end(with: .askAgain)
     }
 
-    /// Whether what was received is as long as was promised.
+    /// Checks the received length.
     private func checkLength(_ terms: BodyTerms) throws(Failure) {
         if let wanted = terms.wantedBytes, life.receivedBytes < wanted {
             throw problem(
-                request.range == nil ? "content.lengthMismatch" : "origin.truncated",
+                request.range == nil ? .contentLengthMismatch : .originTruncated,
                 "\(life.receivedBytes) of \(wanted) bytes")
         }
     }
 
-    /// What was received, without its digest, while the answer's header is at hand.
+    /// Returns the received body without its digest, while the response's header is available.
     private func makeFetched(_ receiving: Receiving) -> Fetched {
         var fetched = Fetched(bytes: life.receivedBytes, sha256: "", finalURL: url)
         if request.range != nil { fetched.stated = easy.statedDigests }
@@ -245,7 +247,7 @@ extension ActiveTransfer {
         return fetched
     }
 
-    /// Compares the digests with what was stated.
+    /// Compares the digests with the stated ones.
     private func compare(
         _ fetched: inout Fetched, _ terms: BodyTerms, _ sha256: SHA256Digest,
         _ others: [ExpectedDigest] = []
@@ -254,11 +256,11 @@ extension ActiveTransfer {
         let computed = others + [ExpectedDigest(sha256)]
         for digest in expected {
             guard let given = computed.first(where: { $0.algorithm == digest.algorithm }) else {
-                throw problem("worker.internal", "no \(digest.algorithm.title) on this host")
+                throw problem(.workerInternal, "no \(digest.algorithm.title) on this host")
             }
             guard given == digest else {
                 throw problem(
-                    "integrity.digestMismatch",
+                    .integrityDigestMismatch,
                     "\(given.algorithm.title) is \(given.hex), expected \(digest.hex)")
             }
         }

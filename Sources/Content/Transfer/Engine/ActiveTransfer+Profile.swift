@@ -1,7 +1,7 @@
 internal import Curl
 internal import Model
 
-/// What holds for a transfer at the origin that it is at.
+/// Settings for a transfer at its present origin.
 extension ActiveTransfer {
     var timeouts: TransferTimeouts { request.ownTimeouts ?? profile.timeouts }
 
@@ -12,19 +12,19 @@ extension ActiveTransfer {
         return lane.speaksHTTP1 ? profile.separate : profile.shared
     }
 
-    /// Remembers of an answer what the next requests to the origin need to know.
+    /// Records the HTTP version of a response for the next requests to the origin.
     func learnVersion() {
         guard profile.learnsVersion, !isBounded else { return }
         lane.speaksHTTP1 = easy.httpVersion?.hasPrefix("1") == true
     }
 
-    /// Judges what can be judged of a URL before libcurl has it, and says where its host leads to.
+    /// Checks a URL's host before libcurl gets the URL, and sets its resolution.
     func checkHost() throws(Failure) {
         let resolve = loop.options.resolve
         guard profile.usesProxy || resolve != nil, let parsed = try? CurlURL(url) else { return }
         var host = parsed.host
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        // A name is the proxy's to resolve; an address that is written out can be judged here.
+        // The proxy resolves names; a literal address can be judged here.
         if profile.usesProxy, let address = PeerAddress(host),
             let refusal = loop.options.addressPolicy.refusal(of: address)
         {

@@ -3,21 +3,21 @@ internal import Digest
 internal import Model
 internal import Storage
 
-/// What a request leaves out, because an answer to the one before was of no use.
+/// Parts that a request omits because the previous response was useless.
 struct Omissions: Hashable, Sendable {
-    /// `If-Range`: some CDNs pay no regard to a range that has a condition.
+    /// Omits `If-Range`, because some CDNs ignore a range with a condition.
     var ifRange = false
-    /// What an earlier attempt left.
+    /// Omits the partial body of an earlier attempt.
     var partial = false
 }
 
-// Resuming a body, and leaving one to be resumed. A validator that is not proof enough, an answer that
-// is not the rest of what lies there: each starts over, none is appended.
+// Resumes a body, and leaves one to be resumed. A weak validator or a response that is not the rest
+// starts over; nothing is ever appended on a guess.
 extension ActiveTransfer {
-    /// What an earlier attempt left, while it is to be resumed.
+    /// The partial body of an earlier attempt, if it can be resumed.
     var partial: PartialBody? { route.omissions.partial ? nil : transfer.partial }
 
-    /// The header lines that ask for a range of the object.
+    /// Header lines that request a range of the object.
     var rangeLines: [String] {
         let done = partial?.record.bytes ?? 0
         if let range = request.range {
@@ -25,7 +25,7 @@ extension ActiveTransfer {
             return lines("\(range.offset + done)-\(last)", range.validator)
         }
         guard let partial else { return [] }
-        // Elsewhere its validator says nothing.
+        // The validator means nothing at another URL.
         let isElsewhere =
             request.isGuarded && SHA256Digest.source(of: url) != partial.record.source
         return lines("\(done)-", isElsewhere ? nil : partial.record.validator)
@@ -39,7 +39,7 @@ extension ActiveTransfer {
 
     // MARK: Records
 
-    /// Sets what the body may later be resumed by.
+    /// Sets the record by which the body may later be resumed.
     func setResumable(_ receiving: inout Receiving, resuming partial: PartialBody?) {
         guard let resumption = request.resumption, receiving.body.hasDestination else { return }
         receiving.leaving = makeRecord(
@@ -52,8 +52,8 @@ extension ActiveTransfer {
         }
     }
 
-    /// What a body can be resumed by; nil where it cannot, or is a whole object of no more than
-    /// `minimum` bytes.
+    /// Returns the record by which a body can be resumed. Returns nil if it cannot be, or for a
+    /// whole object of at most `minimum` bytes.
     private func makeRecord(
         above minimum: Int64, _ terms: BodyTerms, resuming partial: PartialBody?
     ) -> PartialRecord? {
@@ -81,7 +81,7 @@ extension ActiveTransfer {
         bytes + max(request.resumption?.noteBytes ?? .max >> 1, 1)
     }
 
-    /// `leaving` with what has come up to now; nil when that is not to be resumed.
+    /// Returns `leaving` with the present progress; nil if that must not be resumed.
     private func recordNow(_ leaving: PartialRecord?, _ body: BodyWriter) -> PartialRecord? {
         guard var record = leaving,
             life.receivedBytes < (request.range?.length ?? record.totalBytes)
@@ -91,7 +91,7 @@ extension ActiveTransfer {
         return record
     }
 
-    /// Has written down how far the object is.
+    /// Records the object's progress.
     func note() {
         let next = nextNote(after: life.receivedBytes)
         life.updateReceiving { $0.nextNote = next }
@@ -101,15 +101,15 @@ extension ActiveTransfer {
         request.resumption?.note(receiving.body.object, record)
     }
 
-    // MARK: Stopping for others
+    // MARK: Stopping in favor of others
 
-    /// Bytes that would be lost if the transfer were stopped now.
+    /// Bytes that a stop would lose now.
     var bytesAtRisk: Int64 {
         guard life.isWanted, life.receivedBytes > 0 else { return 0 }
         return canResume ? 0 : life.receivedBytes
     }
 
-    /// What has come can be kept for as long as the transfer waits.
+    /// True if the received bytes can be kept while the transfer waits.
     private var canResume: Bool {
         guard life.receivedBytes > 0, let receiving = life.receiving,
             receiving.body.object != nil, !receiving.terms.isFirstPart
@@ -117,7 +117,7 @@ extension ActiveTransfer {
         return recordToLeave(receiving) != nil
     }
 
-    /// What the body can be resumed by after a stop, however short it is.
+    /// Returns the record for resuming the body after a stop, however short it is.
     private func recordToLeave(_ receiving: Receiving) -> PartialRecord? {
         if let leaving = receiving.leaving { return leaving }
         guard request.resumption != nil else { return nil }
@@ -125,20 +125,20 @@ extension ActiveTransfer {
         return makeRecord(above: 0, receiving.terms, resuming: resumed)
     }
 
-    /// Whether it can be stopped, be it at the cost of what it received.
+    /// True if it can be stopped, even at the cost of its received bytes.
     var isStoppable: Bool { !life.isOpening && life.receiving?.body.sink == nil }
 
-    /// Whether it may be stopped for transfers that are not slow: once in any case, and again when nothing is lost
-    /// by it.
+    /// True if it may be stopped for transfers that are not slow: at first always, later only if
+    /// nothing is lost.
     var canStop: Bool { isStoppable && (route.losses == 0 || canResume) }
 
-    /// Leaves what has come to the transfer, to be resumed when it has another slot; false where nothing could be
-    /// kept.
+    /// Keeps the received bytes in the transfer for its next slot; returns false if nothing could
+    /// be kept.
     func leaveUntilResumed() -> Bool {
         let receiving = life.receiving
         defer { receiving?.body.forget() }
         guard canResume, let receiving else {
-            // What lay there lies there still, where not a byte has come.
+            // Without a received byte, the old partial body is still valid.
             let isUntouched = receiving?.body.object == nil && partial != nil
             if !isUntouched {
                 receiving?.body.object?.discard()
@@ -159,14 +159,14 @@ extension ActiveTransfer {
         return true
     }
 
-    /// What the next attempt can resume after `failure`; the rest is discarded.
+    /// Returns the partial body for the next attempt after `failure`; discards the rest.
     func leave(after failure: Failure) -> PartialBody? {
         let body = life.receiving?.body
         defer { body?.forget() }
         guard failure.code.leavesBody else {
-            // Another URL may have the rest that this one has not.
+            // Another URL may have the rest.
             if request.isGuarded, request.range == nil, !life.isWanted,
-                failure.code.rawValue.hasPrefix("origin."), let partial
+                failure.code.family == "origin", let partial
             {
                 return partial
             }
@@ -184,7 +184,7 @@ extension ActiveTransfer {
             }
             return PartialBody(object: body.object, record: record, digests: body.takeDigests())
         }
-        // Not a byte has come: what lay there lies there still.
+        // Without a received byte, the old partial body is still valid.
         return partial
     }
 }

@@ -1,36 +1,36 @@
 internal import Curl
 internal import Model
 
-/// How long a transfer takes, how fast it is, and what that and its end say of its origin.
+/// A transfer's timeouts and speed, and their meaning for its origin.
 extension ActiveTransfer {
-    /// Continues after a pause, when it is its turn.
+    /// Continues after a pause when its turn has come.
     func takeTurn() {
         turn = .next
         resume()
     }
 
-    /// This side has paused it, or its destination is not open yet.
+    /// True if this side has paused it, or if its destination is not open yet.
     private var isHeldUp: Bool { turn == .waiting || life.isOpening }
 
-    /// Why a transfer has taken too long, and since when it waits.
+    /// A timeout of a transfer, with the start of its wait.
     struct Overdue {
         let failure: Failure
-        /// On the monotonic clock, in seconds.
+        /// Seconds of the monotonic clock.
         let since: Double
     }
 
-    /// Why the transfer has taken too long, if it has.
+    /// Returns the timeout that the transfer has exceeded, if any.
     func overdue(now: Double) -> Overdue? {
         if life.isEnding { return nil }
         func overdue(_ message: String, since: Double) -> Overdue {
-            Overdue(failure: problem("origin.timeout", message), since: since)
+            Overdue(failure: problem(.originTimeout, message), since: since)
         }
         let timeouts = timeouts
         if let total = timeouts.total, now - route.startedAt > total {
             return overdue("not finished after \(total) s", since: route.startedAt)
         }
         guard easy.status > 0 else {
-            // What it may take to connect counts until it has: libcurl ends what takes longer.
+            // Connecting may use its own timeout, which libcurl enforces.
             let sentAfter = easy.secondsUntilSent
             let limit = timeouts.firstByte + (sentAfter > 0 ? sentAfter : timeouts.connect)
             guard now - watch.requestedAt > limit else { return nil }
@@ -43,12 +43,12 @@ extension ActiveTransfer {
             "\(Int(speed.bytesPerSecond)) bytes/s for \(timeouts.lowSpeed) s", since: speed.since)
     }
 
-    // MARK: Connections that others share
+    // MARK: Shared connections
 
-    /// Its connection may be one of HTTP/2, which outlives its streams.
+    /// True if its connection may be an HTTP/2 one, which outlives its streams.
     var mayShareConnection: Bool { profile.shared !== profile.separate && !lane.speaksHTTP1 }
 
-    /// Whether anything has come since this was asked last.
+    /// Returns true if anything has arrived since the last call.
     func hasAdvanced() -> Bool {
         watch.hasAdvanced(
             to: TransferWatch.Seen(status: easy.status, bytes: life.receivedBytes))
@@ -56,13 +56,14 @@ extension ActiveTransfer {
 
     // MARK: Pace
 
-    /// What was seen of the transfer since it was last judged; then watches anew.
+    /// Returns the pace since the last judgement, and starts the next observation.
     func paceNow(_ policy: SlowPolicy, isLate: Bool, now: Double) -> TransferPace {
         watch.judge(
             policy, receivedBytes: life.receivedBytes, isExcused: isLate || isHeldUp, now: now)
     }
 
-    /// What its end after so many seconds says. The first second is for latency.
+    /// Returns the pace that its end after so many seconds shows. The first second is left for
+    /// latency.
     func paceAtEnd(_ policy: SlowPolicy, seconds: Double) -> TransferPace {
         let watched = min(seconds, policy.judgingSeconds)
         let bytes = life.receivedBytes - life.resumedBytes
@@ -72,7 +73,7 @@ extension ActiveTransfer {
         return isSlow ? .slow(seconds: watched) : .prompt(seconds: watched)
     }
 
-    /// What the end says of the origin's load.
+    /// Returns the meaning of its end for the origin's load.
     func ending(_ result: TransferResult) -> OriginScheduler.Ending {
         guard case .failure(let failure) = result.outcome else {
             return .ended(seconds: result.timings.totalSeconds)
@@ -80,7 +81,7 @@ extension ActiveTransfer {
         if let trouble = failure.code.trouble {
             return .trouble(trouble, startedAt: watch.requestedAt)
         }
-        return failure.code == "worker.cancelled"
+        return failure.code == .workerCancelled
             ? .silent : .ended(seconds: result.timings.totalSeconds)
     }
 }

@@ -4,33 +4,33 @@ internal import EventLoop
 internal import Model
 internal import Storage
 
-/// A transfer that has a slot: one request after another until there is an answer to keep.
+/// A transfer with a slot: sends one request after another until a response can be kept.
 ///
-/// Confined to its loop. What it does next is decided by `life`; this performs it. The body goes from
-/// libcurl's buffer through the digest to its destination without being copied or queued.
+/// Confined to its loop. `life` decides the next step; this class performs it. The body goes from
+/// libcurl's buffer through the digest to its destination without copies or queues.
 final class ActiveTransfer {
     static let maximumRedirects = 5
 
     let transfer: Transfer
     private(set) var easy: CurlEasy
     unowned let loop: TransferLoop
-    /// Where the transfer counts: the origin of its URL.
+    /// The lane that counts the transfer: that of its URL's origin.
     private(set) var lane: OriginLane
     /// The settings of that origin.
     private(set) var profile: OriginProfile
-    /// How it came to its URL.
+    /// The path by which it reached its URL.
     var route: Route
     var life = TransferLife()
     var watch: TransferWatch
     var turn = Turn.open
 
-    /// Whether it may take bytes of a limited rate.
+    /// Its turn for bytes of a limited rate.
     enum Turn {
-        /// Like any other.
+        /// It has not waited.
         case open
-        /// It is paused, and waits in line.
+        /// It is paused in the waiting line.
         case waiting
-        /// It has waited, and is the first.
+        /// It has waited and is the first in line.
         case next
     }
 
@@ -51,7 +51,7 @@ final class ActiveTransfer {
         try Self.check(transfer.request)
     }
 
-    /// Continues at another URL, or at the same one again.
+    /// Continues at another URL, or repeats the same one.
     func follow(_ route: Route, _ lane: OriginLane) {
         self.lane = lane
         self.route = route
@@ -60,10 +60,10 @@ final class ActiveTransfer {
 
     private static func check(_ request: TransferRequest) throws(Failure) {
         if let range = request.range, range.offset < 0 || range.length < 1 {
-            throw Failure("worker.internal", "a range of \(range.length) bytes")
+            throw Failure(.workerInternal, "a range of \(range.length) bytes")
         }
         if let digest = request.expectedSHA256, SHA256Digest(hex: digest) == nil {
-            throw Failure("input.field", "an expected SHA-256 has 64 hex digits")
+            throw Failure(.inputField, "an expected SHA-256 has 64 hex digits")
         }
     }
 
@@ -71,7 +71,7 @@ final class ActiveTransfer {
 
     /// Sends the request for `url`.
     func connect() throws(Failure) {
-        // One that keeps another size is given up.
+        // A handle that keeps another buffer size is replaced.
         if !easy.setBuffer(bytes: bufferBytes) {
             easy.delegate = nil
             easy = try loop.makeEasy(bufferBytes: bufferBytes)
@@ -92,18 +92,18 @@ final class ActiveTransfer {
         try loop.add(easy)
     }
 
-    /// What its bytes count against.
+    /// The meters that count its bytes.
     private var meters: [ByteMeter] { transfer.siteMeter.map { [lane.meter, $0] } ?? [lane.meter] }
 
-    /// The bytes a second that it may have at most, with all that share them; nil without a bound.
+    /// Lowest limit of bytes per second that applies to it; nil without a limit.
     var boundedRate: Double? { meters.compactMap(\.rate).min() }
 
-    /// There is a bound to its bytes a second.
+    /// True if a limit of bytes per second applies to it.
     var isBounded: Bool {
         lane.meter.isBounded || transfer.siteMeter?.isBounded == true
     }
 
-    /// Of a limited rate, a small part at a time.
+    /// Buffer size; for a limited rate, a small part of a second.
     private var bufferBytes: Int {
         guard let rate = boundedRate else { return loop.options.bufferBytes }
         return min(max(Int(min(rate / 40, 1e6)), 1_024), loop.options.bufferBytes)
@@ -114,7 +114,7 @@ final class ActiveTransfer {
             + (request.validator.map { [Validator.condition($0)] } ?? [])
     }
 
-    // MARK: The end
+    // MARK: The transfer's end
 
     /// Ends the transfer now, from outside of libcurl's callbacks.
     func end(_ failure: Failure) {
@@ -122,7 +122,7 @@ final class ActiveTransfer {
         finish(orWhenOpened: failure)
     }
 
-    /// Ends with `failure`: now, or when the destination that is being opened is open.
+    /// Ends with `failure` now, or once the destination that another thread opens is open.
     func finish(orWhenOpened failure: Failure) {
         if life.mayEnd(with: failure) { finish(failure) }
     }
@@ -145,7 +145,7 @@ final class ActiveTransfer {
 
     func finish(_ result: TransferResult) { loop.finish(self, described(result)) }
 
-    /// With what the answer and its transfer say, while the handle is this transfer's.
+    /// Adds values of the response while the handle still belongs to this transfer.
     func described(_ result: TransferResult) -> TransferResult {
         var result = result
         if !lane.origin.isEmpty { result.origin = lane.origin }
@@ -156,13 +156,13 @@ final class ActiveTransfer {
         return result
     }
 
-    /// Ends with a failure of this side, or sends the request again where that is what it means.
+    /// Ends with a local failure, or repeats the request if `failure` requires it.
     func end(with failure: Failure) {
         guard failure == .askAgain else { return finish(failure) }
         move(to: route, later: false)
     }
 
-    /// Sends the request that `route` leads to: now, or when its origin has a slot.
+    /// Sends the request of `route` now, or when its origin has a slot.
     func move(to route: Route, later: Bool) {
         do throws(Failure) {
             try loop.move(self, to: route, later: later)
@@ -171,7 +171,7 @@ final class ActiveTransfer {
         }
     }
 
-    /// A failure of this transfer: what was requested, redacted, and what is wrong with it.
+    /// Creates a failure of this transfer with its redacted URL and the reason.
     func problem(_ code: FailureCode, _ message: String) -> Failure {
         Failure(code, of: url, message)
     }
@@ -194,14 +194,14 @@ extension ActiveTransfer: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
-        // A proxy is the operator's own; what is behind it this socket does not tell.
+        // A proxy is the operator's own; this socket does not show the address behind it.
         var refusal = profile.usesProxy ? nil : loop.options.addressPolicy.refusal(of: address)
         if refusal == nil, !profile.usesProxy, request.admitsAddress?(address) == false {
             refusal = Failure(
-                "origin.addressNotOfTarget",
+                .originAddressNotOfTarget,
                 "\(address.text) is not an address that this host had before the load")
         }
-        // Several addresses may be tried: one that is admitted is enough.
+        // Several addresses may be tried; a single admitted one is enough.
         life.tries(addressRefusedWith: refusal)
         guard refusal == nil else { return false }
         guard lane.isLimited else { return true }
@@ -229,16 +229,16 @@ extension ActiveTransfer: CurlEasyDelegate {
         case .conclude: conclude()
         case .check(let receiving): check(receiving)
         case .judge:
-            // An answer without a body is judged here.
+            // A response without a body is judged here.
             do throws(Failure) { try decide(mayWait: false) } catch { return end(with: error) }
             perform(life.requestEnded(isComplete: true, status: easy.status), code)
         }
     }
 
-    /// So often a transfer may find no connection or request left for it.
+    /// Maximum number of times that a transfer may find no free connection or request.
     private static let maximumPostponements = 100
 
-    /// Nothing was asked of the origin: this is no failure of its or of the segment's.
+    /// Postpones a transfer that sent no request; neither origin nor segment has failed.
     private func postpone() {
         guard route.postponements < Self.maximumPostponements else {
             return finish(route.redirects == 0 ? .noShare : .noShareBehindRedirect)

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A bound to bytes a second that transfers share, on any thread; none until one is set. Its times are
-/// seconds of one monotonic clock.
+/// A limit of bytes per second for transfers on any thread; unlimited until a rate is set. Its
+/// times are seconds of one monotonic clock.
 final class ByteMeter: Sendable {
     private struct Bound {
         var bucket: TokenBucket
@@ -19,10 +19,10 @@ final class ByteMeter: Sendable {
 
     var isBounded: Bool { bounded.load(ordering: .relaxed) }
 
-    /// Bytes a second; nil without a bound.
+    /// Bytes per second; nil without a limit.
     var rate: Double? { bound.withLock { $0?.bucket.bytesPerSecond } }
 
-    /// Sets the bound until a deadline, or lifts it.
+    /// Sets the limit until a deadline, or removes it.
     func set(_ bytesPerSecond: Int64?, until deadline: Double = .infinity, now: Double) {
         bound.withLock { bound in
             guard let bytesPerSecond else { return bound = nil }
@@ -37,7 +37,7 @@ final class ByteMeter: Sendable {
         bounded.store(bytesPerSecond != nil, ordering: .relaxed)
     }
 
-    /// How long until something can be taken, at most a day; 0 when it can be now.
+    /// Returns the seconds until something can be taken, at most a day; 0 if it can be taken now.
     func secondsUntilCredit(now: Double) -> Double {
         bound.withLock { bound in
             bound?.expire(now)
@@ -45,7 +45,7 @@ final class ByteMeter: Sendable {
         }
     }
 
-    /// Takes `count` bytes, whether they are there or not: what comes in one block may go into debt.
+    /// Takes `count` bytes, even if they exceed the tokens: a block may go into debt.
     func spend(_ count: Int, now: Double) {
         bound.withLock { bound in
             bound?.expire(now)

@@ -1,19 +1,19 @@
 internal import EventLoop
 
-/// Transfers of one loop that wait for bytes a second, in turn within each origin and each site.
+/// The transfers of one loop that wait for a byte rate, in turn within each origin and each site.
 ///
-/// Confined to its loop. Asked for each block of a bounded body, it allocates nothing then.
+/// Confined to its loop. It runs for each block of a limited body and then allocates nothing.
 final class PausedTransfers {
     private struct Line {
         var meter: ByteMeter
-        /// In turn; empty for a line whose place another meter may have.
+        /// In turn; an empty line may be reused for another meter.
         var transfers: [ActiveTransfer]
     }
 
     private var lines: [Line] = []
 
-    /// Nil when a transfer may take `count` bytes now, of its origin's and its site's; else it was put
-    /// at the end of the line for what it lacks, and that has something to do after so many seconds.
+    /// Takes `count` bytes from the meters of a transfer's origin and site. Returns nil if it may
+    /// take them now. Otherwise queues it and returns the seconds until the line can continue.
     func takes(_ count: Int, _ running: ActiveTransfer) -> Double? {
         let now = MonotonicClock.nowSeconds
         let hasTurn = running.turn == .next
@@ -26,7 +26,7 @@ final class PausedTransfers {
         return nil
     }
 
-    /// Puts a transfer in line where a meter has nothing for it, or something for others first.
+    /// Queues a transfer if a meter has no bytes, or has others waiting first.
     private func pause(
         _ running: ActiveTransfer, for meter: ByteMeter, _ hasTurn: Bool, now: Double
     ) -> Double? {
@@ -38,7 +38,7 @@ final class PausedTransfers {
         return max(wait, Self.leastWait)
     }
 
-    /// Wakes less often than blocks of a fast origin come.
+    /// Minimum wait in seconds, to wake less often than blocks arrive.
     private static let leastWait = 0.002
 
     private func isAnyoneWaiting(_ meter: ByteMeter) -> Bool {
@@ -56,12 +56,12 @@ final class PausedTransfers {
         }
     }
 
-    /// Lets transfers go on for as long as there is something for them; answers after how many
-    /// seconds there is more to do, nil for nothing.
+    /// Continues transfers while their meters have bytes. Returns the seconds until the next can
+    /// continue, nil for none.
     func resume() -> Double? {
         var next = Double.infinity
         var line = 0
-        // Those that pause again meanwhile stand at the ends; a line's place may change hands.
+        // Transfers that pause again are appended; a line may move to another meter.
         while line < lines.count {
             guard !lines[line].transfers.isEmpty else {
                 line += 1
@@ -78,7 +78,7 @@ final class PausedTransfers {
         return next.isFinite ? next : nil
     }
 
-    /// Forgets a transfer that has ended.
+    /// Removes a transfer that has ended.
     func remove(_ running: ActiveTransfer) {
         guard running.turn == .waiting else { return }
         for index in lines.indices { lines[index].transfers.removeAll { $0 === running } }

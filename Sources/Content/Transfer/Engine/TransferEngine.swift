@@ -7,42 +7,42 @@ import Synchronization
 
 /// Runs transfers on event loops, one thread each.
 ///
-/// Safe to use from any thread. Completions run on a loop's thread and must not block: they hand the
-/// result on. What is above the connection limit waits, in order. `shutdown` must be called before an
-/// engine is released.
+/// Safe to use from any thread. Completions run on a loop's thread and must not block; they pass
+/// the result on. Transfers above the connection limit wait in order. `shutdown` must be called
+/// before an engine is released.
 package final class TransferEngine: Sendable {
     package struct Options: Sendable {
-        /// Threads; by default one a core. No more run than there are connections.
+        /// Number of threads; by default one per core, but never more than connections.
         package var loops = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
-        /// Transfers, and so connections, at a time, over all loops.
+        /// Maximum of simultaneous transfers, and so of connections, over all loops.
         package var connections = 32
-        /// Of these, to one host and port; 0 is no limit of its own.
+        /// Maximum of these to one host and port; 0 for no separate limit.
         package var hostConnections = 0
         package var addressPolicy = AddressPolicy()
-        /// How origins are asked.
+        /// Settings by origin.
         package var origins = OriginSettingsTable()
-        /// libcurl's receive buffer, 1 KiB to 512 KiB a connection; less where all of them together
-        /// would be more than 16 MiB, but 16 KiB in any case.
+        /// Size of libcurl's receive buffer, 1 KiB to 512 KiB per connection. It is lower where all
+        /// buffers together would exceed 16 MiB, but at least 16 KiB.
         package var bufferBytes: Int {
             get { min(mostBufferBytes, max(16 << 10, (16 << 20) / max(connections, 1))) }
             set { mostBufferBytes = newValue }
         }
         private var mostBufferBytes = 128 << 10
-        /// A PEM file of certificate authorities in place of the system's.
+        /// PEM file of certificate authorities that replaces the system's.
         package var caFile: String?
-        /// Where a host and port lead to, a literal address, in place of what its name resolves to;
-        /// nil for that. Asked for each request.
+        /// Maps a host and port to a literal address, in place of name resolution; nil to resolve
+        /// the name. Called for each request.
         package var resolve: (@Sendable (_ host: String, _ port: Int) -> String?)?
-        /// The place of a body of so many bytes or more, or of unknown length, is opened by another thread
-        /// than a loop's.
+        /// Length from which another thread than a loop's opens a body's destination; it also opens
+        /// those of unknown length.
         package var openAsideBytes: Int64 = 1 << 20
-        /// Short bodies that are hashed at a time, 8 or 16; nil for one after the other.
+        /// Number of short bodies that are hashed at a time, 8 or 16; nil for one at a time.
         package var digestLanes = ShortMessages.worthwhileCount
-        /// How often timeouts are looked at.
+        /// Interval of checks for timeouts.
         package var tickSeconds = 0.5
-        /// How slow transfers are kept from taking all connections; nil where they may.
+        /// Rules against slow transfers; nil to let them take all connections.
         package var slow: SlowPolicy?
-        /// Learns of every event of every transfer.
+        /// Receives every event of every transfer.
         package var observer: Transfer.Observer?
 
         package init() {}
@@ -58,7 +58,7 @@ package final class TransferEngine: Sendable {
         do {
             try CurlGlobal.initialize()
         } catch {
-            throw Failure("worker.internal", error.description)
+            throw Failure(.workerInternal, error.description)
         }
         observer = options.observer
         let count = max(min(options.loops, options.connections), 1)
@@ -76,15 +76,15 @@ package final class TransferEngine: Sendable {
                         scheduler: scheduler, profiles: profiles, options: options))
             } catch {
                 for loop in loops { loop.shutdown() }
-                throw Failure("worker.internal", "an event loop: \(error)")
+                throw Failure(.workerInternal, "cannot create an event loop: \(error)")
             }
         }
         self.loops = loops
         for loop in loops { loop.start { [weak self] in self?.carryOut($0) } }
     }
 
-    /// Queues a transfer. `completion` is called exactly once, on a loop's thread; after `shutdown`
-    /// at once, on the caller's, with `worker.cancelled`.
+    /// Queues a transfer. `completion` is called exactly once, on a loop's thread. After `shutdown`
+    /// it is called at once, on the caller's thread, with `worker.cancelled`.
     @discardableResult
     package func submit(
         _ request: TransferRequest,
@@ -113,79 +113,79 @@ package final class TransferEngine: Sendable {
         return transfers
     }
 
-    /// Transfers that wait for a slot or for their origin.
+    /// Number of transfers that wait for a slot or for their origin.
     package var waitingCount: Int { scheduler.waitingCount }
 
     // MARK: Origins
 
-    /// Sets what holds at an origin, named as `originName(of:)` does, for so many seconds. After
-    /// that nothing of it is under way or open, until limits are set anew; limits without any bound
-    /// lift all.
+    /// Sets the limits of an origin, named by `originName(of:)`, for the given seconds. Afterwards
+    /// it has no transfer and no connection until limits are set again. Limits without any bound
+    /// remove all.
     package func setLimits(_ limits: OriginAllowance, of origin: String, forSeconds seconds: Double)
     {
         let now = MonotonicClock.nowSeconds
         carryOut(scheduler.setLimits(limits, of: origin, until: now + seconds, now: now))
     }
 
-    /// Lifts the limits of origins that have some.
+    /// Removes the limits of those of the origins that have some.
     package func liftLimits(of origins: Set<String>) {
         carryOut(scheduler.liftLimits(of: origins, now: MonotonicClock.nowSeconds))
     }
 
-    /// What is used of the shares that have numbers.
+    /// Use of all numbered quotas.
     package var originUses: [OriginUse] { scheduler.uses(now: MonotonicClock.nowSeconds) }
 
-    /// Begins nothing more under a share of an origin that there is nothing to do at; false when there is, or
-    /// another share has come.
+    /// Stops using a quota of an idle origin; returns false if the origin has work or a newer
+    /// quota.
     package func giveUp(_ origin: String, number: Int64) -> Bool {
         scheduler.giveUp(origin, number: number)
     }
 
-    /// Whether any origin has limits, or had some and has no share of them now.
+    /// True if any origin has limits, or had some and has no quota now.
     package var isAnyLimited: Bool { scheduler.isAnyLimited }
 
-    /// Begins no request to origins until so many seconds have passed. What waits for less than five
-    /// seconds goes on then; other transfers that have not begun end with `worker.cancelled`. An
-    /// answer's Retry-After does the same by itself.
+    /// Puts origins into cooldown for the given seconds. Transfers that wait for less than five
+    /// seconds continue then; others that have not started end with `worker.cancelled`. A
+    /// response's Retry-After has the same effect.
     package func cool(_ origins: [(origin: String, seconds: Double)]) {
         guard !origins.isEmpty else { return }
         carryOut(scheduler.cool(origins, now: MonotonicClock.nowSeconds))
     }
 
-    /// Takes back what was said with `cool` up to `secondsAgo`.
+    /// Ends cooldowns that `cool` started earlier than `secondsAgo`.
     package func warm(_ origins: Set<String>, toldUntil secondsAgo: Double) {
         let now = MonotonicClock.nowSeconds
         carryOut(scheduler.warm(origins, toldUntil: now - secondsAgo, now: now))
     }
 
-    /// The origins that are left alone now.
+    /// The origins that are in cooldown now.
     package var coolingOrigins: Set<String> {
         scheduler.coolingOrigins(now: MonotonicClock.nowSeconds)
     }
 
-    /// Whether any origin is left alone.
+    /// True if any origin is in cooldown.
     package var isAnyCooling: Bool { scheduler.isAnyCooling }
 
-    /// What is done at the origins that have had work of late.
+    /// Activity at the origins that recently had work.
     package var origins: [OriginActivity] { scheduler.statuses(now: MonotonicClock.nowSeconds) }
 
-    /// Transfers that wait for the limits of their origins, and not for a slot.
+    /// Number of transfers that wait for the limits of their origins, not for a slot.
     package var heldBackCount: Int { scheduler.heldBackCount }
 
-    /// Work that waits, or is under way, in slots that are not for prompt origins, with at most `most` of its
-    /// origins.
+    /// Returns the work in slots that are not for prompt origins, running and waiting, with at most
+    /// `most` of its origins.
     package func slowWork(most: Int) -> SlowWork {
         scheduler.slowWork(most: most, now: MonotonicClock.nowSeconds)
     }
 
     // MARK: Sites
 
-    /// Sets how many bytes a second may be received for a site for so many seconds, of all origins
-    /// together; nothing after that, until a rate is set anew. Nil lifts the bound.
+    /// Sets the byte rate of a site, over all origins, for the given seconds. Afterwards the site
+    /// receives nothing until a rate is set again. Nil removes the limit.
     package func setRate(_ bytesPerSecond: Int64?, of site: SiteID, forSeconds seconds: Double) {
         let now = MonotonicClock.nowSeconds
         meter(of: site).set(bytesPerSecond.map { max($0, 0) }, until: now + seconds, now: now)
-        // What waits may go on sooner now.
+        // Waiting transfers may now continue sooner.
         for loop in loops { loop.execute { loop.meterTick() } }
     }
 
@@ -214,15 +214,15 @@ package final class TransferEngine: Sendable {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending
 
     /// Ends one transfer with `worker.cancelled`, unless it ends by itself first.
     package func cancel(_ transfer: Transfer) {
         cancel { $0 === transfer }
     }
 
-    /// Ends those of some transfers with `worker.cancelled` that have not begun. The others go on, also those
-    /// that begin just now.
+    /// Ends those of some transfers that have not started with `worker.cancelled`. The others
+    /// continue, including those that start at the same time.
     package func cancelUnbegun(_ transfers: [Transfer]) {
         let removed = scheduler.removeUnbegun(Set(transfers.map(\.id)))
         loops[0].execute { for transfer in removed { transfer.cancelUnstarted() } }
@@ -247,7 +247,8 @@ package final class TransferEngine: Sendable {
         for loop in loops { loop.cancel(where: matches) }
     }
 
-    /// Ends every transfer with `worker.cancelled` and joins the threads. Not to be called on a loop.
+    /// Ends every transfer with `worker.cancelled` and joins the threads. Must not be called on a
+    /// loop.
     package func shutdown() {
         for transfer in scheduler.close() { transfer.cancelUnstarted() }
         for loop in loops { loop.shutdown() }
@@ -270,13 +271,13 @@ extension Transfer {
 }
 
 extension Failure {
-    static let cancelled = Failure("worker.cancelled", "the transfer was cancelled")
-    /// The work is somebody else's now, or nobody's for a while.
+    static let cancelled = Failure(.workerCancelled, "the transfer was cancelled")
+    /// The work belongs to another engine now, or to none for a while.
     static let noShare = Failure(
-        "worker.cancelled", "no share is left of what the origin may be asked for")
-    /// Given back, it would be led there again.
+        .workerCancelled, "no quota of the origin's limits is left")
+    /// Returned, it would be redirected there again.
     static let noShareBehindRedirect = Failure(
-        "origin.limited", "a redirect led to an origin that there is no share of")
+        .originLimited, "a redirect led to an origin without a quota")
     static let coolingBehindRedirect = Failure(
-        "origin.limited", "a redirect led to an origin that is left alone for a while")
+        .originLimited, "a redirect led to an origin in cooldown")
 }

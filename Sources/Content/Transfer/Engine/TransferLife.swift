@@ -1,64 +1,62 @@
 internal import Model
 
-/// The life of a transfer that has a slot, as a value.
+/// The life of a transfer with a slot, as a value.
 ///
-/// Each event is a method; where it has consequences the method returns them, and the owner performs
-/// them. The state that other threads see is `TransferState`.
+/// Each event is a method that returns its consequences; the owner performs them. `TransferState`
+/// is the state that other threads see.
 struct TransferLife {
     enum Phase {
         /// No request has been sent. Can move to connecting.
         case queued
-        /// On the way to the final answer's header.
-        /// Can move to connecting, judging, discarding, aborting.
+        /// The final response's header has not arrived. Can move to connecting, judging,
+        /// discarding, aborting.
         case connecting(Connecting)
-        /// The answer is a redirect or an error: bytes of its body are dropped.
-        /// Can move to connecting, aborting.
+        /// The response is a redirect or an error, whose body is dropped. Can move to connecting,
+        /// aborting.
         case discarding
-        /// The header of what was requested is compared with what is expected.
-        /// Can move to opening, receiving, aborting.
+        /// The header of a wanted response is checked. Can move to opening, receiving, aborting.
         case judging
         /// Another thread opens the destination, and libcurl is paused. Can move to receiving.
         case opening(Opening)
         /// The body arrives. Can move to checking, aborting.
         case receiving(Receiving)
-        /// All of the body is there; its length and digests are compared. Can move to connecting.
+        /// The body is complete; its length and digests are compared. Can move to connecting.
         case checking(Receiving)
-        /// Ended inside a callback of libcurl, which reports the end next.
-        /// Can move to connecting.
+        /// Ended inside a callback of libcurl, which reports the end next. Can move to connecting.
         case aborting(Aborting)
     }
 
     struct Connecting {
-        /// A limit left no connection or request for it after all.
+        /// True if a limit left it no connection or request.
         var isPostponed = false
-        /// Why the last address that was tried may not be connected to.
+        /// Failure of the last address, if the policy refused it.
         var addressRefusal: Failure?
     }
 
     struct Opening {
         var receiving: Receiving
-        /// Why the transfer has ended meanwhile. It ends when the destination is open: the next
+        /// The transfer's failure meanwhile. It ends once the destination is open, because the next
         /// attempt may open one of the same name.
         var ending: Failure?
     }
 
     struct Aborting {
         let failure: Failure
-        /// The answer was what was requested.
+        /// True if the response was the wanted one.
         let isWanted: Bool
-        /// What had arrived of it.
+        /// The body received so far.
         let receiving: Receiving?
     }
 
     private(set) var phase = Phase.queued
-    /// Bytes of the answer's body so far, those of an earlier attempt included.
+    /// Bytes of the response's body so far, including those of an earlier attempt.
     private(set) var receivedBytes: Int64 = 0
-    /// Of these, the bytes that an earlier attempt left.
+    /// Those of them that an earlier attempt received.
     private(set) var resumedBytes: Int64 = 0
 
     // MARK: Questions
 
-    /// No final answer's header is there yet.
+    /// True until the final response's header has arrived.
     var isUndecided: Bool {
         switch phase {
         case .queued, .connecting: true
@@ -66,7 +64,7 @@ struct TransferLife {
         }
     }
 
-    /// The answer is what was requested.
+    /// True if the response is the wanted one.
     var isWanted: Bool {
         switch phase {
         case .judging, .opening, .receiving, .checking: true
@@ -79,7 +77,7 @@ struct TransferLife {
         if case .opening = phase { true } else { false }
     }
 
-    /// It ends as soon as a destination is open or libcurl reports.
+    /// True if it ends as soon as a destination is open or libcurl reports.
     var isEnding: Bool {
         switch phase {
         case .opening(let opening): opening.ending != nil
@@ -88,7 +86,7 @@ struct TransferLife {
         }
     }
 
-    /// The body that is wanted, once its header has been accepted.
+    /// The wanted body, once its header has been accepted.
     var receiving: Receiving? {
         switch phase {
         case .opening(let opening): opening.receiving
@@ -98,7 +96,7 @@ struct TransferLife {
         }
     }
 
-    /// The first part of an object that is split is all there.
+    /// True if the first part of a split object is complete.
     var hasFirstPart: Bool {
         guard case .receiving(let receiving) = phase else { return false }
         return receiving.terms.isFirstPart && receivedBytes == receiving.terms.wantedBytes
@@ -106,18 +104,18 @@ struct TransferLife {
 
     // MARK: Requests
 
-    /// A request is sent.
+    /// Records that a request is sent.
     mutating func connect() {
         phase = .connecting(Connecting())
         (receivedBytes, resumedBytes) = (0, 0)
     }
 
-    /// An address is tried; with a refusal it is not.
+    /// Records that an address is tried, or refused with a failure.
     mutating func tries(addressRefusedWith refusal: Failure?) {
         updateConnecting { $0.addressRefusal = refusal }
     }
 
-    /// The limits of the origin admit a connection or a request, or do not.
+    /// Records whether the origin's limits admit a connection or a request.
     mutating func asksLimits(admitted: Bool) -> Bool {
         updateConnecting { $0.isPostponed = !admitted }
         return admitted
@@ -129,7 +127,7 @@ struct TransferLife {
         phase = .connecting(connecting)
     }
 
-    /// The header of the final answer is there.
+    /// Records that the final response's header has arrived.
     mutating func answers(isWanted: Bool) {
         phase = isWanted ? .judging : .discarding
         (receivedBytes, resumedBytes) = (0, 0)
@@ -137,28 +135,28 @@ struct TransferLife {
 
     // MARK: The body
 
-    /// Another thread opens the destination.
+    /// Records that another thread opens the destination.
     mutating func open(_ receiving: Receiving) { phase = .opening(Opening(receiving: receiving)) }
 
-    /// The destination is open, with so many bytes from an earlier attempt.
+    /// Records that the destination is open, with the bytes of an earlier attempt.
     mutating func receive(_ receiving: Receiving, resuming bytes: Int64) {
         phase = .receiving(receiving)
         (receivedBytes, resumedBytes) = (bytes, bytes)
     }
 
-    /// What is to be done with a block of a body.
+    /// The action for a block of a body.
     enum Block {
-        /// It belongs to a redirect or an error.
+        /// Drop it: it belongs to a redirect or an error.
         case drop
-        /// More of a redirect or an error than is worth a connection.
+        /// Stop: the redirect or error is too long to be worth the connection.
         case enough
-        /// Its first bytes, so many, belong to the body.
+        /// Write so many of its first bytes to the body.
         case write(Int, to: BodyWriter)
         case isMoreThanWanted(Int64)
         case isMoreThanAllowed
     }
 
-    /// A block of `count` bytes arrives.
+    /// Handles the arrival of a block of `count` bytes.
     mutating func block(of count: Int, maximumBytes: Int64) -> Block {
         guard case .receiving(let receiving) = phase else {
             receivedBytes += Int64(count)
@@ -173,10 +171,10 @@ struct TransferLife {
         return .write(taken, to: receiving.body)
     }
 
-    /// An error page up to this size is read, to keep the connection; a longer one is cut off.
+    /// Maximum size of an error page that is read to keep the connection; a longer one is cut off.
     static let discardedBytesLimit: Int64 = 64 << 10
 
-    /// So many bytes are written; true when it is time to note how many there are.
+    /// Records written bytes; returns true if the progress must be recorded now.
     mutating func wrote(_ count: Int) -> Bool {
         receivedBytes += Int64(count)
         guard case .receiving(let receiving) = phase else { return false }
@@ -200,32 +198,33 @@ struct TransferLife {
         phase = .receiving(receiving)
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// The transfer ends inside a callback of libcurl, which reports that next.
+    /// Ends the transfer inside a callback of libcurl, which reports the end next.
     mutating func abort(_ failure: Failure) {
         guard mayEnd(with: failure) else { return }
         phase = .aborting(Aborting(failure: failure, isWanted: isWanted, receiving: receiving))
     }
 
-    /// What the end of a request means.
+    /// The action for the end of a request.
     enum Ending {
-        /// The limits of the origin left nothing for it: try again later.
+        /// Try again later: the origin's limits left no connection or request.
         case postpone
-        /// It has failed, and ends when its destination is open.
+        /// Wait: it has failed, and ends once its destination is open.
         case awaitDestination
-        /// End with a failure of this side.
+        /// End with a local failure.
         case fail(Failure)
-        /// End as libcurl says.
+        /// End with libcurl's failure.
         case failInTransport(addressRefusal: Failure?)
-        /// An answer without a body: judge its header, then ask again.
+        /// Judge the header of a response without a body, then decide again.
         case judge
-        /// Follow a redirect, or end with what the status means.
+        /// Follow a redirect, or end with the failure for the status.
         case conclude
         case check(Receiving)
     }
 
-    /// libcurl reports the end of a request; a status of 0 is no answer.
+    /// Returns the action when libcurl reports the end of a request; a status of 0 means no
+    /// response.
     func requestEnded(isComplete: Bool, status: Int) -> Ending {
         switch phase {
         case .connecting(let connecting):
@@ -242,7 +241,7 @@ struct TransferLife {
         }
     }
 
-    /// The transfer is to end; false when it does so once its destination is open.
+    /// Returns true if the transfer may end now; false if it ends once its destination is open.
     mutating func mayEnd(with failure: Failure) -> Bool {
         guard case .opening(var opening) = phase else { return true }
         if opening.ending == nil { opening.ending = failure }
@@ -250,11 +249,11 @@ struct TransferLife {
         return false
     }
 
-    /// The body is complete; its length agrees.
+    /// Records that the body is complete with the right length.
     mutating func check(_ receiving: Receiving) { phase = .checking(receiving) }
 }
 
 extension Failure {
-    /// Never leaves the transfer: the answer's status is its failure.
-    static let discardedEnough = Failure("origin.tooLarge", "an error page")
+    /// Never leaves the transfer: the response's status is the failure.
+    static let discardedEnough = Failure(.originTooLarge, "an error page")
 }

@@ -2,9 +2,9 @@ internal import Curl
 internal import EventLoop
 internal import Model
 
-/// What limits ask of a loop: its connections and the transfers that there is no share for.
+/// Applies limits on a loop: closes connections and ends transfers without a quota.
 extension TransferLoop {
-    /// Does for a lane what its limits ask for now.
+    /// Applies the limits of a lane.
     func settle(_ lane: OriginLane) {
         guard lane.isLimited else { return meterTick() }
         let running = active.values.filter { $0.lane === lane }
@@ -15,7 +15,7 @@ extension TransferLoop {
             transfers: Set(running.map(\.transfer.id)), now: MonotonicClock.nowSeconds)
         for socket in settlement.closing { CurlSocket.shutdown(socket) }
         if settlement.ending > 0 {
-            // Those that came last have the least to lose.
+            // The newest transfers have the least to lose.
             let last = running.sorted { $0.transfer.id > $1.transfer.id }
             // The end of one settles the lane again, which may end others of them.
             for running in last.prefix(settlement.ending)
@@ -26,7 +26,7 @@ extension TransferLoop {
         if lane.meter.isBounded { meterTick() }
     }
 
-    /// A lane's connections by their ports at this end.
+    /// Returns a lane's connections by their local ports.
     private func sockets(of lane: OriginLane) -> [Int32: Int32] {
         var byPort: [Int32: Int32] = [:]
         for (socket, other) in sockets where other === lane {
@@ -35,17 +35,18 @@ extension TransferLoop {
         return byPort
     }
 
-    // MARK: Connections that transfers share
+    // MARK: Shared connections
 
-    /// Something has come by the connection of `running`.
+    /// Records that the connection of `running` has received something.
     func hear(_ running: ActiveTransfer, now: Double) {
         if let port = running.easy.localPort { heardAt[port] = now }
     }
 
-    /// Ends the connection of a transfer that has waited in vain when nothing else has come by it since.
+    /// Ends the connection of a transfer that timed out, if the connection received nothing else
+    /// since then.
     ///
-    /// libcurl keeps a connection of HTTP/2 when a stream is given up, and gives it to the next transfers:
-    /// where the other end is gone and nobody has said so, they would wait in vain one after the other.
+    /// libcurl keeps an HTTP/2 connection after a stream's timeout and gives it to the next
+    /// transfers. If the peer disappeared silently, they would time out one after the other.
     func closeIfSilent(_ running: ActiveTransfer, since: Double) {
         guard let port = running.easy.localPort, heardAt[port, default: 0] <= since,
             let socket = sockets(of: running.lane)[port]
@@ -53,15 +54,15 @@ extension TransferLoop {
         CurlSocket.shutdown(socket)
     }
 
-    // MARK: From inside libcurl
+    // MARK: Inside libcurl
 
-    /// Whether a limited transfer may open another connection.
+    /// Returns whether a limited transfer may open another connection.
     func mayOpen(_ running: ActiveTransfer) -> Bool {
         let now = MonotonicClock.nowSeconds
         let (mayOpen, effects) = scheduler.mayOpen(running.lane, on: index, now: now)
         perform(effects)
         if mayOpen { return true }
-        // Of two addresses that are tried at a time one has to do.
+        // If libcurl tries two addresses at a time, only one may continue.
         let own = scheduler.sockets(of: running.transfer.id, running.lane)
         guard let waiting = own.first(where: CurlSocket.isConnecting) else { return false }
         CurlSocket.shutdown(waiting)
@@ -76,7 +77,7 @@ extension TransferLoop {
         scheduler.opened(
             LaneSocket(descriptor: socket, loop: index, transfer: running.transfer.id), lane)
         guard let rate = running.boundedRate else { return }
-        // What the system receives ahead comes at the origin's speed.
+        // The system's receive buffer fills at the origin's own speed.
         CurlSocket.limitReceiveBuffer(
             socket, bytes: Int(min(max(rate / 8, 16_384), 1_048_576)))
     }

@@ -1,10 +1,10 @@
 internal import EventLoop
 internal import Model
 
-/// What is looked at again and again: whether transfers take too long, and whether they are slow.
+/// Periodic checks for timeouts and slow transfers.
 extension TransferLoop {
     func tick() {
-        // A loop may have something to do for long.
+        // A loop may be busy for a long time.
         unhashed?.hash()
         let now = MonotonicClock.nowSeconds
         judge(now: now)
@@ -21,11 +21,11 @@ extension TransferLoop {
 
     // MARK: Slow transfers
 
-    /// Reports the pace of transfers that have been watched for long enough.
+    /// Reports the pace of transfers that were observed for long enough.
     private func judge(now: Double) {
         defer { tickedAt = now }
         guard let policy = options.slow else { return }
-        // A loop that was held up itself has seen nobody's pace.
+        // A loop that was itself delayed cannot judge any pace.
         let isLate = now - tickedAt > 3 * options.tickSeconds
         var judgements: [Judgement] = []
         for running in active.values {
@@ -41,14 +41,15 @@ extension TransferLoop {
         if !judgements.isEmpty { perform(scheduler.judge(judgements, on: index, now: now)) }
     }
 
-    /// The origin that a transfer is at, and that of its own URL where redirects have led it elsewhere.
+    /// Returns the origin that a transfer uses now, and that of its own URL after redirects to
+    /// another one.
     private func lanes(of running: ActiveTransfer, now: Double) -> [OriginLane] {
         guard running.route.redirects > 0 else { return [running.lane] }
         let home = scheduler.lane(ofURL: running.request.url, now: now)
         return home === running.lane ? [home] : [running.lane, home]
     }
 
-    /// Adds what a transfer's end says of its origin's pace.
+    /// Adds the pace that a transfer's end shows.
     func note(_ ended: ActiveTransfer, in release: inout OriginScheduler.Release) {
         guard let policy = options.slow else { return }
         if case .ended(let seconds) = release.ending {
@@ -58,11 +59,11 @@ extension TransferLoop {
         release.home = lanes(of: ended, now: MonotonicClock.nowSeconds).dropFirst().first
     }
 
-    /// Stops a slow transfer whose slot others wait for; it is resumed when it has a slow slot.
+    /// Stops a slow transfer whose slot others wait for; it resumes when it gets a slow slot.
     func stop(_ id: UInt64) {
         guard let running = active[id] else { return }
         guard running.isStoppable, !running.life.isEnding else { return scheduler.keep(id) }
-        // The rest of a file that is split is other jobs' already, and its first part one of them.
+        // The rest of a split file already belongs to other jobs, which this first part must match.
         let isFirstPart = running.life.receiving?.terms.isFirstPart == true
         guard !isFirstPart else { return running.end(.gaveWay) }
         let now = MonotonicClock.nowSeconds
@@ -88,5 +89,5 @@ extension TransferLoop {
 
 extension Failure {
     static let gaveWay = Failure(
-        "worker.cancelled", "the transfer was slow, and others waited for its connection")
+        .workerCancelled, "the transfer was slow, and others waited for its connection")
 }

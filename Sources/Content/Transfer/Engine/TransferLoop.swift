@@ -8,7 +8,7 @@ import Synchronization
 
 /// One thread of an engine: an event loop, its multi handle and the transfers that run on it.
 ///
-/// `@unchecked`: everything but `free` and `isWoken` is touched on the loop's thread only, which
+/// `@unchecked`: everything but `free` and `isWoken` is accessed on the loop's thread only, which
 /// `EventLoop` and `CurlMulti` check.
 final class TransferLoop: @unchecked Sendable {
     let loop: EventLoop
@@ -17,35 +17,34 @@ final class TransferLoop: @unchecked Sendable {
     let profiles: OriginProfiles
     let options: TransferEngine.Options
     private let capacity: Int
-    /// Slots without a transfer, for other threads to look at.
+    /// Number of free slots, for other threads.
     private let free: Atomic<Int>
-    /// A `fill` is on its way.
+    /// True while a `fill` is scheduled.
     private let isWoken = Atomic<Bool>(false)
 
     var multi: CurlMulti?
     private var idle: [CurlEasy] = []
     var active: [UInt64: ActiveTransfer] = [:]
-    /// Has the engine do what follows from a change; nil before `start` and after `shutdown`.
+    /// Applies effects in the engine; nil before `start` and after `shutdown`.
     private var carryOut: ((OriginScheduler.Effects) -> Void)?
     var ticker: LoopTimer?
-    /// When the last tick was.
+    /// Time of the last tick.
     var tickedAt = 0.0
     /// Calls the scheduler's `tick`, on the engine's first loop.
     private var limitTimer: LoopTimer?
     private var limitTimerAt = Double.infinity
-    /// Of requests that have none of their own, by profile.
+    /// Header lines by profile, for requests without their own.
     private var plainHeaders: [ObjectIdentifier: CurlHeaders] = [:]
     /// The lane of each open connection.
     var sockets: [Int32: OriginLane] = [:]
-    /// When something last came by a connection that may be shared, by its port at this end, as far as a
-    /// look now and then tells.
+    /// Approximate times of the last receipt, by the local ports of connections that may be shared.
     var heardAt: [Int32: Double] = [:]
-    /// Of this tick.
+    /// Destinations to open in this tick.
     private var toOpen: [OpeningDestination] = []
     let meters = PausedTransfers()
-    /// Nil where one body after the other is hashed sooner.
+    /// Nil if hashing one body at a time is faster.
     let unhashed: UnhashedBodies?
-    /// They will be hashed when the loop has nothing else to do.
+    /// True if hashing is scheduled for when the loop is idle.
     private var isHashAwaited = false
     private var meterTimer: LoopTimer?
     private var meterTimerAt = Double.infinity
@@ -64,9 +63,9 @@ final class TransferLoop: @unchecked Sendable {
         unhashed = UnhashedBodies(atATime: options.digestLanes)
     }
 
-    // MARK: From any thread
+    // MARK: Any thread
 
-    /// Begins to take transfers.
+    /// Starts to take transfers.
     func start(carryOut: @escaping @Sendable (OriginScheduler.Effects) -> Void) {
         loop.execute { [self] in
             self.carryOut = carryOut
@@ -77,7 +76,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// Lets the loop look at the queue, when it has a slot.
+    /// Fills the loop's free slots from the queue.
     func wakeIfFree() {
         guard free.load(ordering: .relaxed) > 0,
             !isWoken.exchange(true, ordering: .acquiringAndReleasing)
@@ -88,7 +87,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// Lets the loop do what limits ask of it.
+    /// Applies limits and stops on the loop.
     func settleSoon() {
         loop.execute { [self] in
             for lane in scheduler.unsettled(on: index) { settle(lane) }
@@ -96,7 +95,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// Has the scheduler's `tick` called at `time`, or before.
+    /// Calls the scheduler's `tick` at `time` or before.
     func tickLimits(at time: Double) {
         loop.execute { [self] in
             guard let limitTimer, !limitTimer.isArmed || time < limitTimerAt else { return }
@@ -126,17 +125,17 @@ final class TransferLoop: @unchecked Sendable {
         loop.shutdown()
     }
 
-    // MARK: On the loop
+    // MARK: The loop's thread
 
     func perform(_ effects: OriginScheduler.Effects) {
         guard !effects.isEmpty else { return }
         carryOut?(effects)
     }
 
-    /// Takes what the loop has slots for, after one of its transfers has ended.
+    /// Starts transfers in the loop's free slots, after one of its own has ended.
     func fill(releasing release: OriginScheduler.Release? = nil) {
         guard carryOut != nil else { return }
-        // Before the queue is looked at: who appends to it after that sees the free slots.
+        // Before the queue is read: a thread that appends to it afterwards sees the free slots.
         let slots = capacity - active.count
         free.store(slots, ordering: .relaxed)
         guard slots > 0 || release != nil else { return }
@@ -145,7 +144,7 @@ final class TransferLoop: @unchecked Sendable {
         for waiting in batch.starts { start(waiting) }
         free.store(capacity - active.count, ordering: .relaxed)
         perform(batch.effects)
-        // Not at once: the other loops are to have their share.
+        // Not at once, so that the other loops get their part.
         if batch.isMore { wakeIfFree() }
     }
 
@@ -192,13 +191,13 @@ final class TransferLoop: @unchecked Sendable {
         return try asFailure { () throws(CurlError) in try CurlEasy(options: settings) }
     }
 
-    /// Starts the request that `transfer`'s easy handle is set for.
+    /// Starts the request that `easy` is set up for.
     func add(_ easy: CurlEasy) throws(Failure) {
         let multi = try multiHandle()
         try asFailure { () throws(CurlError) in try multi.add(easy) }
     }
 
-    /// Stops the request at once; its delegate hears nothing more.
+    /// Stops the request at once; its delegate gets no more calls.
     func remove(_ easy: CurlEasy) { multi?.remove(easy) }
 
     private func multiHandle() throws(Failure) -> CurlMulti {
@@ -214,8 +213,8 @@ final class TransferLoop: @unchecked Sendable {
         return made
     }
 
-    /// The header lines of a request: those of its origin, but for what its own replace. Those of
-    /// plain requests are shared.
+    /// Returns the header lines of a request: its own, and those of its origin that it does not
+    /// replace. Plain requests share theirs.
     func headers(_ lines: [String], of profile: OriginProfile) throws(Failure) -> CurlHeaders {
         let place = ObjectIdentifier(profile)
         if lines.isEmpty, let known = plainHeaders[place] { return known }
@@ -228,12 +227,12 @@ final class TransferLoop: @unchecked Sendable {
         return made
     }
 
-    /// Threads that come by need: one that a disk holds up holds up no other.
+    /// Concurrent threads, so that a blocked disk delays only its own openings.
     private static let openings = DispatchQueue(
         label: "dray.openings", qos: .utility, attributes: .concurrent)
 
-    /// Has a destination opened by another thread, and reports to the transfer. Those of one tick go
-    /// together.
+    /// Opens a destination on another thread and reports to the transfer. The destinations of one
+    /// tick are opened together.
     func openAside(
         _ transfer: UInt64, bytes: Int64?,
         _ open: @escaping @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject
@@ -252,7 +251,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// Hands a transfer's result out and its slot to the next.
+    /// Reports a transfer's result and gives its slot to the next.
     func finish(_ ended: ActiveTransfer, _ result: TransferResult) {
         let transfer = ended.transfer
         if case .success = result.outcome, ended.mayShareConnection {
@@ -267,15 +266,15 @@ final class TransferLoop: @unchecked Sendable {
             transfer.completion(transfer, result)
             return fill(releasing: release)
         }
-        // Before anybody hears of the end: a connection that is needed no more is closed by then.
+        // Before the report: a connection that is no longer needed is closed by then.
         perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
         settle(ended.lane)
         transfer.completion(transfer, result)
         fill()
     }
 
-    /// Hands the slot of a transfer that has all of its body to the next, and its result out when the body
-    /// is hashed.
+    /// Gives the slot of a transfer with a complete body to the next; reports its result once the
+    /// body is hashed.
     func finish(_ ended: ActiveTransfer, unhashed body: ShortMessage, _ result: TransferResult) {
         guard let unhashed else { preconditionFailure("nothing was collected without lanes") }
         if ended.mayShareConnection { hear(ended, now: MonotonicClock.nowSeconds) }
@@ -306,7 +305,7 @@ final class TransferLoop: @unchecked Sendable {
         if let body { unhashed?.give(body) }
     }
 
-    /// Takes a transfer off the loop; false when it has left it before.
+    /// Removes a transfer from the loop; returns false if it was removed before.
     func leave(_ running: ActiveTransfer) -> Bool {
         guard active.removeValue(forKey: running.transfer.id) != nil else { return false }
         meters.remove(running)
@@ -316,7 +315,7 @@ final class TransferLoop: @unchecked Sendable {
         return true
     }
 
-    /// Lets a transfer go on where `route` says, here and now when there is a place, else when its
+    /// Continues a transfer with `route`: on this loop now if there is a slot, otherwise when its
     /// origin has one.
     func move(_ running: ActiveTransfer, to route: Route, later: Bool) throws(Failure) {
         let now = MonotonicClock.nowSeconds
@@ -344,7 +343,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func cancelActive(where matches: (Transfer) -> Bool) {
-        // All of their bodies has come.
+        // These bodies are complete.
         unhashed?.hash()
         for running in Array(active.values) where matches(running.transfer) {
             running.end(.cancelled)
@@ -358,7 +357,7 @@ final class TransferLoop: @unchecked Sendable {
         perform(scheduler.tick(now: MonotonicClock.nowSeconds))
     }
 
-    /// Lets those go on whose turn it is.
+    /// Continues the transfers whose turn has come.
     func meterTick() {
         meterTimerAt = .infinity
         if let seconds = meters.resume() { callMeter(afterSeconds: seconds) }
@@ -371,8 +370,7 @@ final class TransferLoop: @unchecked Sendable {
         meterTimer.schedule(afterSeconds: seconds)
     }
 
-    /// Whether a transfer may take the bytes it is offered; if not, it is paused, and goes on when
-    /// it is its turn.
+    /// Returns whether a transfer may take the offered bytes; if not, it is paused until its turn.
     func takes(_ count: Int, _ running: ActiveTransfer) -> Bool {
         guard let seconds = meters.takes(count, running) else { return true }
         callMeter(afterSeconds: seconds)
@@ -380,12 +378,12 @@ final class TransferLoop: @unchecked Sendable {
     }
 }
 
-/// Runs `body` and answers libcurl's refusal as the failure it means.
+/// Runs `body` and converts libcurl's error to a failure.
 func asFailure<Value>(_ body: () throws(CurlError) -> Value) throws(Failure) -> Value {
     do throws(CurlError) {
         return try body()
     } catch {
         let isURL = error.code == .malformedURL || error.code == .unsupportedProtocol
-        throw Failure(isURL ? "input.url" : "worker.internal", error.description)
+        throw Failure(isURL ? .inputURL : .workerInternal, error.description)
     }
 }

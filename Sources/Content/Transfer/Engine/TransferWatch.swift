@@ -1,19 +1,19 @@
 internal import Model
 
-/// What a loop looks at now and then while a transfer is under way. Times are on the monotonic clock.
+/// Periodic observations of a running transfer. Times are on the monotonic clock.
 struct TransferWatch {
-    /// When the request under way was sent.
+    /// Time at which the present request was sent.
     private(set) var requestedAt: Double
-    /// Since when its speed is measured, and what there was then.
+    /// Start of the speed measurement, and the bytes received until then.
     private var window: (startedAt: Double, bytes: Int64)?
-    /// What there was when it was last asked whether anything had come.
+    /// State at the last check for progress.
     private var seen = Seen()
-    /// What has come since its pace was last judged.
+    /// Bytes since the last judgement of its pace.
     private(set) var pace: PaceWindow
-    /// For how long it was below the floor since it has its slot.
+    /// Seconds below the floor since it got its slot.
     private(set) var slowSeconds = 0.0
 
-    /// What has come of the answer.
+    /// Received parts of the response.
     struct Seen: Equatable {
         var status = 0
         var bytes: Int64 = 0
@@ -24,20 +24,20 @@ struct TransferWatch {
         pace = PaceWindow(startedAt: now)
     }
 
-    /// A request is sent.
+    /// Records that a request is sent.
     mutating func connect(now: Double) {
         requestedAt = now
         window = nil
         pace = PaceWindow(startedAt: now)
     }
 
-    /// The body comes from here on.
+    /// Sets the number of bytes from which the body arrives.
     mutating func receive(from bytes: Int64) { pace.bytes = bytes }
 
-    /// This side has paused it.
+    /// Records that this side has paused it.
     mutating func holdBack() { pace.wasHeldBack = true }
 
-    /// Whether anything has come since this was asked last.
+    /// Returns true if anything has arrived since the last call.
     mutating func hasAdvanced(to now: Seen) -> Bool {
         defer { seen = now }
         return now != seen
@@ -45,13 +45,14 @@ struct TransferWatch {
 
     // MARK: Speed
 
-    /// Time that this side took is not the origin's.
+    /// Excludes time that this side took.
     mutating func excuse(seconds: Double) { window?.startedAt += seconds }
 
-    /// A transfer that this side has paused is slow by order.
+    /// Restarts the measurement, because a transfer paused by this side is slow on purpose.
     mutating func excuse() { window = nil }
 
-    /// The bytes a second over a whole window of so many seconds, and since when; nil before its end.
+    /// Returns the bytes per second over a whole window of so many seconds, and its start; nil
+    /// before its end.
     mutating func speed(
         of receivedBytes: Int64, over seconds: Double, now: Double
     ) -> (bytesPerSecond: Double, since: Double)? {
@@ -64,7 +65,7 @@ struct TransferWatch {
         return (Double(receivedBytes - bytes) / (now - startedAt), startedAt)
     }
 
-    /// What was seen of the transfer since it was last judged; then watches anew.
+    /// Returns the pace since the last judgement, and starts the next observation.
     mutating func judge(
         _ policy: SlowPolicy, receivedBytes: Int64, isExcused: Bool, now: Double
     ) -> TransferPace {

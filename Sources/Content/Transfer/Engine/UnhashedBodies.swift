@@ -1,11 +1,12 @@
 internal import Digest
 internal import EventLoop
 
-/// Short bodies of one loop that are hashed several at a time, where this processor gains by that.
+/// Short bodies of one loop that are hashed several at a time, where this is faster on the
+/// processor.
 ///
-/// A body whose transfer has ended waits here, without its slot and its connection, until there are as
-/// many as are hashed at a time or the loop has nothing else to do, and no longer than until its next
-/// tick. What has no buffer is hashed as it arrives. Confined to its loop.
+/// A body of an ended transfer waits here without a slot and a connection. It is hashed with enough
+/// others, when the loop is idle, or at the next tick at the latest. Bodies without a buffer are
+/// hashed as they arrive. Confined to its loop.
 final class UnhashedBodies {
     private let messages: ShortMessages
     private var waiting: [Body] = []
@@ -16,18 +17,18 @@ final class UnhashedBodies {
         let result: TransferResult
     }
 
-    /// Nil where one body after the other is hashed sooner.
+    /// Returns nil if hashing one body at a time is faster.
     init?(atATime count: Int?) {
         guard let messages = ShortMessages(atATime: count) else { return nil }
         self.messages = messages
     }
 
-    /// Room for a body; nil when all is taken.
+    /// Returns a buffer for a body; nil if all are in use.
     func take() -> ShortMessage? { messages.take() }
 
     func give(_ message: ShortMessage) { messages.give(message) }
 
-    /// Has a body hashed with the next ones; true when there are enough.
+    /// Queues a body for the next batch; returns true when the batch is full.
     func append(
         _ transfer: ActiveTransfer, _ message: ShortMessage, _ result: TransferResult
     ) -> Bool {
@@ -35,7 +36,7 @@ final class UnhashedBodies {
         return waiting.count >= messages.count
     }
 
-    /// Hashes what waits, and ends its transfers.
+    /// Hashes the waiting bodies and ends their transfers.
     func hash() {
         guard !waiting.isEmpty else { return }
         let batch = waiting

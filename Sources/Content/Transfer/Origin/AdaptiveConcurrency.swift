@@ -1,29 +1,31 @@
-/// Decides how many transfers from one origin are worth having at a time: more while more comes of
-/// it, no more when nothing does, fewer when the origin says that it is too much: half as many when
-/// every twentieth transfer fails for that, an eighth fewer when every hundredth is refused.
+/// Decides how many transfers from one origin run at a time. It raises the number while throughput
+/// grows and holds it when throughput stops growing. It halves the number when one in twenty
+/// transfers fails from overload, and lowers it by an eighth when one in a hundred is refused.
 ///
 /// A value; its times are seconds of one monotonic clock. It starts by doubling with every round of
-/// transfers, as TCP's slow start does (RFC 5681, 3.1), for as long as a round brings more than the one
-/// before; then measures for longer; and later tries a few more now and then. What an origin failed
-/// under is not tried again for half a minute, and each time for twice as long.
+/// transfers, as TCP's slow start does (RFC 5681, 3.1), while each round brings more throughput
+/// than the one before. Then it measures for longer, and later probes with a few more now and then.
+/// A level that overloaded the origin is not tried again for half a minute; each repetition doubles
+/// that time.
 package struct AdaptiveConcurrency: Sendable {
     package enum Event: Sendable {
-        /// What has arrived since the last sample.
+        /// Bytes received since the last sample.
         case sample(Sample)
-        /// A transfer ended well, or with a failure that says nothing of load.
+        /// A transfer succeeded, or failed for a reason unrelated to load.
         case ended(Progress?)
-        /// One that was begun at `startedAt` ended with a sign of too much load.
+        /// A transfer started at `startedAt` ended with a sign of overload.
         case trouble(Trouble, startedAt: Double)
-        /// There may be no more than this many, at least 1: the share of a limit, the worker's own.
+        /// The maximum number of transfers, at least 1: the origin's quota or the worker's own
+        /// limit.
         case ceiling(Int)
     }
 
     package struct Sample: Sendable {
         package var bytes: Int64
         package var seconds: Double
-        /// All places were taken, and more transfers waited.
+        /// True if all slots were taken and more transfers waited.
         package var isFull: Bool
-        /// How long transfers take of late; 0 when it is not known.
+        /// Recent mean duration of a transfer; 0 if unknown.
         package var transferSeconds: Double
 
         package init(bytes: Int64, seconds: Double, isFull: Bool, transferSeconds: Double = 0) {
@@ -34,13 +36,13 @@ package struct AdaptiveConcurrency: Sendable {
         }
     }
 
-    /// How far the origin's transfers are when one has ended.
+    /// Progress of the origin's transfers when one of them ends.
     package struct Progress: Sendable {
-        /// Of all transfers so far.
+        /// Bytes of all transfers so far.
         package var receivedBytes: Int64
-        /// All places were taken, and more transfers waited.
+        /// True if all slots were taken and more transfers waited.
         package var isFull: Bool
-        /// How long the transfer took.
+        /// Duration of the transfer.
         package var seconds: Double
 
         package init(receivedBytes: Int64, isFull: Bool, seconds: Double) {
@@ -58,23 +60,23 @@ package struct AdaptiveConcurrency: Sendable {
         case refused = "refused connection"
         case gatewayTimeout = "gateway's timeout"
 
-        /// The origin says itself that it is asked for too much.
+        /// True if the origin itself reports overload.
         var isRefusal: Bool { self == .tooManyRequests || self == .unavailable }
     }
 
-    /// What was decided last, and why.
+    /// The last decision and its reason.
     package struct Decision: Sendable, Hashable {
         package enum Kind: String, Sendable { case raised, lowered, held }
 
         package var kind: Kind
         package var concurrency: Int
-        /// In words, with figures.
+        /// Words with figures.
         package var reason: String
     }
 
-    /// How many to have at a time, 1 to the ceiling.
+    /// Number of transfers to run at a time, from 1 to the ceiling.
     package private(set) var concurrency: Int
-    /// Of late, smoothed.
+    /// Recent throughput, smoothed.
     package private(set) var bytesPerSecond = 0.0
     package private(set) var last: Decision
     private var ceiling: Int
@@ -82,22 +84,21 @@ package struct AdaptiveConcurrency: Sendable {
     private var phase = Phase.doubling(reference: nil, doubts: 0)
 
     private enum Phase {
-        /// Each step doubles; `reference` is what half as many brought.
+        /// Each step doubles; `reference` is the throughput of half as many transfers.
         case doubling(reference: Level?, doubts: Int)
-        /// A few more are tried; nil until it is known what the present ones bring.
+        /// Probes with a few more; `reference` is nil until the present level is measured.
         case trying(reference: Level?)
         case holding(until: Double)
     }
 
-    /// As many transfers as there may be at a time, one after the other's end: what slow start judges
-    /// a level by.
+    /// A round of slow start: as many ended transfers as run at a time.
     private struct Round {
         var since: Double
         var receivedBefore: Int64
         var left: Int
     }
 
-    /// The rounds of the start; nil when it is over, as soon as one brings no more than the last.
+    /// The rounds of slow start; nil once a round brings no more throughput than the last.
     private var opening: Opening? = .notBegun
 
     private enum Opening {
@@ -105,32 +106,32 @@ package struct AdaptiveConcurrency: Sendable {
         case round(Round)
     }
 
-    /// What a number of transfers brought.
+    /// Throughput measured with a number of transfers.
     private struct Level {
         var concurrency: Int
         var bytesPerSecond: Double
     }
 
-    /// The present level's measure: what came since `since`, but for the ramp before it.
+    /// Bytes and seconds measured at the present level, without its ramp.
     private var measuredBytes: Int64 = 0
     private var measuredSeconds = 0.0
     private var rampSeconds = 0.0
-    /// Transfers that have ended at the present level, and those of them in trouble and refused;
-    /// halved every second.
+    /// Transfers that ended at the present level, and those of them overloaded and refused; halved
+    /// every second.
     private var endedOfLate = 0.0
     private var troubledOfLate = 0.0
     private var refusedOfLate = 0.0
     private var halvedAt = 0.0
 
     private var loweredAt = -Double.infinity
-    /// How long a level is held after a few more have brought nothing; doubles each time.
+    /// Time for which a level is held after a probe brought nothing; doubles each time.
     private var patienceSeconds = Self.leastPatience
-    /// What was too much, until when it is not tried again, and for how long that was.
+    /// The level that was too high, until when it is not tried again, and the length of that pause.
     private var excess: (concurrency: Int, until: Double, seconds: Double)?
 
     private static let leastPatience = 5.0
 
-    /// `first` transfers at a time to begin with.
+    /// Starts with `first` transfers at a time.
     package init(ceiling: Int, first: Int = 8) {
         self.ceiling = max(ceiling, 1)
         self.first = max(first, 1)
@@ -140,7 +141,7 @@ package struct AdaptiveConcurrency: Sendable {
             reason: "begins with \(concurrency) of at most \(self.ceiling)")
     }
 
-    /// Takes notice of an event; the decision, when one was made.
+    /// Handles an event and returns the decision, if one was made.
     package mutating func handle(_ event: Event, now: Double) -> Decision? {
         switch event {
         case .ended(let progress):
@@ -156,11 +157,11 @@ package struct AdaptiveConcurrency: Sendable {
         }
     }
 
-    // MARK: Less
+    // MARK: Lowering
 
-    /// Of transfers that broke off, that is more than bad luck; and half as many do.
+    /// Portion of interrupted transfers above which the concurrency is halved.
     private static let shareOfTrouble = 0.05
-    /// The same of those that the origin refused.
+    /// Portion of refused transfers above which the concurrency is lowered by an eighth.
     private static let shareOfRefusals = 0.01
 
     private mutating func backOff(
@@ -168,7 +169,7 @@ package struct AdaptiveConcurrency: Sendable {
     ) -> Decision? {
         let isMuch = troubledOfLate >= endedOfLate * Self.shareOfTrouble
         let isRefused = refusedOfLate >= endedOfLate * Self.shareOfRefusals
-        // What was begun before the last step back says nothing of what came after it.
+        // Transfers started before the last reduction do not reflect the level after it.
         guard startedAt > loweredAt, isMuch || trouble.isRefusal && isRefused else { return nil }
         let before = concurrency
         concurrency = max(1, isMuch ? before / 2 : before - max(1, before / 8))
@@ -181,7 +182,7 @@ package struct AdaptiveConcurrency: Sendable {
         begin(.trying(reference: nil), ramp: 1)
         return decide(
             before > 1 ? .lowered : .held,
-            "\(trouble.rawValue): \(share) transfers with \(before) at a time; not so many for "
+            "\(trouble.rawValue): \(share) transfers with \(before) at a time; fewer for "
                 + "\(Int(seconds)) s")
     }
 
@@ -200,12 +201,12 @@ package struct AdaptiveConcurrency: Sendable {
         }
         concurrency = most
         begin(.trying(reference: nil), ramp: 0)
-        return decide(.lowered, "no more than \(most) are allowed")
+        return decide(.lowered, "limited to \(most)")
     }
 
-    // MARK: More
+    // MARK: Raising
 
-    /// The most there may be now.
+    /// Returns the present maximum.
     private func most(now: Double) -> Int {
         guard let excess, now < excess.until else { return ceiling }
         return min(ceiling, max(1, excess.concurrency - 1))
@@ -223,12 +224,12 @@ package struct AdaptiveConcurrency: Sendable {
             refusedOfLate /= 2
             halvedAt = now
         }
-        // Where there is not enough to do, more places bring nothing, and that says nothing.
+        // Without enough transfers to fill the slots, throughput does not reflect the level.
         guard sample.isFull else {
             (measuredBytes, measuredSeconds) = (0, 0)
             return nil
         }
-        // The first of a level's time goes into connections and their slow start.
+        // At first a new level spends its time on new connections and their slow start.
         guard rampSeconds <= 0 else {
             rampSeconds -= sample.seconds
             return nil
@@ -236,7 +237,8 @@ package struct AdaptiveConcurrency: Sendable {
         measuredBytes += sample.bytes
         measuredSeconds += sample.seconds
         guard measuredSeconds >= Self.interval(sample.transferSeconds) * 0.999 else { return nil }
-        // Silence says nothing; an origin that takes its time is asked for more at once all the same.
+        // An interval without bytes proves nothing; a slow origin gets more transfers at once all
+        // the same.
         if measuredBytes == 0 {
             guard case .doubling = phase, measuredSeconds >= 1 else { return nil }
             phase = .doubling(reference: nil, doubts: 0)
@@ -248,10 +250,11 @@ package struct AdaptiveConcurrency: Sendable {
         return judge(level, ramp: min(max(sample.transferSeconds, 0.1), 1), now: now)
     }
 
-    /// Shorter rounds say too little.
+    /// Minimum duration of a round; shorter ones are too noisy.
     private static let leastRoundSeconds = 0.02
 
-    /// Counts a transfer of the start's present round, and raises when the round has brought more.
+    /// Counts a transfer of the present round of slow start, and raises the level when the round
+    /// brought more.
     private mutating func endRound(_ progress: Progress, now: Double) -> Decision? {
         guard let opening, case .doubling(let reference, _) = phase else { return nil }
         var round: Round
@@ -262,7 +265,7 @@ package struct AdaptiveConcurrency: Sendable {
         }
         round.left -= 1
         let seconds = now - round.since
-        // Where there is not enough to do, nothing is learnt.
+        // Without enough transfers to fill the slots, the round starts over.
         if !progress.isFull {
             round = Round(
                 since: now, receivedBefore: progress.receivedBytes, left: concurrency)
@@ -285,7 +288,7 @@ package struct AdaptiveConcurrency: Sendable {
         return decision
     }
 
-    /// How long a level is measured: several transfers' time, 0.1 to 2 seconds.
+    /// Returns how long to measure a level: the duration of several transfers, 0.1 to 2 seconds.
     private static func interval(_ transferSeconds: Double) -> Double {
         min(max(4 * transferSeconds, 0.1), 2)
     }
@@ -296,7 +299,7 @@ package struct AdaptiveConcurrency: Sendable {
             guard let reference, !Self.isMore(level, than: reference) else {
                 return raise(from: level, over: reference, doubling: true, ramp, now: now)
             }
-            // One interval may be a bad one.
+            // A single interval may be an outlier.
             if doubts == 0 {
                 phase = .doubling(reference: reference, doubts: 1)
                 return nil
@@ -329,7 +332,7 @@ package struct AdaptiveConcurrency: Sendable {
             let isExcess = most < ceiling
             let bound =
                 isExcess
-                ? "\(excess?.concurrency ?? 0) were too many" : "there may be no more than \(most)"
+                ? "\(excess?.concurrency ?? 0) were too many" : "limited to \(most)"
             return hold(
                 figures.map { "\($0); \(bound)" } ?? bound,
                 until: isExcess ? excess?.until ?? now : now + Self.leastPatience)
@@ -339,10 +342,11 @@ package struct AdaptiveConcurrency: Sendable {
         begin(doubling ? next : .trying(reference: level), ramp: ramp)
         let rate = Self.text(level.bytesPerSecond)
         return decide(
-            .raised, figures ?? "to see what comes beyond \(rate) with \(level.concurrency)")
+            .raised, figures ?? "probing beyond \(rate) with \(level.concurrency)")
     }
 
-    /// Whether it was worth it: at least a seventh of what as many more could have brought, and 5 %.
+    /// Returns true if the added transfers paid off: by at least 15 % of the ideal gain, and at
+    /// least 5 %.
     private static func isMore(_ level: Level, than reference: Level) -> Bool {
         let ideal = Double(level.concurrency) / Double(max(reference.concurrency, 1)) - 1
         let margin = max(0.05, 0.15 * ideal)
@@ -374,7 +378,7 @@ package struct AdaptiveConcurrency: Sendable {
             + "\(text(reference.bytesPerSecond)) with \(reference.concurrency)"
     }
 
-    /// "12.3 MB/s".
+    /// Returns text such as "12.3 MB/s".
     static func text(_ bytesPerSecond: Double) -> String {
         let units = ["B/s", "kB/s", "MB/s", "GB/s"]
         var (value, unit) = (max(bytesPerSecond, 0), 0)

@@ -1,13 +1,14 @@
-/// What may be done at one origin: this engine's share of its limits.
+/// The quota of one origin's limits that this engine may use.
 package struct OriginAllowance: Sendable, Hashable {
-    /// Open connections at most, idle ones included, 0 or more; nil for no bound.
+    /// Maximum of open connections, including idle ones; 0 or more, nil for no limit.
     package var connections: Int?
-    /// Requests started in any second at most, 0 or more; below 1, one in so many seconds.
+    /// Maximum of requests started in any second, 0 or more; below 1, one request in so many
+    /// seconds.
     package var requestsPerSecond: Double?
-    /// Bytes of bodies a second at most, 0 or more.
+    /// Maximum of body bytes per second, 0 or more.
     package var bytesPerSecond: Int64?
-    /// Grows from share to share of an origin; one with a lower number than the last is not taken. 0 for one
-    /// without a number.
+    /// Number that grows with each quota of an origin; a quota with a lower number than the last is
+    /// ignored. 0 for a quota without a number.
     package var number: Int64
 
     package init(
@@ -25,32 +26,33 @@ package struct OriginAllowance: Sendable, Hashable {
     }
 }
 
-/// What an engine does at one origin.
+/// Activity of an engine at one origin.
 package struct OriginActivity: Sendable {
     package var origin: String
-    /// Transfers under way.
+    /// Running transfers.
     package var active: Int
-    /// Transfers that wait, for whatever reason.
+    /// Waiting transfers, for any reason.
     package var waiting: Int
     package var bytesPerSecond: Double
-    /// How many transfers it wants at a time, with the reason.
+    /// Number of transfers that the engine wants to run at a time, with the reason.
     package var decision: AdaptiveConcurrency.Decision
-    /// Limits are set, now or once: without a share that holds, nothing is started.
+    /// True if limits are set or were set before. Then nothing starts without a valid quota.
     package var isLimited: Bool
 }
 
-/// What an engine uses of a share.
+/// Use of a quota by an engine.
 package struct OriginUse: Sendable {
     package var origin: String
     package var number: Int64
-    /// Connections that count, or transfers where these are more.
+    /// Connections that count, or running transfers if these are more.
     package var connections: Int
-    /// Requests that count in the current second, or longer where less than one a second is allowed.
+    /// Requests that count in the current second, or in a longer window for rates below one per
+    /// second.
     package var requests: Int
     package var active: Int
-    /// Nothing is under way and nothing waits.
+    /// True if nothing runs and nothing waits.
     package var isIdle: Bool
-    /// More counts than the share allows: begun under one before it.
+    /// True if more counts than the quota allows, because it started under an earlier quota.
     package var isAbove: Bool
 
     package init(
@@ -67,16 +69,15 @@ package struct OriginUse: Sendable {
     }
 }
 
-/// The limits of one origin as an engine keeps them. A value; its times are seconds of one monotonic
-/// clock.
+/// The limits of one origin in an engine. A value; its times are seconds of one monotonic clock.
 struct LaneLimits {
-    /// The newest share, and until when it holds.
+    /// The newest quota and its expiry.
     private(set) var current: OriginAllowance
     private(set) var deadline: Double
-    /// Shares before it that allowed more and are not over: what was begun under them may go on.
+    /// Unexpired earlier quotas that allowed more; transfers started under them may continue.
     private var earlier: [(connections: Int?, deadline: Double)] = []
     var pacer: RequestPacer?
-    /// When transfers that wait without a share are given back.
+    /// Time at which transfers that wait without a quota are returned.
     var returnAt: Double?
 
     init(_ limits: OriginAllowance, deadline: Double) {
@@ -87,13 +88,13 @@ struct LaneLimits {
 
     func isOver(_ now: Double) -> Bool { now >= deadline }
 
-    /// Nothing can be started, however long it waits.
+    /// Returns true if nothing can start until the quota changes.
     func allowsNothing(_ now: Double) -> Bool {
         isOver(now) || current.connections == 0 || current.requestsPerSecond == 0
             || current.bytesPerSecond == 0
     }
 
-    /// Takes a new share in place of the last one.
+    /// Replaces the last quota by a new one.
     mutating func renew(_ limits: OriginAllowance, deadline: Double, now: Double) {
         if let most = limits.connections, self.deadline > now,
             current.connections.map({ $0 > most }) ?? true
@@ -124,14 +125,14 @@ struct LaneLimits {
         earlier = []
     }
 
-    /// How many transfers may be under way: those of the newest share, or of one before it whose
-    /// time is not over.
+    /// Returns how many transfers may run: the maximum of the newest quota and of unexpired earlier
+    /// ones.
     func mostUnderWay(_ now: Double) -> Int {
         let old = earlier.filter { $0.deadline > now }.map { $0.connections ?? .max }.max() ?? 0
         return max(isOver(now) ? 0 : current.connections ?? .max, old)
     }
 
-    /// When the next share is over.
+    /// Returns when the next quota expires.
     func nextEnd(_ now: Double) -> Double? {
         (earlier.map(\.deadline) + [deadline]).filter { $0 > now }.min()
     }

@@ -1,33 +1,36 @@
 internal import Model
 import Synchronization
 
-/// A transfer that waits, with what it waits for.
+/// A waiting transfer and the lane in which it waits.
 struct Waiting {
     var transfer: Transfer
     var lane: OriginLane
-    /// Set when it has begun before: where it goes on.
+    /// Set for a transfer that started before and resumes here.
     var route: Route?
 }
 
-/// How a transfer came to the URL that it requests next, through redirects, waits and stops.
+/// The path by which a transfer reached its next URL: redirects, waits and stops.
 struct Route {
     var url: String
     var redirects: Int
     var isAtOrigin: Bool
-    /// On the monotonic clock, in seconds.
+    /// Seconds of the monotonic clock.
     var startedAt: Double
-    /// How often there was no connection to be had after all.
+    /// Number of times that no connection was available.
     var postponements = 0
     var omissions = Omissions()
-    /// Since when it waits after it was stopped for others; that is no time of its own.
+    /// Time of its stop in favor of others; the wait since then does not count as the transfer's
+    /// own.
     var stoppedAt: Double?
-    /// How often in a row it was stopped and nothing of it could be kept.
+    /// Number of consecutive stops that lost all received bytes.
     var losses = 0
 
-    /// Whether transfers that are not slow may have it stopped: at the cost of what it received once only.
+    /// True if transfers that are not slow may have this one stopped. Only the first stop may lose
+    /// bytes.
     var mayStop: Bool { losses == 0 }
 
-    /// With its next slot, at `now`: the time that it waited since it was stopped does not count.
+    /// Returns the route for its next slot at `now`, without the time that it waited since its
+    /// stop.
     func resumed(_ now: Double) -> Route {
         var resumed = self
         resumed.startedAt += stoppedAt.map { now - $0 } ?? 0
@@ -36,72 +39,74 @@ struct Route {
     }
 }
 
-/// A connection to an origin, from its socket's making until it counts no more.
+/// A connection to an origin, from the creation of its socket until it no longer counts.
 struct LaneSocket {
     /// -1 once libcurl has closed it.
     var descriptor: Int32
     var loop: Int
-    /// The transfer that it was made for.
+    /// The transfer for which the connection was opened.
     var transfer: UInt64
-    /// Closed by this side: until then the origin may not have noticed.
+    /// Set once this side closed the connection: until then the origin may not have noticed.
     var closingUntil: Double?
 
     func counts(_ now: Double) -> Bool { closingUntil.map { $0 > now } ?? true }
 }
 
-/// Everything an engine knows of one origin: what waits, what is under way, what is allowed.
+/// The state of one origin in an engine: its waiting and running transfers and its limits.
 ///
-/// `@unchecked`: all but what is marked safe is touched under its `OriginScheduler`'s lock only.
+/// `@unchecked`: except for the members marked safe, it is accessed under its `OriginScheduler`'s
+/// lock.
 final class OriginLane: @unchecked Sendable {
     let origin: String
-    /// The loop that has its connections, or the first of them, while there is a limit to these.
+    /// The first loop that has the origin's connections while these are limited.
     let firstLoop: Int
 
     private let received = Atomic<Int64>(0)
     private let limited = Atomic<Bool>(false)
     private let http1 = Atomic<Bool>(false)
-    /// The limit to the bytes a second.
+    /// Limit of bytes per second.
     let meter = ByteMeter()
 
-    /// Transfers that were skipped because of this origin; those behind them go ahead.
+    /// Transfers that were skipped because of this origin; later ones of other origins start first.
     var line = WaitingQueue()
-    /// Transfers that were stopped because they were slow: they start in slots for slow ones only.
+    /// Transfers that were stopped for being slow; they start in slow slots only.
     var slowLine = WaitingQueue()
-    /// Whether the origin's transfers are slow.
+    /// Pace of the origin's transfers.
     var pace = OriginPace()
-    /// Slow transfers under way at this origin, and those that this origin's URLs have led anywhere.
+    /// Slow transfers running at this origin, and slow ones anywhere that started from this
+    /// origin's URLs.
     var slowActive = 0
     var slowHeld = 0
-    /// For how long it had a slow slot, as `SlotClasses` counts it.
+    /// Time for which it had slow slots, as `SlotClasses` counts it.
     var slowSeconds = 0.0
-    /// It is in the list of lanes with something that waits for a slow slot; and in that of lanes on trial.
+    /// Membership in the list of lanes that wait for a slow slot, and in that of lanes on trial.
     var isInSlowLanes = false
     var isInTrialLanes = false
     var isPromising = false
-    /// Transfers that wait, in the lines or in the engine's common queue.
+    /// Waiting transfers, in the lane's lines and in the engine's common queue.
     var pending = 0
-    /// By loop: transfers under way, and how many there may be.
+    /// By loop: running transfers and their maximum.
     var active: [Int]
     var quotas: [Int]
-    /// By loop: connections that may be open; nil for no limit.
+    /// By loop: maximum of open connections; nil for no limit.
     var connectionQuotas: [Int]?
-    /// By loop: it is in the loop's list of lanes with something to start.
+    /// By loop: true if it is in the loop's list of lanes that can start a transfer.
     var isReady: [Bool]
-    /// By loop: idle connections that have to make room for another.
+    /// By loop: idle connections to close in favor of another.
     var evictions: [Int]
     var concurrency: AdaptiveConcurrency
     var limits: LaneLimits?
-    /// Nothing is asked of the origin until then, and when that was heard of.
+    /// The cooldown's end, and the time at which the cooldown was reported.
     var cooling: (until: Double, toldAt: Double)?
     var sockets: [LaneSocket] = []
-    /// A transfer that was let start found no place: none tries again before then.
+    /// A transfer that was allowed to start got no connection; none tries again before then.
     var crowdedUntil = 0.0
-    /// When it is to be looked at again; nil when it need not be.
+    /// Time of the next review; nil if none is needed.
     var reviewAt: Double?
 
-    /// What the last sample saw.
+    /// Received bytes at the last sample.
     var sampledBytes: Int64 = 0
-    /// How long transfers take of late, in seconds.
+    /// Recent mean duration of a transfer, in seconds.
     var transferSeconds = 0.0
     var usedAt = 0.0
 
@@ -124,34 +129,34 @@ final class OriginLane: @unchecked Sendable {
 
     func add(receivedBytes count: Int) { received.wrappingAdd(Int64(count), ordering: .relaxed) }
 
-    /// Limits were set, now or once, or the origin is left alone.
+    /// True if limits are set or the origin is in cooldown.
     var isLimited: Bool {
         get { limited.load(ordering: .relaxed) }
         set { limited.store(newValue, ordering: .relaxed) }
     }
 
-    /// Its last answer came by HTTP/1, over TLS: nothing is gained by waiting for a connection that
-    /// is being made, in case it could be shared.
+    /// True if its last response came by HTTP/1 over TLS. Then waiting for a connection in progress
+    /// gains nothing, because it cannot be shared.
     var speaksHTTP1: Bool {
         get { http1.load(ordering: .relaxed) }
         set { http1.store(newValue, ordering: .relaxed) }
     }
 
-    // MARK: Places
+    // MARK: Slots
 
     var activeTotal: Int { active.reduce(0, +) }
     var hasWork: Bool { pending > 0 || activeTotal > 0 }
 
-    /// Connections that count, on one loop or on all.
+    /// Returns the connections that count, on one loop or on all.
     func openConnections(on loop: Int? = nil, now: Double) -> Int {
         sockets.count { $0.counts(now) && (loop == nil || $0.loop == loop) }
     }
 
-    /// Shares the places out among the loops; `connections` is what the engine has of them in all.
+    /// Distributes the slots among the loops; `connections` is the engine's total.
     ///
-    /// Without a limit they lie as the engine's own connections do. A limited origin has as few
-    /// loops as its connections need, because none can use another's; bytes a second are shared out
-    /// on one.
+    /// Without a limit, the slots follow the engine's own connections. A limited origin uses as few
+    /// loops as its connections need, because a loop cannot use another's connections. An origin
+    /// with a limit of bytes per second uses one loop.
     func layOut(connections: Int) {
         let loops = active.count
         guard let limits, limits.current.connections != nil || limits.current.bytesPerSecond != nil
@@ -181,25 +186,26 @@ final class OriginLane: @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// Slow slots that count as this origin's: those used at it, or those that its URLs led to elsewhere.
+    /// Slow slots that count for this origin: those used at it, or those used by transfers that
+    /// started from its URLs.
     var slowShare: Int { max(slowActive, slowHeld) }
 
-    /// Nothing of it may start now, whatever slots are free.
+    /// Returns true if limits or a cooldown prevent any start now, even with free slots.
     func isHeldBack(_ now: Double) -> Bool {
         cooling != nil || limits?.allowsNothing(now) == true
             || limits?.pacer?.nextPlace(now: now) != nil
     }
 
-    /// Those that wait for a slow slot.
+    /// Transfers that wait for a slow slot.
     var slowWaitingCount: Int {
         slowLine.count + (pace.isSlow ? line.count : 0)
     }
 
-    /// How many more transfers may start than are under way, but for the slow ones, with nothing on trial.
+    /// Number of further transfers that may start as prompt ones rather than on trial.
     var promptRoom: Int { max(Int(pace.credit) - (activeTotal - slowActive), 0) }
 
-    /// The next for a slow slot: what was stopped goes first, but what must not be stopped again takes no slot that
-    /// others may want back.
+    /// Returns the next transfer for a slow slot; stopped ones come first. One that must not be
+    /// stopped again gets no slot that others may need back.
     func firstSlow(guaranteed: Bool) -> Waiting? {
         if let first = slowLine.first, guaranteed || first.route?.mayStop != false { return first }
         return pace.isSlow ? line.first : nil
@@ -212,7 +218,7 @@ final class OriginLane: @unchecked Sendable {
         return pace.isSlow ? line.popFirst() : nil
     }
 
-    /// The last of those that wait for a slow slot.
+    /// Removes and returns the last transfer that waits for a slow slot.
     func popLastSlow() -> Waiting? {
         if pace.isSlow, let last = line.popLast() { return last }
         return slowLine.popLast()
@@ -232,12 +238,13 @@ final class OriginLane: @unchecked Sendable {
         case full
     }
 
-    /// How long a connection that this side has closed still counts.
+    /// Time for which a connection closed by this side still counts.
     static let closingSeconds = 0.05
-    /// How long transfers wait for a share before they are given back: others may have to finish theirs first.
+    /// Time for which transfers wait for a quota before they are returned: other engines may first
+    /// have to finish.
     static let returnSeconds = 3.0
 
-    /// Whether transfer `id` can start on a loop; if so, its place among the requests is taken.
+    /// Decides whether transfer `id` can start on a loop; if so, reserves its request.
     func admit(_ id: UInt64, on loop: Int, now: Double) -> Admission {
         if let cooling, cooling.until > now { return .later(cooling.until) }
         guard limits != nil else { return active[loop] < quotas[loop] ? .now : .full }

@@ -4,20 +4,20 @@ internal import Model
 
 /// An origin's settings as its requests use them. Shared by all loops.
 final class OriginProfile: Sendable {
-    /// For requests whose connection may turn out to be one that others share.
+    /// Profile for requests whose connection may be shared with others.
     let shared: CurlProfile
-    /// For those of an origin that has answered by HTTP/1: each has a connection to itself.
+    /// Profile for an origin that answered by HTTP/1: each request has its own connection.
     let separate: CurlProfile
-    /// For those of bounded bytes a second. A paused stream of HTTP/2 would hold up those beside it,
-    /// and have tens of megabytes kept for it.
+    /// Profile for limited bytes per second. A paused HTTP/2 stream would block its neighbours and
+    /// buffer tens of megabytes.
     let bounded: CurlProfile
-    /// An answer tells more of the origin than is known before.
+    /// True if a response shows which HTTP version the origin uses.
     var learnsVersion: Bool { shared !== separate }
     let maximumHeaderBytes: Int
     let headers: [RequestHeader]
     let timeouts: TransferTimeouts
     let maximumBytes: Int64
-    /// What is connected to is the operator's proxy.
+    /// True if connections go to the operator's proxy.
     let usesProxy: Bool
 
     init(_ settings: OriginSettings, isSecure: Bool, caFile: String?) {
@@ -33,7 +33,7 @@ final class OriginProfile: Sendable {
         case .http2PriorKnowledge: curl.http = .http2PriorKnowledge
         case .http2, nil: curl.http = .automatic
         }
-        // Over plain TCP nobody knows before the first answer whether a connection can be shared.
+        // Over plain TCP, only the first response shows whether a connection can be shared.
         curl.maximumHeaderBytes = settings.maximumHeaderBytes ?? curl.maximumHeaderBytes
         maximumHeaderBytes = curl.maximumHeaderBytes
         let isPlainHTTP2 = curl.http == .http2PriorKnowledge && !isSecure
@@ -57,7 +57,8 @@ final class OriginProfile: Sendable {
         usesProxy = settings.proxy != nil
     }
 
-    /// As header lines: libcurl's own would follow the handle to the next origin.
+    /// Returns header lines; libcurl's own authorization would follow the handle to the next
+    /// origin.
     private static func authorization(_ settings: OriginSettings) -> [RequestHeader] {
         let value: String
         switch settings.authorization {
@@ -87,11 +88,11 @@ struct OriginProfiles: Sendable {
         byOrigin = profiles
     }
 
-    /// The profile for a URL of `origin`, which `originName(of:)` made of it.
+    /// Returns the profile for a URL of `origin`, which `originName(of:)` derived from it.
     func profile(of origin: String, url: String) -> OriginProfile {
         let standard = origin.hasPrefix("https:") ? secure : plain
         guard let own = byOrigin[origin] else { return standard }
-        // Secrets are sent where libcurl connects to, and not to what the text looks like.
+        // Secrets go only to the host that libcurl connects to, not to one that the text resembles.
         guard let parsed = try? CurlURL(url), originName(of: parsed.string) == origin else {
             return standard
         }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What becomes of the slow slots as time passes, and of what waits for them.
+/// Changes of the slow slots, and of the transfers that wait for them, as time passes.
 extension OriginScheduler.State {
-    /// Stops slow transfers whose slots others wait for, returns what is too much to wait here, and wakes loops
-    /// that may have slots for what waits.
+    /// Stops slow transfers whose slots others wait for, returns excess waiting transfers, and
+    /// wakes loops that may have slots.
     mutating func reviewClasses(_ effects: inout Effects, now: Double) {
         guard classes != nil else { return }
         classes?.rotatePeaks(now: now)
@@ -12,7 +12,7 @@ extension OriginScheduler.State {
             sortQueue(&effects, now: now)
         }
         classes?.dropIdleLanes()
-        // Not in a copy: what follows changes it.
+        // Not in a copy: `meetDemand` changes it.
         let isShort = classes.map { $0.slow.count > $0.quota || $0.isAnyWaiting } ?? false
         if isShort { meetDemand(&effects, now: now) }
         effects.settle.formUnion(classes?.takeTurns(now: now) ?? [])
@@ -24,7 +24,7 @@ extension OriginScheduler.State {
 
     private static let expirySampleSeconds = 1.0
 
-    /// Has origins be unknown again that were slow when they were last seen, too long ago.
+    /// Resets slow origins that were last seen too long ago.
     private mutating func expireSlowness(_ effects: inout Effects, now: Double) {
         guard let policy = classes?.policy, now - expiredAt >= Self.expirySampleSeconds
         else { return }
@@ -34,7 +34,8 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Takes out of the common queue what waits for more than its turn, so that it is known how much that is.
+    /// Moves waiting transfers of slow origins from the common queue into their lanes, so that they
+    /// can be counted.
     private mutating func sortQueue(_ effects: inout Effects, now: Double) {
         guard !queue.isEmpty else { return }
         for waiting in queue.remove(where: { $0.lane.pace.isSlow }) {
@@ -44,7 +45,8 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Finds out how many slots each loop lacks for transfers that are not slow, and has slow ones stopped.
+    /// Computes how many slots each loop lacks for transfers that are not slow, and stops slow ones
+    /// for them.
     private mutating func meetDemand(_ effects: inout Effects, now: Double) {
         guard var free = classes?.freeSlots(activeCounts), var trialRoom = classes?.trialRooms()
         else { return }
@@ -79,12 +81,13 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Whether transfers of a lane that are not slow wait for nothing but a slot.
+    /// Returns true if transfers of a lane that are not slow wait for nothing but a slot.
     private func isWanting(_ lane: OriginLane, now: Double) -> Bool {
         lane.pending > lane.slowLine.count && !lane.pace.isSlow && !lane.isHeldBack(now)
     }
 
-    /// Gives back what is more than may wait for slow slots: of the origins with the most, the last first.
+    /// Returns transfers beyond the maximum for slow slots: the last ones of the origins with the
+    /// most.
     private mutating func returnExcess(_ effects: inout Effects) {
         guard let classes, classes.policy.maxWaiting < .max else { return }
         let lanes = classes.slowLanes.reversed()
@@ -100,7 +103,7 @@ extension OriginScheduler.State {
         }
     }
 
-    // MARK: What is in hand
+    // MARK: Slow work
 
     func slowWork(most: Int, now: Double) -> SlowWork {
         var work = SlowWork()
@@ -118,7 +121,7 @@ extension OriginScheduler.State {
                 + (isUnknown && !lane.pace.isSlow ? lane.line.count : 0)
             guard count > 0 || isSlow else { continue }
             work.count += count
-            // Of an origin that is prompt but for a few transfers, more is welcome.
+            // An origin that is prompt but for a few transfers can take more.
             guard isSlow || isUnknown else { continue }
             counts[ObjectIdentifier(lane)] = count
             found.append(lane)
@@ -130,7 +133,7 @@ extension OriginScheduler.State {
             return (one, $1.origin) > (other, $0.origin)
         }
         work.origins = found.prefix(most).map(\.origin)
-        // Also of more origins than may wait, one without work is welcome.
+        // Even with more origins than may wait, an origin without work can take some.
         let part = max(classes.policy.maxWaiting / max(counts.values.count { $0 > 0 }, 1), 1)
         for lane in found
         where lane.pace.isSlow && 2 * counts[ObjectIdentifier(lane), default: 0] < part {

@@ -1,6 +1,6 @@
 internal import Model
 
-/// Limits: what is closed, ended or given back because of them, and when that is looked at.
+/// Limits: closes, ends or returns what exceeds them, and schedules the next review.
 extension OriginScheduler.State {
     typealias Effects = OriginScheduler.Effects
 
@@ -9,7 +9,7 @@ extension OriginScheduler.State {
         _ effects: inout Effects, now: Double
     ) {
         let lane = lane(origin, now: now)
-        // A number that is lower than that of a share that is over is of a database that was restored.
+        // A lower number than that of an expired quota comes from a restored database.
         if limits.number > 0, let known = lane.limits, known.current.number > limits.number,
             !known.isOver(now)
         {
@@ -24,7 +24,7 @@ extension OriginScheduler.State {
         }
         noteLimits(of: lane)
         lane.meter.set(limits.bytesPerSecond, now: now)
-        // The bytes a second may be others, or unlimited, for what is paused.
+        // The limit of bytes per second may have changed or ended for paused transfers.
         for loop in 0..<loops where lane.active[loop] > 0 {
             markUnsettled(lane, on: loop, &effects)
         }
@@ -41,7 +41,7 @@ extension OriginScheduler.State {
         if isLimited { limited.append(lane) } else { limited.removeAll { $0 === lane } }
     }
 
-    // MARK: Cooling down
+    // MARK: Cooldown
 
     mutating func cool(
         _ lane: OriginLane, forSeconds seconds: Double, _ effects: inout Effects, now: Double
@@ -58,10 +58,10 @@ extension OriginScheduler.State {
         review(lane, &effects, now: now)
     }
 
-    /// A wait of more than so many seconds is somebody else's: what was not begun is given back.
+    /// For a longer wait, in seconds, transfers that have not started are returned.
     private static let longCooling = 5.0
 
-    /// Has a lane wait until its origin may be asked again; false when it may be now.
+    /// Keeps a lane waiting during its origin's cooldown; returns false once that is over.
     private mutating func waits(
         _ lane: OriginLane, _ effects: inout Effects, now: Double
     ) -> Bool {
@@ -79,14 +79,15 @@ extension OriginScheduler.State {
             if (waiting.route?.redirects ?? 0) == 0 {
                 effects.returned.append(waiting.transfer)
             } else {
-                // Given back, it would only be led here again, and asking for it costs its own origin.
+                // Returned, it would be redirected here again, which costs its own origin a
+                // request.
                 effects.postponed.append((waiting.transfer, lane.origin, cooling.until - now))
             }
         }
         return true
     }
 
-    /// Finds out what a lane's limits ask for now, and when they are to be looked at next.
+    /// Applies a lane's limits and schedules the next review.
     mutating func review(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
         let isCooling = waits(lane, &effects, now: now)
         guard let limits = lane.limits else {
@@ -117,7 +118,7 @@ extension OriginScheduler.State {
         if let next = limits.nextEnd(now) { review(lane, at: next, &effects) }
     }
 
-    /// Gives back what has waited for a share in vain.
+    /// Returns transfers that waited too long for a quota.
     private mutating func giveBack(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
         guard !lane.line.isEmpty || !lane.slowLine.isEmpty else { return }
         let returnAt = lane.limits?.returnAt ?? now + OriginLane.returnSeconds
@@ -176,7 +177,7 @@ extension OriginScheduler.State {
         if lane.isLimited { review(lane, &effects, now: now) }
     }
 
-    /// How many idle connections a loop has too many.
+    /// Returns how many idle connections of a loop must close.
     private func closingCount(_ lane: OriginLane, on loop: Int, now: Double) -> Int {
         guard let limits = lane.limits else { return 0 }
         let open = lane.sockets.count { $0.loop == loop && $0.closingUntil == nil }
@@ -205,7 +206,7 @@ extension OriginScheduler.State {
         settlement.ending = endingCount(lane, limits, on: loop, now: now)
         var left = closingCount(lane, on: loop, now: now)
         lane.evictions[loop] = 0
-        // What was opened for a transfer is being connected, or in use.
+        // A connection opened for a running transfer is still connecting or in use.
         for index in lane.sockets.indices where left > 0 {
             let socket = lane.sockets[index]
             guard socket.loop == loop, socket.closingUntil == nil,
@@ -218,12 +219,13 @@ extension OriginScheduler.State {
         return settlement
     }
 
-    /// A loop's part of the transfers that are too many: the same whichever loop asks first.
+    /// Returns a loop's part of the surplus transfers, independent of the order in which loops
+    /// call.
     private func endingCount(
         _ lane: OriginLane, _ limits: LaneLimits, on loop: Int, now: Double
     ) -> Int {
         var surplus = lane.activeTotal - limits.mostUnderWay(now)
-        // Where there are to be the fewest, they are ended first.
+        // Loops with the lowest quotas end theirs first.
         for other in (0..<loops).sorted(by: { lane.quotas[$0] < lane.quotas[$1] }) {
             guard surplus > 0 else { return 0 }
             let part = min(surplus, lane.active[other])
@@ -280,8 +282,8 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Whether a lane has more to start. Where slow transfers have the slots that it would get, what waits may stand
-    /// in the common queue still.
+    /// Returns true if a lane has more to start. While slow transfers hold its slots, its transfers
+    /// may still wait in the common queue.
     private func isWaiting(_ lane: OriginLane) -> Bool {
         classes == nil ? !lane.line.isEmpty : lane.pending > lane.slowLine.count
     }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Slow transfers: who is one, when one starts, and when one is stopped so that others have its slot.
+/// Slow transfers: judges which are slow, starts them, and stops them when others need their slots.
 extension OriginScheduler {
-    /// Takes notice of what a loop has seen of its transfers.
+    /// Records a loop's judgements of its transfers.
     func judge(_ judgements: [Judgement], on loop: Int, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -11,17 +11,18 @@ extension OriginScheduler {
         }
     }
 
-    /// Transfers of a loop that are to be stopped.
+    /// Removes and returns the transfers of a loop that must stop.
     func takeStops(on loop: Int) -> [UInt64] {
         state.withLock { $0.classes?.takeStops(on: loop) ?? [] }
     }
 
-    /// A transfer cannot be stopped after all.
+    /// Records that a transfer cannot be stopped.
     func keep(_ transfer: UInt64) {
         state.withLock { $0.classes?.keep(transfer) }
     }
 
-    /// Has a transfer wait for a slow slot, whose own slot is free then; false when it was cancelled.
+    /// Queues a stopped transfer for a slow slot and releases its own slot; `waits` is false when
+    /// it was cancelled.
     func stop(
         _ waiting: Waiting, from release: Release, on loop: Int, now: Double
     ) -> (waits: Bool, effects: Effects) {
@@ -40,7 +41,7 @@ extension OriginScheduler {
         }
     }
 
-    /// What is in hand beside prompt work, with at most `most` origins.
+    /// Returns the slow work of all origins, and the names of at most `most` of them.
     func slowWork(most: Int, now: Double) -> SlowWork {
         state.withLock { $0.slowWork(most: most, now: now) }
     }
@@ -49,14 +50,14 @@ extension OriginScheduler {
 extension OriginScheduler.State {
     typealias Batch = OriginScheduler.Batch
 
-    /// Which slots a transfer competes for.
+    /// The kind of slots that a transfer competes for.
     enum SlotClass {
         case prompt
         case trial
         case slow
     }
 
-    // MARK: Who is slow
+    // MARK: Judging
 
     mutating func judge(
         _ judgement: Judgement, on loop: Int, _ effects: inout Effects, now: Double
@@ -79,7 +80,7 @@ extension OriginScheduler.State {
         add(judgement.pace, of: judgement.lanes, &effects, now: now)
     }
 
-    /// Books what was seen of a transfer on the origins that it was at.
+    /// Records a transfer's pace on the origins that it used.
     private mutating func add(
         _ pace: TransferPace, of lanes: [OriginLane], _ effects: inout Effects, now: Double
     ) {
@@ -98,12 +99,13 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Takes a transfer that has left its slot out of its class, and books its end on its origins.
+    /// Removes a transfer that has left its slot from its class, and records its pace on its
+    /// origins.
     mutating func leaveClass(
         _ release: OriginScheduler.Release, _ effects: inout Effects, now: Double
     ) {
         guard classes != nil else { return }
-        // Of one that was slow to its end, all is booked.
+        // For a transfer that was slow to its end, everything is recorded already.
         let left = classes?.remove(release.transfer)
         if let left { classes?.book(left) }
         guard left?.isJudged != true, release.pace != .unknown else { return }
@@ -113,14 +115,14 @@ extension OriginScheduler.State {
 
     // MARK: Classes
 
-    /// The class that a lane's next transfer belongs to.
+    /// Returns the class of a lane's next transfer.
     func slotClass(of lane: OriginLane) -> SlotClass {
         if classes == nil { return .prompt }
         if lane.pace.isSlow { return .slow }
         return lane.promptRoom > 0 ? .prompt : .trial
     }
 
-    /// The class in which a lane's next transfer may start now; nil for none.
+    /// Returns the class in which a lane's next transfer may start now; nil if it cannot.
     func openClass(of lane: OriginLane, on loop: Int) -> SlotClass? {
         guard let classes else { return .prompt }
         let slotClass = slotClass(of: lane)
@@ -131,7 +133,7 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Puts a transfer that is about to start into its class.
+    /// Adds a transfer that is about to start to its class.
     mutating func enter(
         _ slotClass: SlotClass, _ waiting: Waiting, on loop: Int, now: Double
     ) {
@@ -152,7 +154,7 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Has a lane wait for a slot of a class, in turn with others.
+    /// Queues a lane for a slot of a class.
     mutating func wait(
         _ lane: OriginLane, for slotClass: SlotClass, on loop: Int? = nil, _ effects: inout Effects,
         now: Double
@@ -173,11 +175,11 @@ extension OriginScheduler.State {
 
     // MARK: Starting
 
-    /// So many lanes are looked at for one that can start something.
+    /// Maximum number of lanes to try in one search for a transfer that can start.
     private static let mostLooks = 16
 
-    /// Starts transfers that are slow, or on trial, one of each origin in turn: in their own slots, or in all that
-    /// there are for them.
+    /// Starts slow transfers and ones on trial, one of each origin in turn: in their own slots
+    /// only, or in all slots that they may use.
     mutating func takeOthers(
         _ limit: Int, on loop: Int, guaranteed: Bool, into batch: inout Batch, now: Double
     ) {
@@ -219,7 +221,8 @@ extension OriginScheduler.State {
         }
     }
 
-    /// Starts a lane's next transfer of a class, where its origin admits one; false for none.
+    /// Starts a lane's next transfer of a class if its origin admits one; returns false if none
+    /// started.
     private mutating func startNext(
         of lane: OriginLane, _ slotClass: SlotClass, _ guaranteed: Bool, on loop: Int,
         into batch: inout Batch, now: Double

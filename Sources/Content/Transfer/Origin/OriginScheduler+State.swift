@@ -1,37 +1,37 @@
 internal import Model
 
 extension OriginScheduler {
-    /// What the scheduler's lock protects.
+    /// The state that the scheduler's lock protects.
     struct State {
         let loops: Int
         let connections: Int
-        /// Transfers of all origins, in order.
+        /// Waiting transfers of all origins, in order.
         var queue = WaitingQueue()
-        /// All that wait, here and in the lanes' lines.
+        /// Number of all waiting transfers, here and in the lanes' lines.
         var waitingCount = 0
         var isClosed = false
         var lanes: [String: OriginLane] = [:]
-        /// The URL start that the last look-up found: most of a batch share it.
+        /// URL prefix of the last look-up, common to most URLs of a batch.
         private var lastPrefix: String.UTF8View = "".utf8
         private var lastLane: OriginLane?
-        /// By loop: lanes whose line has something that it can start.
+        /// By loop: lanes with waiting transfers that the loop can start.
         var ready: [[OriginLane]]
         var unsettled: [[OriginLane]]
-        /// Lanes with limits, and those that are left alone.
+        /// Lanes with limits or in cooldown.
         var limited: [OriginLane] = []
         var activeTotal = 0
-        /// By loop.
+        /// Running transfers, by loop.
         var activeCounts: [Int]
-        /// Who has the slots; nil where slow transfers are as good as others.
+        /// Use of the slots by class; nil if slow transfers are treated like others.
         var classes: SlotClasses?
-        /// Some origin is slow, or was of late.
+        /// True if some origin is slow, or was recently.
         var hasSlowLanes = false
-        /// When slow origins were last looked at for slowness that has expired.
+        /// Time of the last check for expired slowness.
         var expiredAt = 0.0
         /// Lanes with a `reviewAt`.
         var reviews: [OriginLane] = []
         var sampledAt = 0.0
-        /// When `tick` is called next, as far as was asked for.
+        /// Time of the next call of `tick`, as far as requested.
         var tickAt = Double.infinity
         var prunedAt = 0.0
         private var lanesMade = 0
@@ -60,7 +60,7 @@ extension OriginScheduler {
 
         // MARK: Lanes
 
-        /// The lane of a URL's origin; those of URLs that make no sense share one.
+        /// Returns the lane of a URL's origin; all invalid URLs use one lane.
         mutating func lane(ofURL url: String, now: Double) -> OriginLane {
             if let lastLane, Self.isIn(url, lastPrefix) { return lastLane }
             let origin = originName(of: url) ?? ""
@@ -74,7 +74,7 @@ extension OriginScheduler {
         private static func isIn(_ url: String, _ origin: String.UTF8View) -> Bool {
             var rest = url.utf8.makeIterator()
             for byte in origin where rest.next() != byte { return false }
-            // Anything else could go on with a port, or turn what was the host into userinfo.
+            // Any other byte could continue with a port, or turn the apparent host into userinfo.
             return rest.next() == UInt8(ascii: "/")
         }
 
@@ -88,8 +88,8 @@ extension OriginScheduler {
             return lane
         }
 
-        /// Forgets lanes that have not been used for a while: unlimited ones after a minute, those
-        /// whose limits are over after an hour.
+        /// Removes unused lanes: after a minute without limits, ten minutes if slow, and an hour
+        /// after their limits expired.
         mutating func prune(now: Double) {
             guard now - prunedAt >= 10 else { return }
             prunedAt = now
@@ -134,7 +134,7 @@ extension OriginScheduler {
             guard limit > 0 else { return }
             takeOthers(limit, on: loop, guaranteed: true, into: &batch, now: now)
             takeReady(limit, on: loop, into: &batch, now: now)
-            // A loop's part, so that few transfers spread over all loops.
+            // A loop takes only its part, so that few transfers spread over all loops.
             let share = (queue.count + loops - 1) / loops
             var left = min(limit - batch.starts.count, share)
             while left > 0, let head = queue.popFirst() {
@@ -165,7 +165,8 @@ extension OriginScheduler {
             takeOthers(limit, on: loop, guaranteed: false, into: &batch, now: now)
         }
 
-        /// Starts what was skipped before and has a place now, one origin after the other.
+        /// Starts transfers that were skipped before and have a slot now, one origin after the
+        /// other.
         private mutating func takeReady(
             _ limit: Int, on loop: Int, into batch: inout Batch, now: Double
         ) {
@@ -215,8 +216,8 @@ extension OriginScheduler {
             }
         }
 
-        /// Puts a lane with something in its line into the lists of the loops that have a place for
-        /// it; all but `own` are woken.
+        /// Adds a lane with waiting transfers to the lists of the loops that have a slot for it,
+        /// and wakes those loops. Loop `own` is left out.
         mutating func markReady(
             _ lane: OriginLane, but own: Int? = nil, _ effects: inout Effects, now: Double
         ) {
@@ -258,7 +259,7 @@ extension OriginScheduler {
             }
             if let decision {
                 lane.layOut(connections: connections)
-                // What there is more of is for all loops.
+                // All loops may use the added slots.
                 if decision.kind == .raised { effects.wake.formUnion(0..<loops) }
                 markReady(lane, but: loop, &effects, now: now)
             }

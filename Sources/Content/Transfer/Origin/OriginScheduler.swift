@@ -1,26 +1,26 @@
 internal import Model
 import Synchronization
 
-/// Decides which transfer starts next on which loop, so that each origin's limits hold over all of an
-/// engine's loops. Safe from any thread.
+/// Decides which transfer starts next on which loop, so that each origin's limits hold over all
+/// loops of an engine. Safe from any thread.
 ///
-/// Transfers start in the order they came, but one whose origin has no place for it is ignored:
-/// it waits in its origin's own line, and those behind it go ahead. Under the lock nothing is done
-/// but counting; what follows from it is an `Effects`, for the caller to carry out after that.
+/// Transfers start in the order of submission. A transfer whose origin has no slot is skipped: it
+/// waits in its origin's own line, and later ones start first. The lock protects only counting; the
+/// consequences are returned as `Effects`, which the caller applies afterwards.
 final class OriginScheduler: Sendable {
-    /// What is to be done after a change.
+    /// Actions that follow from a change.
     struct Effects {
         /// Loops that may have something to start.
         var wake: Set<Int> = []
-        /// Loops that have connections to close or transfers to end; see `settle`.
+        /// Loops that must close connections or end transfers; see `settle`.
         var settle: Set<Int> = []
-        /// Transfers to be ended that no loop has: to be given back, and those that a redirect has
-        /// led to where there is no share.
+        /// Queued transfers to end: ones to return, and ones that a redirect led to an origin
+        /// without a quota.
         var returned: [Transfer] = []
         var refused: [Transfer] = []
-        /// Those that a redirect has led to an origin that is left alone for so many seconds.
+        /// Transfers that a redirect led to an origin in cooldown, with the remaining seconds.
         var postponed: [(transfer: Transfer, origin: String, seconds: Double)] = []
-        /// When `tick` is to be called, if not before.
+        /// Latest time for the next call of `tick`.
         var tickAt: Double?
 
         var isEmpty: Bool {
@@ -30,48 +30,50 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// What a loop starts, and whether more is there for it.
+    /// Transfers that a loop starts, and whether more wait for it.
     struct Batch {
         var starts: [Waiting] = []
         var isMore = false
         var effects = Effects()
     }
 
-    /// A transfer that has left its place.
+    /// A transfer that has left its slot.
     struct Release {
         var lane: OriginLane
         var transfer: UInt64
         var ending: Ending
-        /// What the origin asked for with Retry-After, in seconds.
+        /// Cooldown that the origin requested with Retry-After, in seconds.
         var coolingSeconds = 0.0
-        /// What its last moments say of the origin's pace, and of the one whose URL led there.
+        /// Last observed pace, for this origin and for `home`, the origin of the transfer's own
+        /// URL.
         var pace = TransferPace.unknown
         var home: OriginLane?
     }
 
-    /// What its end says of its origin.
+    /// The meaning of a transfer's end for its origin.
     enum Ending {
         case ended(seconds: Double)
         case trouble(AdaptiveConcurrency.Trouble, startedAt: Double)
-        /// Nothing: it was cancelled, or goes on elsewhere.
+        /// No meaning: it was cancelled, or continues elsewhere.
         case silent
     }
 
     let state: Mutex<State>
 
-    /// `connections` are those of all `loops` together. Without a policy slow transfers are as good as others.
+    /// Distributes `connections` over all `loops`. Without a policy, slow transfers are treated
+    /// like others.
     init(loops: Int, connections: Int, slow policy: SlowPolicy? = nil) {
         state = Mutex(State(loops: loops, connections: connections, slow: policy))
     }
 
-    /// A loop's part of the connections: the first loops take the remainder.
+    /// Returns a loop's part of the connections: the first loops take the remainder.
     static func capacity(of loop: Int, loops: Int, connections: Int) -> Int {
         max((connections + loops - 1 - loop) / loops, 1)
     }
 
     // MARK: Waiting
 
-    /// Queues transfers; false, and nothing done, after `close`.
+    /// Queues transfers; returns false, without effect, after `close`.
     func submit(_ transfers: [Transfer], now: Double) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
@@ -85,8 +87,9 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Takes out those that wait and match. One below `boundary`, the next transfer's number, that
-    /// is under way and would wait again is not let in either, for a while.
+    /// Removes and returns waiting transfers that match. Matching ones that run now are also
+    /// rejected if they queue again within some seconds. `boundary` is the next transfer's number;
+    /// later transfers are not affected.
     func remove(
         below boundary: UInt64, now: Double, where matches: @escaping @Sendable (Transfer) -> Bool
     ) -> [Transfer] {
@@ -97,14 +100,14 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Takes out those of some transfers that wait and were never begun.
+    /// Removes and returns those of some transfers that wait and never started.
     func removeUnbegun(_ transfers: Set<UInt64>) -> [Transfer] {
         state.withLock { state in
             state.remove { transfers.contains($0.id) && $0.state == .queued }
         }
     }
 
-    /// Takes out all that wait; nothing can wait from now on.
+    /// Removes and returns all waiting transfers; none can wait from now on.
     func close() -> [Transfer] {
         state.withLock { state in
             state.isClosed = true
@@ -116,7 +119,8 @@ final class OriginScheduler: Sendable {
 
     // MARK: Starting and ending
 
-    /// What a loop with `limit` free slots starts next, after a transfer of its own has ended.
+    /// Returns the next transfers for a loop with `limit` free slots, after one of its own has
+    /// ended.
     func take(
         _ limit: Int, on loop: Int, releasing release: Release? = nil, now: Double
     ) -> Batch {
@@ -136,15 +140,15 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// What became of a transfer that wants to go on at another place or another time.
+    /// The outcome for a transfer that continues at another origin or at another time.
     enum Move {
         case start
         case waits
         case cancelled
     }
 
-    /// Gives up a transfer's place for one in `waiting`'s lane, where it waits in front when there is
-    /// none, or when it has to be `later` in any case.
+    /// Moves a transfer from its slot to one in `waiting`'s lane. Without a free slot, or if it
+    /// must start `later`, it waits at the front.
     func move(
         _ waiting: Waiting, from release: Release, on loop: Int, later: Bool, now: Double
     ) -> (move: Move, effects: Effects) {
@@ -156,14 +160,14 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// The lane of a URL's origin.
+    /// Returns the lane of a URL's origin.
     func lane(ofURL url: String, now: Double) -> OriginLane {
         state.withLock { $0.lane(ofURL: url, now: now) }
     }
 
     // MARK: Limits
 
-    /// Sets what holds at an origin until `deadline`; limits without any bound lift all.
+    /// Sets an origin's limits until `deadline`; limits without any bound remove all.
     func setLimits(
         _ limits: OriginAllowance, of origin: String, until deadline: Double, now: Double
     ) -> Effects {
@@ -174,7 +178,7 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Lifts the limits of origins that have some.
+    /// Removes the limits of those of the origins that have some.
     func liftLimits(of origins: Set<String>, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -186,19 +190,18 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// What is used of the shares that have numbers.
+    /// Returns the use of all numbered quotas.
     func uses(now: Double) -> [OriginUse] { state.withLock { $0.uses(now: now) } }
 
-    /// Begins nothing more under the share `number` of an origin that there is nothing to do at; false when there
-    /// is, or another share has come.
+    /// Stops using the quota `number` of an idle origin; returns false if the origin has work or a
+    /// newer quota.
     func giveUp(_ origin: String, number: Int64) -> Bool {
         state.withLock { $0.giveUp(origin, number: number) }
     }
 
     var isAnyLimited: Bool { state.withLock { $0.limited.contains { $0.limits != nil } } }
 
-    /// Leaves origins alone until so many seconds have passed, or for longer when that was said
-    /// before.
+    /// Puts origins into cooldown for the given seconds; a longer cooldown stays.
     func cool(_ origins: [(origin: String, seconds: Double)], now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -209,7 +212,8 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Takes back what was said of origins until `toldAt`: work of theirs was handed out after it.
+    /// Ends cooldowns reported until `toldAt`, because work for these origins was leased
+    /// afterwards.
     func warm(_ origins: Set<String>, toldUntil toldAt: Double, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -229,10 +233,10 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Whether any origin is left alone.
+    /// True if any origin is in cooldown.
     var isAnyCooling: Bool { state.withLock { $0.limited.contains { $0.cooling != nil } } }
 
-    /// Whether a transfer's request may go out now.
+    /// Returns whether a transfer's request may be sent now.
     func maySend(_ lane: OriginLane, _ transfer: UInt64, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
@@ -240,13 +244,13 @@ final class OriginScheduler: Sendable {
             guard let limits = lane.limits else { return (true, effects) }
             guard limits.mostUnderWay(now) > 0 else { return (false, effects) }
             let maySend = lane.limits?.pacer?.sent(transfer, now: now) ?? true
-            // Only now is it known when the next one can go.
+            // The time for the next request is known only now.
             if limits.pacer != nil, !lane.line.isEmpty { state.review(lane, &effects, now: now) }
             return (maySend, effects)
         }
     }
 
-    /// The answer to a transfer's request has begun.
+    /// Records that the response to a transfer's request has begun.
     func answered(_ lane: OriginLane, _ transfer: UInt64, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -259,8 +263,8 @@ final class OriginScheduler: Sendable {
 
     // MARK: Connections
 
-    /// Whether a connection may be opened for a transfer. If not, an idle one of the loop makes room
-    /// for a later one.
+    /// Returns whether a connection may be opened for a transfer. If not, an idle one of the loop
+    /// is marked for closing.
     func mayOpen(_ lane: OriginLane, on loop: Int, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
@@ -268,7 +272,7 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Descriptors that were made for a transfer and are not closed.
+    /// Returns the open descriptors that were created for a transfer.
     func sockets(of transfer: UInt64, _ lane: OriginLane) -> [Int32] {
         state.withLock { _ in
             lane.sockets.filter { $0.transfer == transfer && $0.descriptor >= 0 }.map(\.descriptor)
@@ -279,7 +283,7 @@ final class OriginScheduler: Sendable {
         state.withLock { _ in lane.sockets.append(socket) }
     }
 
-    /// libcurl closes a socket; `counts` when the other side may not know of it yet.
+    /// Records that libcurl closes a socket; `counts` is true if the peer may not know yet.
     func closed(_ descriptor: Int32, _ lane: OriginLane, counts: Bool, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -288,21 +292,21 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// What a loop has to do for one lane.
+    /// Actions for a loop at one lane.
     struct Settlement {
-        /// How many transfers to end.
+        /// Number of transfers to end.
         var ending = 0
-        /// Which connections to shut down.
+        /// Connections to shut down.
         var closing: [Int32] = []
     }
 
-    /// Lanes that a loop has something to do for.
+    /// Removes and returns the lanes that a loop must settle.
     func unsettled(on loop: Int) -> [OriginLane] {
         state.withLock { $0.takeUnsettled(on: loop) }
     }
 
-    /// What a loop has to do for a lane; `busy` are the sockets that its `transfers` use, and what
-    /// is named in `closing` counts as closed from now on.
+    /// Returns a loop's actions for a lane. `busy` are the sockets that its `transfers` use. The
+    /// connections in `closing` count as closed from now on.
     func settle(
         _ lane: OriginLane, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
     ) -> Settlement {
@@ -313,7 +317,7 @@ final class OriginScheduler: Sendable {
 
     // MARK: Time
 
-    /// Looks after what was to happen by now.
+    /// Performs the actions that are due.
     func tick(now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
@@ -322,11 +326,11 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// What is done at which origin; those without work for a while are left out.
+    /// Returns the activity at each origin, except for origins that have been idle for a while.
     func statuses(now: Double) -> [OriginActivity] {
         state.withLock { $0.statuses(now: now) }
     }
 
-    /// Transfers that wait although the engine has free places: for limited origins.
+    /// Transfers that wait for limited origins although the engine has free slots.
     var heldBackCount: Int { state.withLock { $0.heldBackCount } }
 }

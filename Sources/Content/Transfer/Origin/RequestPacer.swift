@@ -1,31 +1,31 @@
-/// Keeps the starts of requests to one origin under a rate: in any second, as the origin counts
-/// them, there are no more than allowed. A value; its times are seconds of one monotonic clock.
+/// Limits the rate of requests to one origin: no second, as the origin counts it, has more than
+/// allowed. A value; its times are seconds of one monotonic clock.
 ///
-/// A request is counted from its reservation, which may be long before it reaches the origin, until
-/// a little over a second after it must have arrived there: when its answer began, or 0.1 s after it
-/// was sent. That is what makes the count hold at the other end of a network that delays one request
-/// more than the next.
+/// A request counts from its reservation, which may be long before it reaches the origin. It counts
+/// until a little over a second after it must have arrived: when its response began, or 0.1 s after
+/// it was sent. So the count also holds at the origin when the network delays some requests more
+/// than others.
 struct RequestPacer {
-    /// A second, and what two requests' ways to the origin may differ by.
+    /// A second plus the maximum difference between two requests' travel times.
     static let secondWithJitter = 1.02
-    /// The most that a request without an answer is believed to have been on its way.
+    /// Maximum time that an unanswered request is assumed to travel.
     static let longestWay = 0.1
 
-    /// How many may start in `window` seconds.
+    /// Number of requests that may start in `window` seconds.
     private(set) var limit: Int
     private(set) var window: Double
-    /// Reserved and not known to have arrived, with the time they were sent at.
+    /// Reserved requests that are not known to have arrived, with the times of their sending.
     private var underWay: [UInt64: Double?] = [:]
-    /// When those arrived that may still count, about in order.
+    /// Arrival times of requests that may still count, roughly in order.
     private var arrivals: [Double] = []
     private var head = 0
 
-    /// `requestsPerSecond` below 1 is one in so many seconds, 0 none at all.
+    /// Sets the rate: below 1 means one request in so many seconds, 0 means none.
     init(requestsPerSecond: Double) {
         (limit, window) = Self.rule(requestsPerSecond)
     }
 
-    /// Sets another rate; what has started counts on.
+    /// Sets another rate; requests that have started still count.
     mutating func change(requestsPerSecond: Double) {
         (limit, window) = Self.rule(requestsPerSecond)
     }
@@ -37,7 +37,7 @@ struct RequestPacer {
         return (limit, window * secondWithJitter)
     }
 
-    /// Takes a place for request `id`; false when there is none now.
+    /// Reserves a slot for request `id`; returns false if there is none now.
     mutating func reserve(_ id: UInt64, now: Double) -> Bool {
         expire(now)
         guard counted < limit, underWay[id] == nil else { return false }
@@ -45,8 +45,8 @@ struct RequestPacer {
         return true
     }
 
-    /// Notes that a reserved request goes out now; false when it has gone out before, as when
-    /// libcurl tries it again on another connection: that one needs a place of its own.
+    /// Records that a reserved request is sent now. Returns false if it was sent before: libcurl's
+    /// retry on another connection needs its own slot.
     mutating func sent(_ id: UInt64, now: Double) -> Bool {
         guard let sentAt = underWay[id] else { return false }
         guard sentAt == nil else { return false }
@@ -54,17 +54,17 @@ struct RequestPacer {
         return true
     }
 
-    /// Notes that the answer has begun: the request has arrived.
+    /// Records that the response has begun, so the request has arrived.
     mutating func answered(_ id: UInt64, now: Double) {
         guard let sentAt = underWay.removeValue(forKey: id), let sentAt else { return }
         arrivals.append(min(now, sentAt + Self.longestWay))
     }
 
-    /// Ends a request whatever became of it; one that was never sent gives its place back.
+    /// Ends a request; one that was never sent frees its slot.
     mutating func end(_ id: UInt64, now: Double) { answered(id, now: now) }
 
-    /// The earliest time at which a place may come free by itself; nil when there is one now, or
-    /// when all depends on requests that have not been sent.
+    /// Returns the earliest time at which a slot may become free by itself. Returns nil if one is
+    /// free now, or if all depends on requests that have not been sent.
     mutating func nextPlace(now: Double) -> Double? {
         expire(now)
         guard limit > 0, counted >= limit else { return nil }
@@ -75,7 +75,7 @@ struct RequestPacer {
         return next.isFinite ? next : nil
     }
 
-    /// How many requests count now.
+    /// Returns the number of requests that count now.
     mutating func inWindow(now: Double) -> Int {
         expire(now)
         return counted
@@ -86,7 +86,7 @@ struct RequestPacer {
     private mutating func expire(_ now: Double) {
         for (id, sentAt) in underWay {
             guard let sentAt, now >= sentAt + Self.longestWay + window else { continue }
-            // It is still being answered; `end` finds nothing to do.
+            // Its response still arrives; `end` finds nothing to do.
             underWay[id] = nil
         }
         while head < arrivals.count, now >= arrivals[head] + window { head += 1 }

@@ -1,14 +1,15 @@
-/// How origins divide the slow slots among themselves: which starts the next transfer, and whose is stopped.
+/// Divides the slow slots among origins: decides which origin starts the next transfer, and which
+/// one's is stopped.
 ///
-/// The origin with the fewest slow transfers starts the next one, and the one with the most has one stopped. So
-/// each has an equal part, as far as it can use it, and what is left over is used by others. Where there are more
-/// origins than slots, they have them in turn: the next is the one that had a slot for the shortest time. So a long
-/// slice is paid for by a longer wait.
+/// The origin with the fewest slow transfers starts the next one, and the one with the most has one
+/// stopped. So each gets an equal part, as far as it can use it, and others use the rest. With more
+/// origins than slots, the next is the one that had a slot for the shortest time. So a longer slice
+/// costs a longer wait.
 ///
-/// An origin that begins to wait has what those had that were next before it, so that it neither has to wait for
-/// what was before nor is ahead of all others.
+/// An origin that begins to wait starts at the present turn's slot time. It neither makes up for
+/// the past nor gets ahead of all others.
 extension SlotClasses {
-    /// How many slow slots origins have, less those that are being stopped.
+    /// Slow slots of each origin, less those that are being stopped.
     private struct Shares {
         private var changes: [ObjectIdentifier: Int] = [:]
 
@@ -30,8 +31,8 @@ extension SlotClasses {
 
     // MARK: Starting
 
-    /// Gives a turn to the origin with the fewest slow transfers that can have another on a loop, among several
-    /// to the one that had a slot for the shortest time; those that were `tried` are skipped.
+    /// Returns the origin with the fewest slow transfers that can start another on a loop. Among
+    /// equals, it is the one that had a slot for the shortest time. Origins in `tried` are skipped.
     mutating func nextSlow(
         on loop: Int, guaranteed: Bool, but tried: Set<ObjectIdentifier>
     ) -> OriginLane? {
@@ -49,12 +50,12 @@ extension SlotClasses {
         let lane = slowLanes.remove(at: best.index)
         slowLanes.append(lane)
         turnSeconds = max(turnSeconds, lane.slowSeconds)
-        // What it could not use before is no longer its due.
+        // Slot time that it could not use before is no longer due to it.
         lane.slowSeconds = max(lane.slowSeconds, turnSeconds - policy.sliceSeconds)
         return lane
     }
 
-    /// Has a lane wait for a slow slot, in turn with others.
+    /// Queues a lane for a slow slot.
     mutating func waitForSlow(_ lane: OriginLane) {
         guard !lane.isInSlowLanes else { return }
         lane.isInSlowLanes = true
@@ -62,19 +63,19 @@ extension SlotClasses {
         slowLanes.append(lane)
     }
 
-    /// Adds the time that a transfer had its slot to what its origins had: up to eight slices more than others, since
-    /// some of it may have been spare.
+    /// Adds a transfer's slot time to its origins, up to eight slices ahead of others, because some
+    /// of it may have been spare.
     func book(_ entry: Slow) {
         let most = turnSeconds + sliceSeconds(Self.mostDoublings)
         let lanes = entry.home === entry.lane ? [entry.lane] : [entry.lane, entry.home]
         for lane in lanes { lane.slowSeconds = min(lane.slowSeconds + entry.slowSeconds, most) }
     }
 
-    /// Moves the clock of turns on by itself, slowly: an origin that had more than its part does not wait for ever
-    /// behind others that begin to wait.
+    /// Advances the clock of turns slowly by itself, so that an origin with more than its part does
+    /// not wait forever behind newly waiting ones.
     mutating func advanceTurns(bySeconds seconds: Double) { turnSeconds += seconds / 16 }
 
-    /// Has a lane wait behind the others: one of its transfers has just been stopped.
+    /// Moves a lane behind the others, because one of its transfers was just stopped.
     mutating func putLast(_ lane: OriginLane) {
         guard lane.isInSlowLanes, let index = slowLanes.firstIndex(where: { $0 === lane }) else {
             return
@@ -82,7 +83,7 @@ extension SlotClasses {
         slowLanes.append(slowLanes.remove(at: index))
     }
 
-    /// Takes out lanes that have nothing that waits for a slow slot.
+    /// Removes lanes without transfers that wait for a slow slot.
     mutating func dropIdleLanes() {
         slowLanes.removeAll { lane in
             guard lane.slowWaitingCount == 0 else { return false }
@@ -93,8 +94,8 @@ extension SlotClasses {
 
     // MARK: Stopping
 
-    /// Chooses up to `count` slow transfers of a loop to be stopped: those of the origins with the most, of these
-    /// the ones with the least to lose, the newest first. False for none.
+    /// Chooses up to `count` slow transfers of a loop to stop: from the origins with the most,
+    /// those with the fewest bytes at risk, the newest first. Returns false for none.
     mutating func stop(_ count: Int, on loop: Int) -> Bool {
         let stopping = slow.values.count { $0.isStopping }
         let most = min(count, slow.count - stopping - quota)
@@ -106,7 +107,7 @@ extension SlotClasses {
         }.sorted { ($0.value.bytesAtRisk, $1.key) > ($1.value.bytesAtRisk, $0.key) }
         var left = most
         while left > 0, !candidates.isEmpty {
-            // The last of those with the most.
+            // The last one of the origin with the most.
             let largest = candidates.map { shares.of($0.value) }.max()
             guard let index = candidates.lastIndex(where: { shares.of($0.value) == largest })
             else { break }
@@ -118,12 +119,14 @@ extension SlotClasses {
         return left < most
     }
 
-    /// Stops transfers whose slice is over, for origins that wait with fewer slow slots. Returns their loops.
+    /// Stops transfers whose slice is over, for waiting origins with fewer slow slots. Returns
+    /// their loops.
     ///
-    /// An origin without a slot gets one from any other that has had one for longer; else the difference
-    /// has to be two, or the slot would be handed to and fro. One slot for each origin at a time.
+    /// An origin without a slot takes one from any other that had one for longer. Otherwise the
+    /// difference must be at least two, so that the slot does not move to and fro. Each origin gets
+    /// one slot at a time.
     mutating func takeTurns(now: Double) -> Set<Int> {
-        // First those that were stopped before have to be gone.
+        // Transfers that were stopped before must leave their slots first.
         guard !slowLanes.isEmpty, !slow.values.contains(where: \.isStopping) else { return [] }
         var over = slow.filter { isSliceOver($0.value) && room(besides: $0.value) != nil }
         guard !over.isEmpty else { return [] }
@@ -154,26 +157,26 @@ extension SlotClasses {
         return touched
     }
 
-    /// A transfer has had its slot for as long as is its due, if others wait.
+    /// Returns true if a transfer has used its slot for its full slice.
     private func isSliceOver(_ entry: Slow) -> Bool {
         guard let losses = entry.losses, !entry.isStopping else { return false }
         return entry.slowSeconds >= sliceSeconds(losses)
     }
 
-    /// A slice is doubled no more often than this: without bound, others would wait for hours.
+    /// Maximum number of times a slice doubles; without it, others could wait for hours.
     private static let mostDoublings = 3
 
     private func sliceSeconds(_ losses: Int) -> Double {
         policy.sliceSeconds * Double(1 << min(losses, Self.mostDoublings))
     }
 
-    /// For how long the origin of a transfer will have had a slot when it is stopped.
+    /// Returns the slot time of a transfer's origin at the moment of a stop.
     private func secondsHad(_ entry: Slow) -> Double {
         max(entry.lane.slowSeconds, entry.home.slowSeconds) + entry.slowSeconds
     }
 
-    /// Whether a slow transfer might start in the place of another: nil for no, true in one of the slots that are
-    /// theirs in any case.
+    /// Returns whether a slow transfer could start in the slot of another: nil for no, true in a
+    /// slot guaranteed to slow transfers.
     private func room(besides entry: Slow) -> Bool? {
         let others = slowCounts[entry.loop] - 1
         if slow.count - 1 < quota, others < loopQuota { return true }
@@ -186,15 +189,15 @@ extension SlotClasses {
         stops[loop].append(transfer)
     }
 
-    /// A transfer cannot be stopped after all, until it is next judged.
+    /// Records that a transfer cannot be stopped until its next judgement.
     mutating func keep(_ transfer: UInt64) {
         slow[transfer]?.isStopping = false
         slow[transfer]?.mayStop = false
         slow[transfer]?.losses = nil
     }
 
-    /// Transfers of a loop that are to be stopped. One that has left its slot meanwhile is not: it is prompt by
-    /// now, or has another slot.
+    /// Removes and returns the transfers of a loop that must stop. A transfer that has left its
+    /// slot meanwhile is omitted: it is prompt now or has another slot.
     mutating func takeStops(on loop: Int) -> [UInt64] {
         guard !stops[loop].isEmpty else { return [] }
         defer { stops[loop] = [] }

@@ -1,29 +1,31 @@
-/// Who has the slots of an engine: prompt transfers, those on trial because too little is known of their origins,
-/// and slow ones.
+/// Divides an engine's slots among prompt transfers, slow ones, and ones on trial because too
+/// little is known of their origins.
 ///
-/// Slow ones always have a quarter of the slots, those on trial an eighth. Beyond that they have what the others
-/// have not used within the last second or two. A value, which its scheduler's lock protects with all else.
+/// Slow ones always have a quarter of the slots, those on trial an eighth. Beyond that they use
+/// slots that the others have not used within the last second or two. A value, which its
+/// scheduler's lock protects.
 struct SlotClasses {
-    /// A slow transfer under way.
+    /// A running slow transfer.
     struct Slow {
-        /// The origin that it is at.
+        /// The origin that it uses now.
         var lane: OriginLane
-        /// That of its own URL, where redirects have led it elsewhere.
+        /// The origin of its own URL; it differs after a redirect to another origin.
         var home: OriginLane
         var loop: Int
         var bytesAtRisk: Int64 = 0
-        /// Transfers that are not slow may have it stopped.
+        /// True if transfers that are not slow may have it stopped.
         var mayStop = true
-        /// How often in a row it was stopped and lost what it had received; nil while it cannot be stopped.
+        /// Number of consecutive stops that lost all received bytes; nil while it cannot be
+        /// stopped.
         var losses: Int? = 0
-        /// For how long it was below the floor since it has its slot.
+        /// Seconds below the floor since it got its slot.
         var slowSeconds = 0.0
         var isStopping = false
-        /// It was seen to be slow, and not only its origin.
+        /// True if the transfer itself was slow, not only its origin.
         var isJudged = false
     }
 
-    /// The most that was used within the last second or two.
+    /// The maximum used within the last second or two.
     struct RecentPeak {
         private var current = 0
         private var last = 0
@@ -35,36 +37,38 @@ struct SlotClasses {
     }
 
     let policy: SlowPolicy
-    /// By loop: its slots.
+    /// Slots by loop.
     let capacities: [Int]
-    /// Slots that slow transfers have in any case, of all loops and of one.
+    /// Slots guaranteed to slow transfers, of all loops and of one.
     let quota: Int
     let loopQuota: Int
-    /// The same of those on trial.
+    /// Slots guaranteed to transfers on trial, of all loops and of one.
     private let trialQuota: Int
     private let loopTrialQuota: Int
 
     var slow: [UInt64: Slow] = [:]
-    /// By loop.
+    /// Slow transfers by loop.
     private(set) var slowCounts: [Int]
-    /// Transfers on trial, with their loops, and how many these are by loop.
+    /// Transfers on trial with their loops, and their number by loop.
     private var trials: [UInt64: Int] = [:]
     private(set) var trialCounts: [Int]
-    /// By loop: transfers that are not slow; and those of them that are not on trial.
+    /// By loop: recent peak of transfers that are not slow, and of those that are not on trial
+    /// either.
     private(set) var peaks: [RecentPeak]
     private var promptPeaks: [RecentPeak]
     private var rotatedAt = 0.0
-    /// By loop: transfers to be stopped.
+    /// By loop: transfers to stop.
     var stops: [[UInt64]]
 
-    /// For how long the origin that was last given a slow slot had had one: on that clock they have their turns.
+    /// The clock of turns: slot time of the origin that last got a slow slot.
     var turnSeconds = 0.0
-    /// Lanes in which something waits for a slow slot, in turn.
+    /// Lanes with transfers that wait for a slow slot, in turn.
     var slowLanes: [OriginLane] = []
-    /// The same for a slot of those on trial: lanes that have had no turn in this round, and those that have.
+    /// Lanes that wait for a trial slot: those without a turn in this round, and those that had
+    /// one.
     var trialLanes: [OriginLane] = []
     var triedLanes: [OriginLane] = []
-    /// Some of these whose last transfer was prompt: the next one follows at once.
+    /// Lanes on trial whose last transfer was prompt; their next one starts at once.
     private var promisingLanes: [OriginLane] = []
     private var isNewestNext = true
 
@@ -82,17 +86,17 @@ struct SlotClasses {
         stops = capacities.map { _ in [] }
     }
 
-    // MARK: Room
+    // MARK: Free slots
 
-    /// Whether another slow transfer may start on a loop: in the slots that are theirs, or in any that others
-    /// have not used of late.
+    /// Returns true if another slow transfer may start on a loop: in the guaranteed slots, or in
+    /// any that others have not used recently.
     func maySlowStart(on loop: Int, guaranteed: Bool) -> Bool {
         if slow.count < quota, slowCounts[loop] < loopQuota { return true }
         return !guaranteed && slowCounts[loop] < capacities[loop] - peaks[loop].value
     }
 
-    /// How many transfers may still start on trial on a loop. Slow ones beyond their quota do not count: they are
-    /// stopped.
+    /// Returns how many more trial transfers may start on a loop. Slow ones beyond their quota do
+    /// not count, because they are stopped.
     func trialRoom(on loop: Int, guaranteed: Bool) -> Int {
         let own = min(trialQuota - trials.count, loopTrialQuota - trialCounts[loop])
         guard !guaranteed else { return own }
@@ -100,7 +104,8 @@ struct SlotClasses {
         return max(own, capacities[loop] - promptPeaks[loop].value - trialCounts[loop] - slow)
     }
 
-    /// By loop: slots that are free, or will be as soon as transfers that are being stopped have left them.
+    /// Returns, by loop, the slots that are free now or will be once the transfers that must stop
+    /// have left them.
     func freeSlots(_ active: [Int]) -> [Int] {
         var free = capacities.indices.map { capacities[$0] - active[$0] }
         for entry in slow.values where entry.isStopping { free[entry.loop] += 1 }
@@ -114,7 +119,7 @@ struct SlotClasses {
     var isAnyTrialWaiting: Bool { !trialLanes.isEmpty || !triedLanes.isEmpty }
     var isAnyWaiting: Bool { !slowLanes.isEmpty || isAnyTrialWaiting }
 
-    /// Transfers are slow, or prompt ones leave others less than all slots.
+    /// True if transfers are slow, or if prompt ones leave others less than all slots.
     var isContended: Bool { !slow.isEmpty || promptPeaks.contains { $0.value > 0 } }
 
     /// Gives a lane on trial the next turn as well.
@@ -130,7 +135,8 @@ struct SlotClasses {
         return lane
     }
 
-    /// Takes out the lane whose turn it is: the newest that has not been tried, or the oldest.
+    /// Removes and returns the lane whose turn it is: alternately the newest untried one and the
+    /// oldest.
     mutating func nextTrial() -> OriginLane? {
         if trialLanes.isEmpty { swap(&trialLanes, &triedLanes) }
         guard !trialLanes.isEmpty else { return nil }
@@ -138,14 +144,14 @@ struct SlotClasses {
         return isNewestNext ? trialLanes.removeLast() : trialLanes.removeFirst()
     }
 
-    // MARK: What is under way
+    // MARK: Running transfers
 
     mutating func addTrial(_ transfer: UInt64, on loop: Int) {
         trials[transfer] = loop
         trialCounts[loop] += 1
     }
 
-    /// Adds a slow transfer, or replaces what is known of it.
+    /// Adds a slow transfer, or updates it.
     mutating func set(_ transfer: UInt64, _ entry: Slow) {
         guard slow.updateValue(entry, forKey: transfer) == nil else { return }
         removeTrial(transfer)
@@ -157,7 +163,7 @@ struct SlotClasses {
         }
     }
 
-    /// Takes a transfer out of its class: it has ended, or is prompt.
+    /// Removes a transfer that has ended or is prompt from its class.
     @discardableResult
     mutating func remove(_ transfer: UInt64) -> Slow? {
         removeTrial(transfer)
@@ -174,8 +180,8 @@ struct SlotClasses {
         trialCounts[loop] -= 1
     }
 
-    /// Takes notice that `active` transfers are under way on a loop and `wanted` others would be if there were
-    /// slots for them, of which `promptWanted` would not be on trial.
+    /// Records that `active` transfers run on a loop. `wanted` others would run if there were slots
+    /// for them, of which `promptWanted` would not be on trial.
     mutating func note(_ active: Int, on loop: Int, wanted: Int = 0, promptWanted: Int = 0) {
         let others = active - slowCounts[loop]
         peaks[loop].note(others + wanted)

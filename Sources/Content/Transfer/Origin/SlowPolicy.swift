@@ -1,26 +1,27 @@
-/// How an engine keeps slow transfers from taking the connections of all others.
+/// Rules that keep slow transfers from taking the connections of all others.
 package struct SlowPolicy: Sendable, Hashable {
-    /// A transfer is slow while it receives fewer bytes a second.
+    /// Rate in bytes per second below which a transfer is slow.
     package var floorBytesPerSecond = 16_384.0
-    /// How long a transfer is watched before it is judged, in seconds; each time anew.
+    /// Observation time before each judgement, in seconds.
     package var judgingSeconds = 1.5
-    /// After so many seconds below the floor in one slot, a transfer gives it to an origin that has fewer; after
-    /// twice as many each time that it lost what it had received, eight times as many at most.
+    /// Seconds below the floor after which a transfer yields its slot to an origin with fewer. The
+    /// time doubles with each stop that lost the received bytes, up to eight times.
     package var sliceSeconds = 30.0
-    /// An origin is no longer slow when nothing was seen of it for so many seconds; twice as many each time that
-    /// it was slow again, sixteen times as many at most.
+    /// Seconds without observations after which an origin is no longer slow. The time doubles each
+    /// time that the origin is slow again, up to sixteen times.
     package var expirySeconds = 60.0
-    /// Slow transfers that may wait in the engine; what is above ends with `worker.cancelled`.
+    /// Maximum of waiting slow transfers in the engine; those beyond it end with
+    /// `worker.cancelled`.
     package var maxWaiting = Int.max
 
     package init() {}
 }
 
-/// Jobs that an engine has in hand beside those that wait for their turn only.
+/// Jobs in an engine that are slow, or whose origin is unknown.
 package struct SlowWork: Sendable {
-    /// Slow transfers, under way and waiting, and those that wait because nothing is known of their origin.
+    /// Slow transfers, running and waiting, and those that wait because their origin is unknown.
     package var count = 0
-    /// Their origins, and others that are slow; those with the most first.
+    /// Their origins, and other slow ones; those with the most transfers first.
     package var origins: [String] = []
     /// Those of them with less than half of an equal part of the slow transfers that may wait.
     package var underserved: Set<String> = []
@@ -28,34 +29,35 @@ package struct SlowWork: Sendable {
     package init() {}
 }
 
-/// What was seen of a transfer: for how many seconds it was above the floor, or below it.
+/// A transfer's observed pace: seconds above the floor, or below it.
 enum TransferPace: Sendable, Equatable {
-    /// It was held back here, or not watched for long enough.
+    /// The transfer was held back here, or observed too briefly.
     case unknown
     case prompt(seconds: Double)
     case slow(seconds: Double)
 }
 
-/// How an origin's transfers have used their slots of late. A value; its times are seconds of one
-/// monotonic clock.
+/// Recent use of slots by an origin's transfers. A value; its times are seconds of one monotonic
+/// clock.
 struct OriginPace {
-    /// More of its transfers' time was spent below the floor than above it.
+    /// True if its transfers spent more time below the floor than above it.
     private(set) var isSlow = false
-    /// So many transfers at a time have proved to be worth a slot: one for each four that were prompt, and half as
-    /// many when one is slow.
+    /// Number of transfers that may run as prompt ones: one for each four that were prompt, halved
+    /// by each slow one.
     private(set) var credit = 0.0
     private var slowSeconds = 0.0
     private var promptSeconds = 0.0
     private var halvedAt = 0.0
     private var seenAt = 0.0
-    /// How often in a row its slowness expired.
+    /// Number of consecutive times that its slowness expired.
     private var expiries = 0
 
-    /// What was seen counts half as much after this time.
+    /// Half-life of observations.
     private static let halfLifeSeconds = 10.0
     private static let mostCredit = 1_000.0
 
-    /// Adds what was seen of one transfer; true when the origin has become slow, or is slow no more.
+    /// Adds the observed pace of one transfer; returns true if the origin has become slow or
+    /// stopped being slow.
     mutating func add(_ seen: TransferPace, now: Double) -> Bool {
         let halvings = (now - halvedAt) / Self.halfLifeSeconds
         if halvings >= 1 {
@@ -68,7 +70,7 @@ struct OriginPace {
         switch seen {
         case .unknown: return false
         case .prompt(let seconds):
-            // What takes no time proves little.
+            // Very short transfers prove little.
             promptSeconds += max(seconds, 0.001)
             credit = min(credit + 0.25, Self.mostCredit)
         case .slow(let seconds):
@@ -83,13 +85,13 @@ struct OriginPace {
 
     private static let mostDoublings = 4
 
-    /// Whether nothing has been seen for so long that the origin may be another by now.
+    /// Returns true if a slow origin was not observed for so long that it may have changed.
     func hasExpired(_ policy: SlowPolicy, now: Double) -> Bool {
         let doublings = min(expiries, Self.mostDoublings)
         return isSlow && now - seenAt >= policy.expirySeconds * Double(1 << doublings)
     }
 
-    /// Forgets what was seen too long ago; true when the origin is slow no more.
+    /// Resets expired observations; returns true if the origin is no longer slow.
     mutating func expire(_ policy: SlowPolicy, now: Double) -> Bool {
         guard hasExpired(policy, now: now) else { return false }
         let expiries = expiries + 1
@@ -99,26 +101,26 @@ struct OriginPace {
     }
 }
 
-/// The bytes of a transfer since it was last judged.
+/// The bytes of a transfer since its last judgement.
 struct PaceWindow {
     var startedAt: Double
     var bytes: Int64 = 0
-    /// It was paused here meanwhile: that is not its origin's pace.
+    /// True if it was paused here meanwhile, which does not reflect its origin's pace.
     var wasHeldBack = false
 }
 
-/// What a loop has seen of a transfer under way.
+/// A loop's observation of a running transfer.
 struct Judgement {
     var transfer: UInt64
-    /// The origin that it is at, and that of its own URL.
+    /// The origin that it uses now, and that of its own URL.
     var lanes: [OriginLane]
     var pace: TransferPace
-    /// Bytes that would have to be fetched again if it were stopped now.
+    /// Bytes to fetch again if it were stopped now.
     var bytesAtRisk: Int64
-    /// It has not been stopped before, or would lose nothing.
+    /// True if it was not stopped before, or would lose nothing.
     var mayStop: Bool
-    /// How often in a row it was stopped and lost what it had received; nil while it cannot be stopped.
+    /// Number of consecutive stops that lost all received bytes; nil while it cannot be stopped.
     var losses: Int?
-    /// For how long it was below the floor since it has its slot.
+    /// Seconds below the floor since it got its slot.
     var slowSeconds: Double
 }

@@ -1,8 +1,7 @@
-/// Holds bytes under a rate. A value; its times are seconds of one monotonic clock.
+/// Limits the rate of bytes. A value; its times are seconds of one monotonic clock.
 ///
-/// What comes in one block may go into debt, which the next ones wait for. What a full bucket holds
-/// and what it fills with in a second come to the rate together, so that no second has more but for
-/// the last block.
+/// A block may exceed the tokens; the debt delays the next ones. A full bucket plus one second's
+/// filling equal the rate, so that only the last block can exceed the rate in any second.
 struct TokenBucket {
     private(set) var bytesPerSecond: Double
     private var tokens: Double
@@ -15,7 +14,7 @@ struct TokenBucket {
         filledAt = now
     }
 
-    /// Part of a second that a full bucket is worth.
+    /// Capacity of the bucket, as a part of a second.
     private static let burst = 0.05
 
     mutating func change(bytesPerSecond: Int64, now: Double) {
@@ -24,7 +23,7 @@ struct TokenBucket {
         tokens = min(tokens, self.bytesPerSecond * Self.burst)
     }
 
-    /// Takes `count` bytes when there is no debt; false, and nothing taken, when there is.
+    /// Takes `count` bytes if there is no debt; otherwise returns false without effect.
     mutating func take(_ count: Int, now: Double) -> Bool {
         fill(now)
         guard tokens > 0 else { return false }
@@ -32,18 +31,18 @@ struct TokenBucket {
         return true
     }
 
-    /// Takes `count` bytes, into debt where need be.
+    /// Takes `count` bytes, into debt if necessary.
     mutating func spend(_ count: Int, now: Double) {
         fill(now)
         tokens -= Double(count)
     }
 
-    /// How long until something can be taken, at most a day; 0 when it can be now.
+    /// Returns the seconds until something can be taken, at most a day; 0 if it can be taken now.
     mutating func secondsUntilCredit(now: Double) -> Double {
         fill(now)
         guard tokens <= 0 else { return 0 }
         guard bytesPerSecond > 0 else { return 86_400 }
-        // A whole block's worth, not the first byte's: fewer wake-ups.
+        // Waits for a whole block's worth, not for the first byte, to save wake-ups.
         let wanted = min(bytesPerSecond * Self.burst / 4, 16_384)
         return min((wanted - tokens) / (bytesPerSecond * (1 - Self.burst)), 86_400)
     }

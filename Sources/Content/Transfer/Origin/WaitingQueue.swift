@@ -1,4 +1,4 @@
-/// Transfers that wait, first come first served; O(1) at both ends.
+/// Waiting transfers, first in, first out; O(1) at both ends.
 struct WaitingQueue {
     private var items: [Waiting] = []
     private var head = 0
@@ -9,7 +9,7 @@ struct WaitingQueue {
 
     mutating func append(_ waiting: Waiting) { items.append(waiting) }
 
-    /// Puts one back that has been taken before.
+    /// Returns a removed transfer to the front.
     mutating func prepend(_ waiting: Waiting) {
         if head > 0 {
             head -= 1
@@ -23,7 +23,7 @@ struct WaitingQueue {
         guard head < items.count else { return nil }
         defer {
             head += 1
-            // What was taken is released in batches: a shift per batch, not one per transfer.
+            // Removed entries are released in batches: one shift per batch, not per transfer.
             if head == items.count || head >= 1_024 {
                 items.removeFirst(head)
                 head = 0
@@ -34,7 +34,7 @@ struct WaitingQueue {
 
     mutating func popLast() -> Waiting? { isEmpty ? nil : items.popLast() }
 
-    /// Takes out every transfer that `matches`.
+    /// Removes and returns every transfer that `matches`.
     mutating func remove(where matches: (Waiting) -> Bool) -> [Waiting] {
         let removed = items[head...].filter(matches)
         if !removed.isEmpty {

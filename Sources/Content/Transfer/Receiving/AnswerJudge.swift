@@ -4,28 +4,28 @@ internal import EventLoop
 internal import Model
 internal import Storage
 
-/// Judges the header of an answer: whether its body is wanted, and what it must be.
+/// Judges the header of a response: whether its body is wanted, and what the body must be.
 ///
-/// Nothing is received or opened yet. Throws `.askAgain`, with `omissions` changed, where the same is
-/// to be requested once more in another way.
+/// Nothing is received or opened yet. Throws `.askAgain`, with changed `omissions`, if the request
+/// must be repeated in another form.
 struct AnswerJudge {
     let easy: CurlEasy
     let request: TransferRequest
     let url: String
     let maximumBytes: Int64
-    /// What an earlier attempt left, while it is to be resumed.
+    /// The partial body of an earlier attempt, if it can be resumed.
     let partial: PartialBody?
-    /// What the next request leaves out.
+    /// Parts that the next request omits.
     var omissions: Omissions
 
     enum Verdict {
-        /// The body starts at the beginning of what was requested.
+        /// The body starts at the beginning of the requested bytes.
         case begin(BodyTerms)
-        /// The body is the rest of what an earlier attempt left.
+        /// The body is the rest of an earlier attempt's partial body.
         case resume(PartialBody, BodyTerms)
     }
 
-    /// 200 for the whole object, 206 for a range. A 200 for a range is judged by `checkRange`.
+    /// True for 200 (the whole object) and 206 (a range). `checkRange` judges a 200 for a range.
     var isWantedStatus: Bool {
         switch easy.status {
         case 200, 203: true
@@ -34,10 +34,10 @@ struct AnswerJudge {
         }
     }
 
-    /// Judges an answer with a wanted status.
+    /// Judges a response with a wanted status.
     mutating func verdict() throws(Failure) -> Verdict {
         if PageRules(request).refuses(typed: easy.header("Content-Type")) {
-            throw problem("content.unexpectedType", "an HTML page")
+            throw problem(.contentUnexpectedType, "an HTML page")
         }
         try checkEncoding()
         try checkLengthHeader()
@@ -59,12 +59,12 @@ struct AnswerJudge {
         return .begin(terms)
     }
 
-    /// A body comes as it is, in chunks at most: nothing else was asked for. What is packed for the
-    /// transfer (RFC 9112, 7) libcurl would unpack, to whatever length.
+    /// Rejects encoded bodies; only chunks are allowed, because nothing else was requested. libcurl
+    /// would unpack transfer codings (RFC 9112, 7) to any length.
     private func checkEncoding() throws(Failure) {
         for (name, allowed) in Self.encodings {
             for encoding in easy.headers(name) where !allowed.contains(encoding.lowercased()) {
-                throw problem("origin.encoding", "\(name) is \(encoding.prefix(40))")
+                throw problem(.originEncoding, "\(name) is \(encoding.prefix(40))")
             }
         }
     }
@@ -74,8 +74,8 @@ struct AnswerJudge {
         (name: "Transfer-Encoding", allowed: ["chunked", "identity"]),
     ]
 
-    /// libcurl takes the digits that a length begins with, and the last of several lengths; who
-    /// guesses may cut a body short (RFC 9112, 6.3).
+    /// Rejects invalid lengths. libcurl takes the leading digits of a length, and the last of
+    /// several lengths; guessing may truncate a body (RFC 9112, 6.3).
     private func checkLengthHeader() throws(Failure) {
         let lengths = easy.headers("Content-Length")
         let isOne = lengths.allSatisfy { length in
@@ -83,20 +83,20 @@ struct AnswerJudge {
                 && Int64(length) != nil
         }
         guard isOne else {
-            throw problem("origin.protocol", "a Content-Length that is no number, or several")
+            throw problem(.originProtocol, "an invalid Content-Length, or several")
         }
     }
 
     // MARK: Whole objects
 
-    /// The length that the list promises holds for an object that is resumed as well.
+    /// Checks the expected and the maximum length; both also hold for a resumed object.
     private func checkRest(_ totalBytes: Int64) throws(Failure) {
         if let expected = request.expectedBytes, totalBytes != expected {
-            throw problem("content.lengthMismatch", "\(totalBytes) bytes, expected \(expected)")
+            throw problem(.contentLengthMismatch, "\(totalBytes) bytes, expected \(expected)")
         }
         guard totalBytes <= request.maximumBytes else {
             throw problem(
-                "origin.tooLarge", "\(totalBytes) bytes, more than \(request.maximumBytes)")
+                .originTooLarge, "\(totalBytes) bytes, more than \(request.maximumBytes)")
         }
     }
 
@@ -106,10 +106,10 @@ struct AnswerJudge {
             return
         }
         if let expected = request.expectedBytes, length != expected {
-            throw problem("content.lengthMismatch", "\(length) bytes, expected \(expected)")
+            throw problem(.contentLengthMismatch, "\(length) bytes, expected \(expected)")
         }
         guard length <= maximumBytes else {
-            throw problem("origin.tooLarge", "\(length) bytes, more than \(maximumBytes)")
+            throw problem(.originTooLarge, "\(length) bytes, more than \(maximumBytes)")
         }
         terms.wantedBytes = length
         if let part = request.splitAbove, length > part, request.onLarge != nil,
@@ -128,7 +128,8 @@ struct AnswerJudge {
         }
     }
 
-    /// What the parts of this object would have to share; nil when it cannot be fetched in parts.
+    /// Returns the validator that parts of this object must have in common; nil if it cannot be
+    /// fetched in parts.
     private func splitValidator() -> String? {
         guard easy.status == 200, easy.header("Accept-Ranges")?.lowercased() == "bytes" else {
             return nil
@@ -141,50 +142,50 @@ struct AnswerJudge {
     private mutating func checkRange(_ range: TransferRequest.ByteRange) throws(Failure) {
         guard easy.status == 206 else { throw wholeForRange(range) }
         guard let text = easy.header("Content-Range"), let given = ContentRange(text) else {
-            throw problem("origin.rangeMismatch", "a 206 without a Content-Range that can be used")
+            throw problem(.originRangeMismatch, "a 206 without a Content-Range that can be used")
         }
         let done = partial?.record.bytes ?? 0
         let (start, end) = (range.offset + done, range.offset + range.length - 1)
         guard given.start == start, given.end == end else {
             throw problem(
-                "origin.rangeMismatch",
-                "bytes \(given.start)-\(given.end) where \(start)-\(end) were asked for")
+                .originRangeMismatch,
+                "bytes \(given.start)-\(given.end) instead of \(start)-\(end)")
         }
         if let total = range.totalBytes, given.total != total {
-            throw problem("content.changed", "\(given.total) bytes in all, \(total) before")
+            throw problem(.contentChanged, "\(given.total) bytes in total, \(total) before")
         }
         if let length = easy.contentLength, length != range.length - done {
-            throw problem("origin.rangeMismatch", "\(length) bytes for \(range.length - done)")
+            throw problem(.originRangeMismatch, "\(length) bytes for \(range.length - done)")
         }
-        // Not every origin honours If-Range as it should, so what it answers is compared as well.
+        // Not every origin honours If-Range correctly, so the response is compared as well.
         if let validator = range.validator, !isUnchanged(validator) {
-            throw problem("content.changed", "the validator is another than before")
+            throw problem(.contentChanged, "the validator has changed")
         }
     }
 
-    /// What a 200 means where a range was asked for: the bytes are not those, in any case.
+    /// Returns the failure for a 200 to a range request, which never carries the requested bytes.
     private mutating func wholeForRange(_ range: TransferRequest.ByteRange) -> Failure {
         let isSame =
             range.validator.map { isUnchanged($0) } == true
             && easy.contentLength == range.totalBytes
         guard isSame else {
-            return problem("content.changed", "the whole object came where a range was asked for")
+            return problem(.contentChanged, "the response to a range request is the whole object")
         }
         guard omissions.ifRange else {
             omissions.ifRange = true
             return .askAgain
         }
-        return problem("origin.rangeIgnored", "the whole object comes whatever range is asked for")
+        return problem(.originRangeIgnored, "the origin always sends the whole object")
     }
 
-    /// Judges an answer where an earlier attempt left the start of the whole object: true for the rest
-    /// from another URL than the start, false for the rest from the same one, nil for a whole that
-    /// begins anew. Throws `.askAgain` where the answer is neither.
+    /// Judges the response to a request that resumes the whole object. Returns true for the rest
+    /// from another URL, false for the rest from the same one, and nil for a whole object from its
+    /// start. Throws `.askAgain` for anything else.
     private mutating func judgeRest(of partial: PartialBody) throws(Failure) -> Bool? {
         let record = partial.record
         let isHere = SHA256Digest.source(of: url) == record.source
         guard easy.status == 206 else {
-            // Unchanged, and yet not the rest: perhaps because of the condition.
+            // Unchanged, yet not the rest: the condition may be the reason.
             if isHere, isUnchanged(record.validator), !omissions.ifRange,
                 easy.contentLength == record.totalBytes
             {
@@ -210,8 +211,8 @@ struct AnswerJudge {
         return !isHere
     }
 
-    /// Whether the answer says that it is of the object that had `validator`. A date may be missing
-    /// where If-Range has asked for it (RFC 9110, 15.3.7) and the whole is hashed in the end anew.
+    /// Returns true if the response belongs to the object with `validator`. A date may be missing
+    /// after If-Range (RFC 9110, 15.3.7), where the whole is hashed in the end.
     private func isUnchanged(_ validator: String) -> Bool {
         let isETag = Validator.isStrongETag(validator)
         guard let given = easy.header(isETag ? "ETag" : "Last-Modified") else {
@@ -226,22 +227,22 @@ struct AnswerJudge {
 }
 
 extension Failure {
-    /// A failure of a request: what was requested, redacted, and what is wrong with it.
+    /// Creates a failure of a request with its redacted URL and the reason.
     init(_ code: FailureCode, of url: String, _ message: String) {
         self.init(code, "\(Redaction.shown(url, limit: 2_000)): \(message)")
     }
 
-    /// Never leaves the transfer: the same is asked for once more, in another way.
-    static let askAgain = Failure("worker.internal", "asked again")
+    /// Never leaves the transfer: the request is repeated in another form.
+    static let askAgain = Failure(.workerInternal, "asked again")
 }
 
-/// Where a web page can only be an error or a login form.
+/// Rules for responses where a web page can only be an error or a login form.
 struct PageRules {
     let request: TransferRequest
 
     init(_ request: TransferRequest) { self.request = request }
 
-    /// A body that begins like a page is not what was requested.
+    /// True if a body that begins like a page must be rejected.
     var refusesPages: Bool {
         guard !request.isManifest else { return true }
         let isStart = (request.range?.offset ?? 0) == 0
@@ -252,7 +253,7 @@ struct PageRules {
         }
     }
 
-    /// True for an answer typed as a page where none is wanted.
+    /// Returns true for a response typed as a page where none is wanted.
     func refuses(typed contentType: String?) -> Bool {
         guard WebPage.isType(contentType) else { return false }
         return refusesPages || request.role == .file && !WebPage.isExpected(at: request.url)

@@ -4,15 +4,15 @@ internal import EventLoop
 internal import Model
 internal import Storage
 
-/// Where the bytes of one body go: through its digests to its destination.
+/// Writes the bytes of one body through its digests to its destination.
 ///
-/// Confined to a loop. Nothing is copied or allocated for a block, but into memory.
+/// Confined to a loop. Blocks are neither copied nor allocated, except for a destination in memory.
 final class BodyWriter {
     var object: PendingObject?
     var sink: (any TransferSink)?
     private(set) var memory: [UInt8] = []
     var digests: DigestSet
-    /// The first bytes; nil where a web page may be what was requested.
+    /// First bytes of the body; nil if a web page may be the requested object.
     private var start: [UInt8]?
 
     init(digests: consuming DigestSet = DigestSet(), refusesPages: Bool) {
@@ -22,14 +22,14 @@ final class BodyWriter {
 
     var hasDestination: Bool { object != nil || sink != nil }
 
-    /// False when the body begins like a web page, and must not.
+    /// Returns false if the body begins like a web page and must not.
     func admits(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let count = start?.count, count < WebPage.sniffBytes else { return true }
         start?.append(contentsOf: bytes.prefix(WebPage.sniffBytes - count))
         return start.map { WebPage.isStart($0) } != true
     }
 
-    /// Writes a block at its offset in the object; returns how many seconds a sink took.
+    /// Writes a block at its offset in the object; returns the seconds that a sink took.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) -> Double {
         digests.update(bytes)
         if let object {
@@ -44,19 +44,19 @@ final class BodyWriter {
         return 0
     }
 
-    /// The digests up to now, for the next attempt to continue with.
+    /// Removes and returns the digests so far, for the next attempt.
     func takeDigests() -> DigestSet {
         var taken = DigestSet()
         swap(&digests, &taken)
         return taken
     }
 
-    /// Discards the object, where the body has one.
+    /// Discards the object, if the body has one.
     func discard() {
         object?.discard()
         forget()
     }
 
-    /// The object or sink belongs to another now.
+    /// Drops the references, because the object or sink now belongs to another owner.
     func forget() { (object, sink) = (nil, nil) }
 }

@@ -1,7 +1,7 @@
 internal import Model
 internal import Storage
 
-/// The destination of a loop's transfer, to be opened by another thread.
+/// A destination of a loop's transfer, to be opened by another thread.
 struct OpeningDestination: Sendable {
     let transfer: UInt64
     let bytes: Int64?

@@ -2,17 +2,17 @@ internal import Digest
 internal import Model
 internal import Storage
 
-/// A body that is wanted, while it arrives.
+/// A wanted body while it arrives.
 struct Receiving {
     let body: BodyWriter
     var terms: BodyTerms
-    /// What the next attempt resumes it by; nil when it cannot.
+    /// Record by which the next attempt resumes; nil if it cannot.
     var leaving: PartialRecord?
-    /// How many bytes there will be when their number is noted.
+    /// Number of bytes at which progress is next recorded.
     var nextNote = Int64.max
 
-    /// With a split judged from now on: to make room for a large file may take longer than its first
-    /// bytes.
+    /// Returns a copy whose split is judged from now on, because reserving space for a large file
+    /// may take longer than its first bytes.
     func restarted(now: Double) -> Receiving {
         var restarted = self
         restarted.terms.split?.startedAt = now
@@ -20,25 +20,25 @@ struct Receiving {
     }
 }
 
-/// What an accepted header says of its body.
+/// Requirements on a body, from its accepted header.
 struct BodyTerms {
-    /// Where the body must end: the range, the first part, the expected length; nil when unknown.
+    /// Required length: of the range, the first part or the expected object; nil if unknown.
     var wantedBytes: Int64?
-    /// What the list and the answer state of the whole body.
+    /// Digests of the whole body, stated by the list and by the response.
     var expected: [ExpectedDigest] = []
-    /// It is the first part of an object that is split.
+    /// True for the first part of an object that is split.
     var isFirstPart = false
     /// A large object that may still be split.
     var split: SplitCandidate?
-    /// To be split in any case: reported once the destination is open.
+    /// An object to split in any case; reported once the destination is open.
     var announced: LargeObject?
-    /// An earlier attempt received its start from another URL.
+    /// True if an earlier attempt received the start from another URL.
     var isMixed = false
 
-    /// Splits a large object when its first bytes have arrived slowly; a fast connection gets it whole,
-    /// and needs no second reading for its digest. `count` bytes come next.
+    /// Splits a large object whose first bytes arrived slowly. A fast connection gets it whole and
+    /// needs no second reading for its digest. `count` bytes come next.
     ///
-    /// - Returns: the object, when it is to be split now.
+    /// - Returns: The object, if it must be split now.
     mutating func considerSplit(
         receivedBytes: Int64, next count: Int, belowBytesPerSecond limit: Double, now: Double
     ) -> LargeObject? {
@@ -61,9 +61,9 @@ struct BodyTerms {
 struct SplitCandidate {
     static let judgingSeconds = 0.25
 
-    /// Where its first part would end.
+    /// Length of its first part.
     let partBytes: Int64
     let object: LargeObject
-    /// Since when it arrives, on the monotonic clock, in seconds.
+    /// Start of its arrival, in seconds of the monotonic clock.
     var startedAt: Double
 }

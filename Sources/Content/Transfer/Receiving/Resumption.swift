@@ -1,25 +1,24 @@
 internal import Model
 package import Storage
 
-/// How a body that breaks off is gone on with: by this transfer where an earlier attempt left it, and
-/// by the next one where this one leaves it.
+/// Rules for resuming an interrupted body: from an earlier attempt, and for the next one.
 package struct Resumption: Sendable {
-    /// What an earlier attempt left of what is asked for; nil for nothing.
+    /// Partial body of an earlier attempt; nil for none.
     package var partial: PartialBody?
-    /// A body that breaks off earlier, in bytes, is not kept.
+    /// Minimum bytes of an interrupted body that are kept.
     package var minimumBytes: Int64 = 1 << 20
-    /// How much may be lost when the process is killed, in bytes.
+    /// Maximum bytes that may be lost when the process is killed.
     package var noteBytes: Int64 = 8 << 20
-    /// Of an object of so many bytes the first `minimumBytes` are noted already: its room is all taken by
-    /// then, and the next attempt finds whose it is by what is noted.
+    /// Object length, in bytes, from which progress is already recorded at `minimumBytes`. Such an
+    /// object has reserved its whole space by then, and the next attempt identifies it by the
+    /// record.
     package var longBytes: Int64 = 64 << 20
-    /// Called on a loop each time so much has come, to have it written down how far the object is; must
-    /// not block.
+    /// Records the progress of the object; called on a loop at each interval, must not block.
     package var note: @Sendable (PendingObject?, PartialRecord) -> Void
-    /// A digest that the list names is compared with the whole in the end: the rest may come from another
-    /// URL than what lies there.
+    /// True if a digest from the list is compared with the whole in the end. Then the rest may come
+    /// from another URL than the start.
     package var isGuarded = false
-    /// Where a partial body lies that is in no site's storage, and its rest is to go.
+    /// Sink of a partial body outside the sites' storage, which also receives its rest.
     package var sink: (any TransferSink)?
 
     package init(
@@ -33,14 +32,14 @@ package struct Resumption: Sendable {
 }
 
 extension FailureCode {
-    /// The transfer broke off; what had come by then is as good as before.
+    /// True if the transfer was interrupted and the received bytes remain valid.
     var leavesBody: Bool {
-        switch rawValue {
-        case "origin.protocol", "origin.http.416": false
+        switch self {
+        case .originProtocol, .originHTTP416: false
         case _ where speaksAgainstRanges: false
-        case "worker.cancelled", "worker.leaseLost": true
-        // What was signed has run out: it is asked for again with another signature.
-        case "origin.http.401", "origin.http.403": true
+        case .workerCancelled, .workerLeaseLost: true
+        // An expired signature: the next attempt uses a new one.
+        case .originHTTP401, .originHTTP403: true
         default: rawValue.hasPrefix("origin.") && row.isRetryable
         }
     }

@@ -1,16 +1,15 @@
 internal import Digest
 
-/// What an answer's header says of the digest of the object.
+/// Digests of the object that a response's header states.
 ///
-/// Only what covers the whole object as it is stored counts: not a composite of parts' digests, and
-/// not the digest of what the origin has stored compressed. What is malformed or of another
-/// algorithm is ignored: it is no promise that could be broken.
+/// Only digests of the whole object as stored count, not composites of parts' digests, and not
+/// those of a compressed form. Malformed values and unknown algorithms are ignored.
 enum StatedDigests {
-    /// Of repeated algorithms all are answered; two that differ can never both agree.
+    /// Returns all digests, also several of one algorithm; two that differ can never both agree.
     ///
     /// - Parameters:
-    ///   - isWhole: the body is the whole object (200), and not a range of it.
-    ///   - headers: the values of a header, by its name, one a line.
+    /// - isWhole: True if the body is the whole object (200), not a range of it.
+    /// - headers: Returns the values of a header by its name, one per line.
     static func of(isWhole: Bool, headers: (String) -> [String]) -> [ExpectedDigest] {
         var digests: [ExpectedDigest] = []
         // RFC 9530, 3: of the selected representation, also in a 206.
@@ -22,10 +21,10 @@ enum StatedDigests {
             for line in headers("x-goog-hash") { digests += list(line, google) }
         }
         guard isWhole else { return unique(digests) }
-        // RFC 3230, 4.3.2, obsolete: of the instance, which is the same; of a range some say that of the
-        // range.
+        // RFC 3230, 4.3.2, obsolete: of the instance. For a range, some origins state the range's
+        // digest.
         for line in headers("Digest") { digests += list(line, names) }
-        // Of the body of this message (RFC 1864), or of the object or its part, as S3 has it.
+        // Of this message's body (RFC 1864); S3 states the digest of the object or of its part.
         for value in headers("Content-MD5") { digests += [decoded(.md5, value)].compactMap(\.self) }
         let isComposite = headers("x-amz-checksum-type").contains {
             $0.lowercased() == "composite"
@@ -48,7 +47,7 @@ enum StatedDigests {
         ("x-amz-checksum-md5", .md5),
     ]
 
-    /// A dictionary of byte sequences: `sha-256=:…:, sha-512=:…:` (RFC 8941, 3.2).
+    /// Parses a dictionary of byte sequences: `sha-256=:…:, sha-512=:…:` (RFC 8941, 3.2).
     private static func dictionary(_ line: String) -> [ExpectedDigest] {
         line.split(separator: ",").compactMap { member in
             let member = member.drop { $0 == " " || $0 == "\t" }
@@ -63,7 +62,7 @@ enum StatedDigests {
         }
     }
 
-    /// `SHA-256=…,MD5=…`, names in either case.
+    /// Parses `SHA-256=…,MD5=…`, with names in either case.
     private static func list(
         _ line: String, _ algorithms: [String: DigestAlgorithm]
     ) -> [ExpectedDigest] {
@@ -79,8 +78,8 @@ enum StatedDigests {
         }
     }
 
-    /// Nil unless `text` is Base64 of as many bytes as the algorithm has: `…-N`, which S3 writes
-    /// for a composite, is none.
+    /// Returns nil unless `text` is Base64 of the algorithm's length. S3's `…-N` for a composite is
+    /// rejected.
     private static func decoded(
         _ algorithm: DigestAlgorithm, _ text: some StringProtocol
     ) -> ExpectedDigest? {
@@ -102,7 +101,7 @@ enum StatedDigests {
 
 /// Base64 with its usual alphabet (RFC 4648, 4).
 enum Base64 {
-    /// Nil for any other character, and for a length that cannot be. Padding may be missing.
+    /// Returns nil for any other character and for an impossible length. Padding may be missing.
     static func decoded(_ text: some StringProtocol) -> [UInt8]? {
         var digits = Array(text.utf8)
         let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count

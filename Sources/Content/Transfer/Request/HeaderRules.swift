@@ -1,13 +1,13 @@
 internal import Curl
 internal import Model
 
-/// The bytes that a 206 says it carries: `bytes 0-99/200` (RFC 9110, 14.4).
+/// The byte range of a 206 response: `bytes 0-99/200` (RFC 9110, 14.4).
 struct ContentRange: Equatable {
     var start: Int64
     var end: Int64
     var total: Int64
 
-    /// Nil for another unit, an unknown total, an unsatisfied range and anything malformed.
+    /// Returns nil for another unit, an unknown total, an unsatisfied range and malformed text.
     init?(_ text: String) {
         let words = text.split(separator: " ")
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -28,15 +28,15 @@ struct ContentRange: Equatable {
     }
 }
 
-/// What `Retry-After` asks for (RFC 9110, 10.2.3).
+/// The delay of a `Retry-After` header (RFC 9110, 10.2.3).
 enum RetryAfter {
-    /// Longer waits are cut to this: a wrong header must not park a job for a year.
+    /// Maximum delay: a wrong header must not park a job for a year.
     static let maximumSeconds = 3_600.0
 
-    /// Seconds to wait, 0 to `maximumSeconds`; nil when there is no sensible value.
+    /// Returns the seconds to wait, 0 to `maximumSeconds`; nil without a valid value.
     ///
-    /// A date is measured from the answer's own `Date`, so that no clock here matters; without one
-    /// it says nothing.
+    /// A date is measured from the response's own `Date`, so that local clocks do not matter.
+    /// Without one it is ignored.
     static func seconds(_ value: String?, date: String?) -> Double? {
         guard let value, !value.isEmpty else { return nil }
         if value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
@@ -48,10 +48,10 @@ enum RetryAfter {
     }
 }
 
-/// When an answer was made.
+/// The time at which a response was made.
 enum AnswerTime {
-    /// By the origin's clock, with the time that it lay in a cache (RFC 9110, 6.6.1; RFC 9111, 5.1), in seconds
-    /// since 1970.
+    /// Returns the origin's time, plus the age in a cache (RFC 9110, 6.6.1; RFC 9111, 5.1), in
+    /// seconds since 1970.
     static func seconds(date: String?, age: String?) -> Double? {
         guard let date, let made = HTTPDate.seconds(date) else { return nil }
         let seconds = age.flatMap { UInt32($0) } ?? 0
@@ -59,10 +59,10 @@ enum AnswerTime {
     }
 }
 
-/// What may stand in `If-Range`: proof that two answers speak of the same bytes.
+/// A value for `If-Range`: proof that two responses have the same bytes.
 enum Validator {
-    /// The strong ETag, else the Last-Modified date when it is surely older than the answer
-    /// (RFC 9110, 8.8.2.2); nil when neither can be relied on.
+    /// Returns the strong ETag, else the Last-Modified date if it is certainly older than the
+    /// response (RFC 9110, 8.8.2.2). Nil if neither is reliable.
     static func of(etag: String?, lastModified: String?, date: String?) -> String? {
         if let etag, isStrongETag(etag) { return etag }
         guard let lastModified, let modified = HTTPDate.seconds(lastModified), let date,
@@ -71,9 +71,9 @@ enum Validator {
         return lastModified
     }
 
-    /// What the object can be asked for again by, with `If-None-Match` or `If-Modified-Since`: any
-    /// ETag, for a weak one says that nothing has changed that matters (RFC 9110, 13.1.2); else the
-    /// date as above. Nil for what is no ETag, or too long to be kept.
+    /// Returns the validator for `If-None-Match` or `If-Modified-Since`: any ETag, else the date as
+    /// above. A weak ETag suffices, because it means no relevant change (RFC 9110, 13.1.2). Nil for
+    /// an invalid ETag, or one too long to store.
     static func kept(etag: String?, lastModified: String?, date: String?) -> String? {
         let validator =
             etag.flatMap { isETag($0) ? $0 : nil }
@@ -84,14 +84,14 @@ enum Validator {
         return validator
     }
 
-    /// The line that asks for an object only where it is another one than `validator` names.
+    /// Returns the header line that requests an object only if it differs from `validator`.
     static func condition(_ validator: String) -> String {
         isETag(validator) ? "If-None-Match: \(validator)" : "If-Modified-Since: \(validator)"
     }
 
     private static func isETag(_ text: String) -> Bool {
         let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
-        // With a quote inside it would be several.
+        // A quote inside would make it several ETags.
         return isStrongETag(String(opaque)) && !opaque.dropFirst().dropLast().contains("\"")
     }
 
@@ -100,9 +100,9 @@ enum Validator {
     }
 }
 
-/// Finds web pages that come where something else was asked for: error pages, login forms.
+/// Detects web pages in place of the requested object: error pages, login forms.
 enum WebPage {
-    /// Bytes of the body that are enough to tell.
+    /// Bytes of the body that suffice for detection.
     static let sniffBytes = 512
 
     static func isType(_ contentType: String?) -> Bool {
@@ -111,8 +111,8 @@ enum WebPage {
         return type == "text/html" || type == "application/xhtml+xml"
     }
 
-    /// True for a body that starts like an HTML document: after a byte order mark, white space, comments and
-    /// an XML declaration.
+    /// Returns true for a body that starts like an HTML document, after a byte order mark, white
+    /// space, comments and an XML declaration.
     static func isStart(_ bytes: some Sequence<UInt8>) -> Bool {
         var text = bytes.prefix(sniffBytes).map { $0 >= 0x41 && $0 <= 0x5A ? $0 + 0x20 : $0 }[...]
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
@@ -133,7 +133,7 @@ enum WebPage {
         }
     }
 
-    /// True when a URL's object may well be a web page: its path has a page's ending or none.
+    /// Returns true if a URL's object may be a web page: its path has a page's extension or none.
     static func isExpected(at url: String) -> Bool {
         guard let ending = ending(of: url) else { return false }
         return ending.isEmpty
@@ -141,8 +141,8 @@ enum WebPage {
                 ending)
     }
 
-    /// True when a URL's object is named as media, a picture, subtitles or a manifest: no page, whatever type
-    /// it is said to have.
+    /// Returns true if a URL names media, an image, subtitles or a manifest. Such an object is no
+    /// page, whatever its content type.
     static func isMedia(at url: String) -> Bool { ending(of: url).map(media.contains) ?? false }
 
     private static let media: Set<String> = [
@@ -155,8 +155,8 @@ enum WebPage {
         "sub", "ts", "ttml", "dfxp", "vtt", "wav", "weba", "webm", "webp", "webvtt", "wmv",
     ]
 
-    /// What follows the last dot of a URL's last path component, in lower case; empty without a dot, nil
-    /// for what is no URL of a web server.
+    /// Returns the lower-case text after the last dot of a URL's last path component. Empty without
+    /// a dot, nil for text that is no URL of a web server.
     private static func ending(of url: String) -> String? {
         guard let scheme = url.firstRange(of: "://") else { return nil }
         let rest = url[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }

@@ -2,12 +2,12 @@ internal import Model
 internal import Storage
 import Synchronization
 
-/// One transfer that an engine has accepted; safe to ask from any thread.
+/// One transfer that an engine has accepted; safe from any thread.
 package final class Transfer: Sendable {
     /// Unique in its process.
     package let id: UInt64
     package let request: TransferRequest
-    /// What the bytes of its site count against.
+    /// The meter that counts the bytes of its site.
     let siteMeter: ByteMeter?
     let completion: @Sendable (Transfer, TransferResult) -> Void
     private let received = Atomic<Int64>(0)
@@ -15,7 +15,7 @@ package final class Transfer: Sendable {
     private let left: Mutex<PartialBody?>
     private let observer: Observer?
 
-    /// Learns of each event and of the state before it, on the thread that raises it.
+    /// Receives each event and the state before it, on the thread that raises it.
     package typealias Observer = @Sendable (TransferState, TransferEvent) -> Void
 
     init(
@@ -31,7 +31,8 @@ package final class Transfer: Sendable {
         left = Mutex(request.resumption?.partial)
     }
 
-    /// What an earlier attempt left of what is asked for, or this one before it was stopped for others.
+    /// The partial body of an earlier attempt, or of this one before it was stopped in favor of
+    /// others.
     var partial: PartialBody? {
         get { left.withLock(\.self) }
         set { left.withLock { $0 = newValue } }
@@ -42,7 +43,7 @@ package final class Transfer: Sendable {
 
     package var state: TransferState { current.withLock { $0 } }
 
-    /// Moves the state on, by whoever has the transfer: the scheduler, then a loop.
+    /// Changes the state; called by the transfer's present owner, the scheduler or a loop.
     func handle(_ event: TransferEvent) {
         let from = current.withLock { state -> TransferState in
             let from = state

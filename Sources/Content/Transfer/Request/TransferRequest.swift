@@ -3,64 +3,65 @@ package import Digest
 package import Model
 package import Storage
 
-/// One object, or one byte range of one, to be fetched, hashed and written.
+/// A request to fetch, hash and write one object, or one byte range of it.
 package struct TransferRequest: Sendable {
     /// http or https.
     package var url: String
-    /// What the transfer is cancelled by together with others: the lease.
+    /// Group by which transfers are cancelled together: the lease.
     package var group: String
-    /// The job that it is for, which it can be cancelled by as well.
+    /// The transfer's job, by which it can also be cancelled.
     package var job: JobID?
-    /// Whose bandwidth its bytes count against; nil for none.
+    /// Site whose bandwidth its bytes use; nil for none.
     package var site: SiteID?
     package var destination: Destination
-    /// An object is opened by a thread that may block, however few bytes are to come.
+    /// True if a thread that may block opens the object, even for few bytes.
     package var opensAside = false
     package var role: SegmentRole
-    /// The bytes asked for; nil for the whole object.
+    /// The requested bytes; nil for the whole object.
     package var range: ByteRange?
-    /// The whole object's length, where the list promises one.
+    /// The whole object's length, if the list states it.
     package var expectedBytes: Int64?
-    /// The digest of what is asked for, 64 hex digits, where one is promised.
+    /// The digest of the requested bytes, 64 hex digits, if one is stated.
     package var expectedSHA256: String?
     /// Digests of the whole object by further algorithms.
     package var furtherDigests: [ExpectedDigest] = []
-    /// What the origin called the bytes that are stored: where it still calls them so, nothing comes, and
-    /// the transfer ends well with `Fetched.isUnchanged`. Asked of every place that redirects lead to.
+    /// Validator of the stored bytes. If the origin confirms it, the transfer sends no body and
+    /// succeeds with `Fetched.isUnchanged`. It is also sent after redirects.
     package var validator: String?
-    /// How a body that breaks off is gone on with; nil for not at all.
+    /// Rules for resuming an interrupted body; nil to disable.
     package var resumption: Resumption?
-    /// A body beyond it fails with `origin.tooLarge`; to begin with the most of its role.
+    /// Maximum length, beyond which a body fails with `origin.tooLarge`; initially the maximum of
+    /// its role.
     package var maximumBytes: Int64
-    /// A web page is never what was asked for, whatever the URL ends in.
+    /// True if a web page is never the requested object, whatever the URL's extension.
     package var isManifest = false
-    /// In place of the origin's own; nil for those.
+    /// Timeouts that replace the origin's; nil to use those.
     package var ownTimeouts: TransferTimeouts?
-    /// The same: to set one of them is to set all.
+    /// The same timeouts; setting one of them sets all.
     package var timeouts: TransferTimeouts {
         get { ownTimeouts ?? TransferTimeouts() }
         set { ownTimeouts = newValue }
     }
-    /// Splits a whole object that turns out longer than this, in bytes; see `onLarge`.
+    /// Length in bytes above which a whole object is split; see `onLarge`.
     package var splitAbove: Int64?
-    /// Called once, on a loop, when an object is to be split: the transfer then ends with the first
+    /// Called once, on a loop, when an object is split. The transfer then ends with the first
     /// `splitAbove` bytes only, and `isFirstPart` in its result. Must not block.
     ///
-    /// When bytes have been written before that was decided, it gets the object they went to, and
-    /// answers with the one that the rest of the first part goes to.
+    /// If bytes were written before this decision, it receives their object, and returns the one
+    /// for the rest of the first part.
     package var onLarge:
         (@Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?)?
-    /// A connection that is this fast or faster, in bytes a second, fetches a large object alone:
-    /// judged by its first quarter second. Infinite to split in any case, with the header, as soon as
-    /// the body has a place.
+    /// Rate in bytes per second from which one connection fetches a large object alone, judged by
+    /// its first quarter second. Infinite to split in any case, as soon as the body has a
+    /// destination.
     package var splitBelowBytesPerSecond = Double.infinity
-    /// "Name: value" lines beyond those that every request has. They are for the URL's origin alone:
-    /// a redirect to another one drops them.
+    /// "Name: value" lines in addition to those of every request. They are for the URL's origin
+    /// alone: a redirect to another one drops them.
     package var headers: [String] = []
-    /// False where what answers with a redirect is not what was asked for: `origin.redirected`.
+    /// False if a redirect is a failure: `origin.redirected`.
     package var followsRedirects = true
-    /// What it may connect to of what the engine's policy admits; nil for all of it. Called on a loop, from
-    /// inside libcurl.
+    /// Restricts the addresses that the engine's policy admits; nil for no restriction. Called on a
+    /// loop, inside libcurl.
     package var admitsAddress: (@Sendable (PeerAddress) -> Bool)?
 
     package init(url: String, group: String, destination: Destination, role: SegmentRole) {
@@ -71,7 +72,7 @@ package struct TransferRequest: Sendable {
         maximumBytes = role.maximumBytes
     }
 
-    /// All that is promised of the whole object.
+    /// All stated digests of the whole object.
     var expectedDigests: [ExpectedDigest] {
         guard let digest = expectedSHA256.flatMap({ ExpectedDigest(.sha256, hex: $0) }) else {
             return furtherDigests
@@ -79,26 +80,26 @@ package struct TransferRequest: Sendable {
         return [digest] + furtherDigests
     }
 
-    /// Where the bytes go.
+    /// The destination of the bytes.
     package enum Destination: Sendable {
-        /// Into an object of the site's storage at their offset in the whole file; opened when the first
-        /// byte arrives, with the number of bytes to come where it is known; handed back in the result
-        /// for `commit`. Opened on a loop where few bytes are to come, else by a thread that may block
-        /// (see `opensAside`).
+        /// An object of the site's storage. It is opened when the first byte arrives, with the
+        /// number of bytes if known, and returned in the result for `commit`. Opened on a loop for
+        /// few bytes, else by a thread that may block (see `opensAside`). Bytes are written at
+        /// their offset in the whole file.
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
-        /// Into memory; `maximumBytes` should be small.
+        /// Memory; `maximumBytes` should be small.
         case memory
-        /// Into what the caller has opened, which it ends itself, however the transfer ended. Called
-        /// like `open` of an object; several parts of one object may share a sink.
+        /// A sink that the caller opens, and also closes, however the transfer ended. Called like
+        /// `open` of an object; several parts of one object may use the same sink.
         case sink(open: @Sendable (_ bytes: Int64?) throws(Failure) -> any TransferSink)
     }
 
-    /// Bytes of an object that may be known already.
+    /// Bytes of an object with a possibly known total.
     package struct ByteRange: Sendable, Hashable {
         package var offset: Int64
         /// At least 1.
         package var length: Int64
-        /// The whole object's length; an answer that says otherwise is of a changed object.
+        /// The whole object's length; a response with another one is of a changed object.
         package var totalBytes: Int64?
         /// The strong ETag or the Last-Modified date that the object must still have.
         package var validator: String?
@@ -114,19 +115,19 @@ package struct TransferRequest: Sendable {
     }
 }
 
-/// A place for bytes that is no site's storage.
+/// A destination for bytes outside the sites' storage.
 package protocol TransferSink: Sendable {
-    /// Takes bytes of the body at their offset in the whole object, on a loop. May block, which holds
-    /// up the loop's other transfers: time spent so is not counted as the origin's.
+    /// Writes bytes of the body at their offset in the whole object, on a loop. It may block, which
+    /// delays the loop's other transfers; that time does not count as the origin's.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure)
 }
 
 /// An object that is worth fetching in parts.
 package struct LargeObject: Sendable, Hashable {
     package var totalBytes: Int64
-    /// The strong ETag or Last-Modified date that all parts must share.
+    /// The strong ETag or Last-Modified date that all parts must have in common.
     package var validator: String
-    /// What the origin says of the whole, to be compared when its parts are there.
+    /// Digests that the origin states of the whole, compared once all parts are stored.
     package var stated: [ExpectedDigest]
 
     package init(totalBytes: Int64, validator: String, stated: [ExpectedDigest] = []) {

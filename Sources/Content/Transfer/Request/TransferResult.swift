@@ -3,21 +3,22 @@ package import Digest
 package import Model
 package import Storage
 
-/// How a transfer ended.
+/// The result of a transfer.
 package struct TransferResult: Sendable {
     package var outcome: Result<Fetched, Failure>
-    /// The last answer's status; nil when there was none.
+    /// Status of the last response; nil if there was none.
     package var httpStatus: Int?
-    /// The last answer's: "1.1", "2"; nil when there was none.
+    /// Version of the last response: "1.1", "2"; nil if there was none.
     package var httpVersion: String?
-    /// The origin that was asked last, after redirects, as `originName(of:)` makes it; nil when none was.
+    /// The origin of the last request, after redirects, as named by `originName(of:)`; nil if there
+    /// was none.
     package var origin: String?
-    /// What that origin asked for with `Retry-After`, 0 to 3,600.
+    /// Delay in that origin's `Retry-After`, 0 to 3,600 seconds.
     package var retryAfterSeconds: Double?
-    /// Of a failure: what the next attempt can go on with, for the owner to keep; dropped, it is
-    /// discarded.
+    /// For a failure: the partial body for the next attempt. It is discarded unless the owner keeps
+    /// it.
     package var left: PartialBody?
-    /// Of the last request, when there were redirects.
+    /// Timings of the last request, after redirects.
     package var timings = CurlEasy.Timings()
 
     package var connectSeconds: Double { timings.connectSeconds }
@@ -27,31 +28,31 @@ package struct TransferResult: Sendable {
     package init(_ outcome: Result<Fetched, Failure>) { self.outcome = outcome }
 }
 
-/// What a transfer received, checked but not yet durable.
+/// A received body, checked but not yet durable.
 package struct Fetched: Sendable {
     package var bytes: Int64
-    /// Of these bytes; 64 lower-case hex digits.
+    /// Digest of these bytes; 64 lower-case hex digits.
     package var sha256: String
-    /// A digest that the list or the origin states was compared, and agrees.
+    /// True if a digest stated by the list or the origin was compared and matches.
     package var isVerified = false
-    /// Of a range: what its answer states of the whole object.
+    /// For a range: the digests of the whole object in its response.
     package var stated: [ExpectedDigest] = []
-    /// For a destination in storage: to be committed, or discarded.
+    /// For a destination in storage: the object to commit or discard.
     package var object: PendingObject?
     /// For a destination in memory.
     package var body: [UInt8]?
-    /// True when the object was split: `bytes` and `sha256` are of its start only.
+    /// True if the object was split: `bytes` and `sha256` are of its start only.
     package var isFirstPart = false
-    /// After redirects; what relative references in a manifest are relative to.
+    /// The URL after redirects; relative references in a manifest resolve against it.
     package var finalURL: String
     package var etag: String?
     package var lastModified: String?
-    /// What to ask with the next time, as `TransferRequest.validator`; nil where the origin gives nothing.
+    /// Value for the next `TransferRequest.validator`; nil if the origin gives none.
     package var validator: String?
-    /// Nothing came, because what `TransferRequest.validator` names is still right.
+    /// True if no body was sent, because the object of `TransferRequest.validator` is unchanged.
     package var isUnchanged = false
     package var contentType: String?
-    /// When the origin made the answer, by its own clock, in seconds since 1970, with the time that it lay in
-    /// a cache since; nil where it does not say.
+    /// Time of the response by the origin's clock, in seconds since 1970, plus its age in a cache;
+    /// nil if unknown.
     package var answeredSeconds: Double?
 }

@@ -1,24 +1,26 @@
 internal import Glibc
 
-/// The CPU time that a control group leaves to this process: CPU bandwidth of cgroups(7), `cpu.max` of version 2
-/// and `cpu.cfs_quota_us` of version 1, as containers and services have them.
+/// The CPU quota of this process's control group: CPU bandwidth of cgroups(7), read from `cpu.max`
+/// (version 2) and `cpu.cfs_quota_us` (version 1).
 struct CPUQuota: Sendable, Equatable {
-    /// CPU seconds a second, over 0.
+    /// CPU seconds per second, above 0.
     var cores: Double
-    /// Tells the group that has it from the others under one kernel.
+    /// Identifies the group that has the quota among those of one kernel.
     var group: String
 
-    /// The least of the process's group and those above it that can be seen; nil where none has any.
+    /// The lowest quota of the process's group and of its visible ancestors; nil if none has one.
     static var current: CPUQuota? {
         read(groups: ThisMachine.read("/proc/self/cgroup"), namespace: namespace) {
             ThisMachine.read("/sys/fs/cgroup" + $0)
         }
     }
 
+    /// Reads the lowest quota of some groups.
+    ///
     /// - Parameters:
-    ///   - groups: a hierarchy a line, as `/proc/self/cgroup` has them.
-    ///   - namespace: what paths are told from those of other containers by.
-    ///   - file: the text at a path below where the hierarchies are mounted; empty for none.
+    ///   - groups: one hierarchy per line, as in `/proc/self/cgroup`.
+    ///   - namespace: distinguishes paths from those of other containers.
+    ///   - file: the text at a path below the mounts of the hierarchies; empty for none.
     static func read(
         groups: String, namespace: String, file: (String) -> String
     ) -> CPUQuota? {
@@ -28,7 +30,7 @@ struct CPUQuota: Sendable, Equatable {
             guard parts.count == 3, parts[2].hasPrefix("/") else { continue }
             let controllers = parts[1].split(separator: ",")
             guard controllers.isEmpty || controllers.contains("cpu") else { continue }
-            // What is above the namespace's own root cannot be seen.
+            // Groups above the namespace's root are not visible.
             let names = parts[2].split(separator: "/").filter { $0 != ".." }
             for count in stride(from: names.count, through: 0, by: -1) {
                 let path = names.prefix(count).map { "/\($0)" }.joined()
@@ -41,7 +43,7 @@ struct CPUQuota: Sendable, Equatable {
                             file("/\(mount)\(path)/cpu.cfs_period_us"))
                     }.first
                 guard let cores, cores < least?.cores ?? .infinity else { continue }
-                // At the root the mount may be that of a container alone.
+                // The mount at the root may be that of one container.
                 least = CPUQuota(
                     cores: cores, group: namespace + (count == 0 ? String(parts[2]) : path))
             }
@@ -49,7 +51,7 @@ struct CPUQuota: Sendable, Equatable {
         return least
     }
 
-    /// `50000 100000`: microseconds, and the period that they are of; `max` for no bound.
+    /// Parses `50000 100000`: microseconds per period of microseconds; `max` means no quota.
     private static func version2(_ text: String) -> Double? {
         let words = text.split(separator: " ")
         guard words.count == 2 else { return nil }

@@ -4,17 +4,18 @@ internal import Model
 internal import Titles
 internal import Transfer
 
-/// Carries requests by libcurl: those over TLS, by HTTP/2, and whatever `HTTP1Transport` leaves to it.
+/// Sends requests through libcurl: those over TLS, over HTTP/2, and all others that
+/// `HTTP1Transport` does not take.
 ///
-/// Its connections are dealt over several multi handles: libcurl looks through all that one of them has to a host
-/// before it sends a request by one.
+/// Its connections are spread over several multi handles. Before each request libcurl scans all
+/// connections that one multi handle has to the host.
 final class CurlTransport: LoadTransport {
-    /// What is the same for all its requests.
+    /// Settings common to all its requests.
     struct Settings {
         var http: LoadHTTP
         var userAgent: String
         var bufferBytes: Int
-        /// In all multi handles together.
+        /// Connections of all multi handles together.
         var connections: Int
         var multis: Int
         var opensConnections: Bool
@@ -25,7 +26,7 @@ final class CurlTransport: LoadTransport {
     private let profile: CurlProfile
     private let headers: CurlHeaders?
     private var multis: [CurlMulti] = []
-    /// Viewers whose connections each of them has.
+    /// Number of viewers with a connection in each multi handle.
     private var viewers: [Int]
     private var exchangesMade = 0
 
@@ -43,14 +44,14 @@ final class CurlTransport: LoadTransport {
         }
     }
 
-    /// Each of them has so many at most.
+    /// Maximum number of connections of one multi handle.
     private var connectionsOfMulti: Int {
         (settings.connections + settings.multis - 1) / settings.multis
     }
 
     // MARK: Viewers
 
-    /// Which of the multi handles has the connection of a viewer that comes.
+    /// Returns the multi handle for the connection of a new viewer.
     func viewerComes() -> Int {
         let least = viewers.indices.min { viewers[$0] < viewers[$1] } ?? 0
         viewers[least] += 1
@@ -70,11 +71,12 @@ final class CurlTransport: LoadTransport {
             exchange.begin(request, multi: multi)
             try multis[multi].add(exchange.easy)
         } catch {
-            throw Failure("worker.internal", error.description)
+            throw Failure(.workerInternal, error.description)
         }
     }
 
-    /// Where the request's connections are, or one that has room where those have not.
+    /// Returns the multi handle of the request's connections, or the least busy one if that is
+    /// full.
     private func multi(for exchange: CurlExchange, _ owner: LoadRequest.Owner) -> Int {
         let wanted =
             settings.opensConnections ? owner.multi ?? exchange.ownMulti : exchange.ownMulti
@@ -112,15 +114,15 @@ final class CurlTransport: LoadTransport {
     }
 }
 
-/// An easy handle of a request, used for one after another with it.
+/// An easy handle, used for one request after another.
 final class CurlExchange: CurlEasyDelegate {
     let easy: CurlEasy
     private unowned(unsafe) var request: LoadRequest?
-    /// Which of the multi handles has its connection, where its owner has none.
+    /// The multi handle for requests whose owner has none.
     let ownMulti: Int
-    /// Which of them it was sent by.
+    /// The multi handle of the last request.
     private(set) var multi = 0
-    /// Place in the plan of what the handle is set for; -1 at first.
+    /// Index in the plan of the object that the handle is set for; -1 at first.
     private var object = -1
     private var url = ""
     private var hasRange = false
@@ -158,7 +160,7 @@ final class CurlExchange: CurlEasyDelegate {
         easy.delegate = self
     }
 
-    /// Tells the request what libcurl knows of it.
+    /// Copies status and connection times from libcurl to the request.
     func tell() {
         request?.status = easy.status
         request?.openedConnection = easy.openedConnection
@@ -169,7 +171,8 @@ final class CurlExchange: CurlEasyDelegate {
         request?.receives(bytes) == true ? .proceed : .abort
     }
 
-    /// Not libcurl's own time, which begins when libcurl turns to the request, however long after its sending.
+    /// Uses the loop's clock: libcurl's own time starts only when libcurl processes the request,
+    /// which may be later than its sending.
     func curlBeginsAnswer(_ easy: CurlEasy) { request?.beginsAnswer() }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
@@ -184,7 +187,7 @@ final class CurlExchange: CurlEasyDelegate {
 
     private func end(_ code: CurlCode) -> LoadRequestEnd {
         if code == .ok { return .answered }
-        if easy.hasTooLongHeader(code) { return .failed("origin.protocol") }
+        if easy.hasTooLongHeader(code) { return .failed(.originProtocol) }
         if code == .writeError { return .cutOff }
         if let refusal = request?.addressRefusal, code == .couldNotConnect {
             return .failed(refusal)

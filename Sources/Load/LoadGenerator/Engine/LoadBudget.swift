@@ -1,7 +1,7 @@
 internal import LoadModel
 import Synchronization
 
-/// What a share may still ask for and receive; used by all its loops.
+/// The requests and bytes that a shard may still use; shared by all its loops.
 final class LoadBudget: Sendable {
     private let requests: Atomic<Int64>
     private let bytes: Atomic<Int64>
@@ -14,7 +14,7 @@ final class LoadBudget: Sendable {
         isLimited = caps.requests != nil || caps.bytes != nil
     }
 
-    /// Whether one more request may be sent.
+    /// Returns true if one more request may be sent.
     func takeRequest() -> Bool {
         guard isLimited else { return true }
         guard bytes.load(ordering: .relaxed) > 0 else { return false }
@@ -23,16 +23,16 @@ final class LoadBudget: Sendable {
         return false
     }
 
-    /// Whether `count` more bytes may be received.
+    /// Returns true if `count` more bytes may be received.
     func take(bytes count: Int) -> Bool {
         guard isLimited else { return true }
         return bytes.subtract(Int64(count), ordering: .relaxed).newValue >= 0
     }
 
-    /// Sets what is called when somebody finds nothing left.
+    /// Sets the callback for an exhausted budget.
     func whenSpent(_ body: (@Sendable () -> Void)?) { onSpent.withLock { $0 = body } }
 
-    /// Somebody found nothing left: the first one has all loops end.
+    /// Calls the callback once, however many loops find the budget exhausted.
     func spend() {
         let body = onSpent.withLock { body -> (@Sendable () -> Void)? in
             defer { body = nil }

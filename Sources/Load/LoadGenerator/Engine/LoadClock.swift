@@ -1,6 +1,6 @@
 internal import EventLoop
 
-/// A test's own time: seconds since its start, on the monotonic clock.
+/// A test's clock: seconds since its start, from the monotonic clock.
 package struct LoadClock: Sendable {
     /// On CLOCK_MONOTONIC.
     package let startNanoseconds: UInt64

@@ -4,28 +4,28 @@ package import LoadModel
 package import Model
 import Synchronization
 
-/// Sends the load of one share of a test and measures it.
+/// Sends the load of one shard of a test and measures it.
 ///
-/// A loop a thread, each with its part of the arrivals and connections of its own; every second's counts
-/// and histograms of all loops are added and handed out. Used once. Safe to use from any thread.
+/// Runs one loop per thread, each with its part of the arrivals and its own connections. The counts
+/// and histograms of all loops are merged second by second. Used once. Safe to use from any thread.
 package final class LoadEngine: Sendable {
     package struct Options: Sendable {
         /// Threads, 1 or more.
         package var threads = 1
         package var userAgent = "dray/\(drayVersion)"
         package var addresses = LoadAddresses()
-        /// How much is received at a time, 1 KiB to 512 KiB a request; less where all that a loop may have under
-        /// way would be more than 16 MiB, but 32 KiB in any case.
+        /// Receive buffer of a request, 1 KiB to 512 KiB. It shrinks, down to 32 KiB, where all
+        /// buffers of a loop would exceed 16 MiB.
         package var bufferBytes = 128 << 10
-        /// Viewers of the open model that play at a time at most, 1 or more; one that is due beyond them does not
-        /// start.
+        /// Maximum number of concurrent viewers of the open model, 1 or more. A viewer beyond it
+        /// does not start.
         package var mostViewers = 100_000
-        /// Most connections that viewers have open, idle ones included, 1 or more.
+        /// Maximum number of open viewer connections, idle ones included, 1 or more.
         package var viewerConnections = 10_000
-        /// Requests that may be under way at a time, as far as files may be open, 1 or more.
+        /// Maximum number of concurrent requests that the limit of open files allows, 1 or more.
         package var mostRequests = Int.max
         package var lookup: any HostLookup = SystemHostLookup()
-        /// Has libcurl carry all requests, those as well that are carried without it, to compare both.
+        /// Sends all requests through libcurl, to compare it with the HTTP/1.1 client.
         package var usesLibcurlAlone = false
 
         package init() {}
@@ -36,7 +36,8 @@ package final class LoadEngine: Sendable {
     private let collector: Collector
     private let budget: LoadBudget
 
-    /// Fails with `input.field` where the share may have more requests under way than `options.mostRequests`.
+    /// Throws `input.field` if the shard may have more concurrent requests than
+    /// `options.mostRequests`.
     package init(
         plan: LoadPlan, scenario: LoadScenario, share: LoadShare = .whole, options: Options
     ) throws(Failure) {
@@ -48,11 +49,11 @@ package final class LoadEngine: Sendable {
         let requests = scenario.mostRequests(of: share)
         guard requests <= options.mostRequests else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "field http.concurrency: given \(requests), allowed up to \(options.mostRequests) here, as "
-                    + "far as files may be open; see ulimit -n")
+                    + "far as the limit of open files allows; see ulimit -n")
         }
-        // No thread without a request: its core would stand idle.
+        // A thread without requests would leave its core idle.
         let threads = max(1, min(options.threads, requests))
         let routes = options.usesLibcurlAlone ? HTTP1Routes() : HTTP1Routes(plan, scenario.http)
         var loops: [LoadLoop] = []
@@ -67,28 +68,28 @@ package final class LoadEngine: Sendable {
         self.loops = loops
         let all = loops
         budget.whenSpent { for loop in all { loop.cap() } }
-        // What the others would send would be another load.
+        // If one loop fails, the load of the others would differ from the plan.
         collector.expect(threads) { for loop in all { loop.stop(.interrupted) } }
     }
 
     deinit { close() }
 
     private func close() {
-        // Both know the loops, which know them.
+        // Both refer to the loops, which refer to them: break the cycle.
         budget.whenSpent(nil)
         collector.forget()
         for loop in loops { loop.loop.shutdown() }
     }
 
-    /// Runs to the end, or until `stop`.
+    /// Runs until the end or until `stop`.
     ///
     /// - Parameters:
-    ///   - startNanoseconds: of the test, on the monotonic clock; in the past for at once.
-    ///   - onInterval: gets the sum of each second, in order, soon after its end; on a loop's thread: it must
-    ///     not wait.
+    ///   - startNanoseconds: start of the test on the monotonic clock; a past time starts at once.
+    ///   - onInterval: receives the merged interval of each second, in order, soon after its end.
+    ///     It is called on a loop's thread and must not block.
     ///
-    /// Fails with `worker.internal` when a loop cannot go on, which ends the others; what was measured until then
-    /// has been handed out.
+    /// Throws `worker.internal` if a loop fails, which stops the others. The intervals until then
+    /// have been delivered.
     package func run(
         startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
@@ -106,21 +107,22 @@ package final class LoadEngine: Sendable {
             elapsedSeconds: ends.map(\.seconds).max() ?? 0)
     }
 
-    /// Ends the test at once, or the wait for its last requests; what is under way is counted as unfinished.
+    /// Stops the test, or the wait for its last requests, at once. Requests in flight count as
+    /// unfinished.
     package func stop(_ ending: LoadResult.Ending) { for loop in loops { loop.stop(ending) } }
 
-    /// How a share ended.
+    /// The outcome of a shard.
     package struct Outcome: Sendable {
         package var ending: LoadResult.Ending
         package var breakdown: LoadBreakdown
-        /// From the start until the last request ended, 0 or more.
+        /// Seconds from the start until the end of the last request, 0 or more.
         package var elapsedSeconds: Double
     }
 
-    /// Threads that send.
+    /// Number of sending threads.
     package var threads: Int { loops.count }
 
-    /// By name, what took most time first: of more than `LoadBreakdown.most` the rest is one.
+    /// Totals by name, longest time first. Entries beyond `LoadBreakdown.most` are merged into one.
     private func breakdown(_ ends: [LoadLoopEnd]) -> LoadBreakdown {
         var tallies: [Int32: LoadTally] = [:]
         for end in ends {
@@ -132,7 +134,7 @@ package final class LoadEngine: Sendable {
         }
         for (place, tally) in largestFirst {
             let object = plan.objects[Int(place)]
-            // What a share measured is stored, and served to whoever may ask.
+            // Results of a shard are stored and served to clients, so URLs are redacted.
             breakdown.add(
                 tally, url: redacted(url: object.url),
                 target: redacted(url: plan.targets[Int(object.target)].name),
@@ -154,7 +156,7 @@ package final class LoadEngine: Sendable {
     }
 }
 
-/// Adds the intervals of all loops, second by second.
+/// Merges the intervals of all loops, second by second.
 private final class Collector: Sendable {
     private struct State {
         var loops = 0
@@ -168,7 +170,9 @@ private final class Collector: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter onFailure: called, on the loop's thread, when one cannot go on.
+    /// Sets the number of loops.
+    ///
+    /// - Parameter onFailure: called on the loop's thread when one fails.
     func expect(_ loops: Int, onFailure: @escaping @Sendable () -> Void) {
         state.withLock {
             $0.loops = loops
@@ -215,7 +219,8 @@ private final class Collector: Sendable {
         finishIfEnded()
     }
 
-    /// Hands out the seconds that no loop has anything more of. Under the lock, so that they stay in order.
+    /// Delivers the seconds that every loop has completed. Called under the lock, so that they stay
+    /// in order.
     private static func handOut(_ state: inout State) {
         while let (sum, loops) = state.open[state.next] {
             let gone = state.ends.count { $0.lastSecond < state.next }

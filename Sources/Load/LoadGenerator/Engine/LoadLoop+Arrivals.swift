@@ -2,7 +2,7 @@ internal import EventLoop
 internal import LoadModel
 internal import Statistics
 
-/// When the next one comes: by the plan of the open model, or by the end of the one before.
+/// Starts arrivals: at the planned times of the open model, or at the end of the previous request.
 extension LoadLoop {
     func beginArrivals() {
         guard case .open(let process) = scenario.model else { return levelTick() }
@@ -17,7 +17,7 @@ extension LoadLoop {
 
     // MARK: Open
 
-    /// Sends what is due, as far as there are places.
+    /// Sends due arrivals while slots are free.
     func pump() {
         guard phase == .running else { return }
         let now = clock.seconds
@@ -29,14 +29,14 @@ extension LoadLoop {
             nextArrival = arrivals?.next()
             arrivedCount += 1
             if planned < blockedUntil { interval.counts.queued += 1 }
-            // What waited for a place is not late by this loop's fault.
+            // An arrival that waited for a slot is not late because of this loop.
             countIfLate(plannedSeconds: max(planned, blockedUntil), atSeconds: now)
             arrive(plannedSeconds: planned)
         }
         if let next = nextArrival { arrivalTimer?.schedule(afterSeconds: next - clock.seconds) }
     }
 
-    /// Counts what is sent now and was due then, if a place for it is free.
+    /// Counts an arrival as late if a slot was free when it was due.
     func countIfLate(plannedSeconds: Double, atSeconds now: Double) {
         guard now - plannedSeconds > LoadHealth.lateSeconds, active.count < places else { return }
         interval.counts.lateSends += 1
@@ -60,7 +60,7 @@ extension LoadLoop {
         }
     }
 
-    /// A place is free: what waits for one comes first.
+    /// Uses a free slot, first for waiting requests.
     func placeIsFree(atSeconds now: Double) {
         while active.count < places, let entry = waiting.popFirst() {
             if case .viewer(let slot) = entry.owner, slot.isOver { continue }
@@ -72,7 +72,7 @@ extension LoadLoop {
         pump()
     }
 
-    /// Brings the count of what is due up to `seconds`.
+    /// Counts the arrivals that are due up to `seconds`.
     func countDue(atSeconds seconds: Double) {
         guard phase == .running, dueArrivals != nil else { return }
         while let due = nextDue, due <= seconds {
@@ -84,10 +84,10 @@ extension LoadLoop {
 
     // MARK: Closed
 
-    /// How often the number of users follows the stages, in seconds.
+    /// Seconds between two adjustments of the number of users.
     private static let levelSeconds = 0.1
 
-    /// Brings the number of users to what the stages say, now and again and again.
+    /// Adjusts the number of users to the stages, periodically.
     func levelTick() {
         guard phase == .running else { return }
         adjustUsers(atSeconds: clock.seconds)
@@ -100,7 +100,8 @@ extension LoadLoop {
             users += 1
             startUser(plannedSeconds: now)
         }
-        // A request is short, and its user leaves at its end; a title is long.
+        // Users between requests leave at the end of a request, which is short. Titles are long, so
+        // viewers are cut off.
         let leaving = min(users - wanted, viewers.count)
         guard leaving > 0 else { return }
         users -= leaving
@@ -116,8 +117,8 @@ extension LoadLoop {
         }
     }
 
-    /// A user's request, or its title, is over: it goes on after its think time, unless there are more
-    /// users than are wanted.
+    /// Starts the user's next request or title after the think time, unless there are too many
+    /// users.
     func userEnded(atSeconds now: Double) {
         guard phase == .running, !leaves(atSeconds: now) else { return }
         let seconds = thinkSeconds()
@@ -129,7 +130,7 @@ extension LoadLoop {
         }
     }
 
-    /// Whether a user who is between two requests or titles is one too many; then it is gone.
+    /// Returns true and removes the user if there are more users than the stages specify.
     private func leaves(atSeconds now: Double) -> Bool {
         guard users > levels.closedUsers(atSeconds: now) else { return false }
         users -= 1
@@ -144,7 +145,7 @@ extension LoadLoop {
         }
     }
 
-    /// The object of a target whose turn it is.
+    /// Returns the next object of a target, in rotation.
     private func nextObject(of target: Int) -> Int {
         let objects = plan.targets[target].objects
         let cursor = Int(cursors[target])

@@ -2,7 +2,7 @@ internal import Digest
 internal import LoadModel
 internal import Model
 
-/// What became of a request, and what is counted of it.
+/// Classifies and counts the outcome of requests.
 extension LoadLoop {
     func ended(_ request: LoadRequest, _ end: LoadRequestEnd) {
         let now = clock.seconds
@@ -16,8 +16,8 @@ extension LoadLoop {
             failure = code
             record(request, failure, now)
         case .cutOff:
-            // By nobody's fault.
-            failure = "worker.cancelled"
+            // The generator stopped it: not a failure of the origin.
+            failure = .workerCancelled
             countUnfinished(request, now)
         }
         leave(request)
@@ -39,18 +39,18 @@ extension LoadLoop {
         if let wanted = object.sha256, let digest = request.digest(),
             digest != SHA256Digest(hex: wanted)
         {
-            return "integrity.digestMismatch"
+            return .integrityDigestMismatch
         }
         return nil
     }
 
-    /// The time of a request that is left at the end is over: it has failed, after so long at least.
+    /// Ends a request whose timeout has passed while draining; it failed after at least that time.
     func expire(_ request: LoadRequest) {
         drop(request)
-        record(request, "origin.timeout", clock.seconds)
+        record(request, .originTimeout, clock.seconds)
     }
 
-    /// The test was stopped in the midst of a request: how long it would have taken, nobody knows.
+    /// Ends a request because the test stopped; its full duration is unknown.
     func leaveUnfinished(_ request: LoadRequest) {
         countUnfinished(request, clock.seconds)
         drop(request)
@@ -68,8 +68,8 @@ extension LoadLoop {
         interval.record(total, .total)
         interval.record(microseconds(now - request.sentSeconds), .totalUncorrected)
         interval.record(microseconds(delay), .sendDelay)
-        // What ran out of time without a byte has waited for its first one at least so long.
-        if let firstByte = request.firstByteSeconds ?? (failure == "origin.timeout" ? now : nil) {
+        // A request that timed out without a byte waited for its first byte at least so long.
+        if let firstByte = request.firstByteSeconds ?? (failure == .originTimeout ? now : nil) {
             interval.record(
                 microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
             interval.record(microseconds(firstByte - request.plannedSeconds), .firstByte)

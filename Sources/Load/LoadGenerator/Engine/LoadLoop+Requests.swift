@@ -2,9 +2,9 @@ internal import Curl
 internal import LoadModel
 internal import Model
 
-/// Requests on their way: a place, a handle, the bytes that come.
+/// Handles requests in flight: slots, handles, received bytes.
 extension LoadLoop {
-    /// Asks for an object, or has it wait for a place.
+    /// Requests an object, or queues it until a slot is free.
     func request(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
         guard active.count < places else {
             interval.counts.queued += 1
@@ -33,7 +33,7 @@ extension LoadLoop {
         }
     }
 
-    /// What carries requests for an object; nil before the start and after the end.
+    /// Returns the transport for an object; nil before the start and after the end.
     private func transport(ofObject object: Int) -> (any LoadTransport)? {
         if routes.origin(ofObject: object) != nil { http1 } else { curl }
     }
@@ -57,7 +57,7 @@ extension LoadLoop {
                 connections: connections, multis: multis, opensConnections: opensConnections))
     }
 
-    /// Whether bytes of a body may be received. Called from inside a transport.
+    /// Returns true if bytes of a body may be received. Called from inside a transport.
     func takes(_ count: Int) -> Bool {
         guard phase != .done else { return false }
         guard budget.take(bytes: count) else {
@@ -76,7 +76,7 @@ extension LoadLoop {
         request.owner = .arrival
     }
 
-    /// Frees a request's place.
+    /// Frees a request's slot.
     func leave(_ request: LoadRequest) {
         let last = active.removeLast()
         if last !== request {

@@ -5,7 +5,7 @@ internal import LoadModel
 internal import Model
 internal import Statistics
 
-/// From the start over its seconds to the end.
+/// Runs the loop from its start, second by second, to its end.
 extension LoadLoop {
     func begin(_ clock: LoadClock) {
         guard phase == .waiting else { return }
@@ -18,7 +18,7 @@ extension LoadLoop {
         do throws(CurlError) {
             try openTransports()
         } catch {
-            return fail(Failure("worker.internal", error.description))
+            return fail(Failure(.workerInternal, error.description))
         }
         let wait = -clock.seconds
         loop.schedule(afterSeconds: wait) { [unowned self] in run() }
@@ -39,24 +39,24 @@ extension LoadLoop {
         secondTimer?.schedule(afterSeconds: Double(interval.second + 1) - clock.seconds)
     }
 
-    /// Hands out the seconds that are over.
+    /// Delivers the seconds that have passed.
     private func flushWholeSeconds() {
         let now = clock.seconds
         while phase != .done, Double(interval.second + 1) <= now { flush() }
     }
 
-    /// Hands out the interval of the second that is over, and begins the next.
+    /// Delivers the interval of the current second and begins the next.
     private func flush() {
         let start = Double(interval.second)
         let boundary = start + 1
         interval.lengthSeconds = min(max(clock.seconds - start, 0), 1)
         interval.loadSeconds = min(max(loadEndSeconds - start, 0), interval.lengthSeconds)
-        // A second that is not over yet is the last one.
+        // A second that has not passed yet is the last one.
         accountForViewers(toSeconds: min(boundary, clock.seconds))
         countDue(atSeconds: min(boundary, clock.seconds))
         takeCPU()
         interval.counts.inFlight = Int64(active.count)
-        // A loop that is late may have sent what was due after the second.
+        // A late loop may have sent arrivals that were due after the second.
         interval.counts.backlog = max(dueCount - arrivedCount, 0) + Int64(waiting.count)
         interval.counts.viewers = Int64(viewers.count)
         interval.isMeasured = Double(interval.second) >= scenario.warmUpSeconds
@@ -78,7 +78,7 @@ extension LoadLoop {
         isAfterEnd = clock.seconds >= durationSeconds
     }
 
-    /// Its time is over: nothing new is begun. Or that of the last requests is.
+    /// Starts draining at the end of the load, and ends the loop at the end of draining.
     private func endTick() {
         switch phase {
         case .running:
@@ -94,8 +94,8 @@ extension LoadLoop {
         }
     }
 
-    /// Lets what is under way end. Each request was sent by now, so that after the timeout of a request none is
-    /// left that has not had it.
+    /// Lets requests in flight end. All were sent before now, so after one request timeout none is
+    /// left.
     func drain(_ ending: LoadResult.Ending) {
         guard phase == .running else { return }
         flushWholeSeconds()
@@ -108,7 +108,7 @@ extension LoadLoop {
         endTimer?.schedule(afterSeconds: scenario.http.timeoutSeconds)
     }
 
-    /// What is due and was not sent never will be.
+    /// Drops arrivals that are due but were not sent.
     private func dropUnsent() {
         interval.counts.missedSends += dueCount - arrivedCount + Int64(waiting.count)
         dueCount = arrivedCount

@@ -3,19 +3,19 @@ internal import LoadModel
 internal import Model
 internal import Statistics
 
-/// A viewer that plays, on its loop.
+/// A playing viewer on its loop.
 final class ViewerSlot {
     private unowned let loop: LoadLoop
     fileprivate var viewer: Viewer
     private var timer: LoopTimer?
-    /// When its viewer's wait is over.
+    /// End of its viewer's wait.
     private var dueSeconds = 0.0
-    /// Nothing of it has come yet.
+    /// True until its first request ends.
     private(set) var isNew = true
-    /// Its place among those that play; -1 when it is over.
+    /// Index among the playing viewers; -1 after its end.
     fileprivate var place = -1
     var isOver: Bool { place < 0 }
-    /// Which of libcurl's multi handles has its connection.
+    /// Index of the libcurl multi handle that has its connection.
     let multi: Int
 
     init(_ viewer: Viewer, loop: LoadLoop, multi: Int) {
@@ -24,7 +24,7 @@ final class ViewerSlot {
         self.loop = loop
     }
 
-    /// Does what its viewer wants next, and wanted from `plannedSeconds` on.
+    /// Executes the viewer's next action, which was due at `plannedSeconds`.
     fileprivate func go(_ action: Viewer.Action, plannedSeconds: Double) {
         switch action {
         case .fetch(let object): loop.request(object, .viewer(self), plannedSeconds: plannedSeconds)
@@ -36,7 +36,7 @@ final class ViewerSlot {
         }
     }
 
-    /// Goes on from when its viewer was to, however late the loop is with that.
+    /// Continues after a wait, from the planned end of the wait even if the loop is late.
     private func waitIsOver() {
         let now = loop.clock.seconds
         let action = viewer.next(atSeconds: now)
@@ -47,7 +47,7 @@ final class ViewerSlot {
 
     fileprivate func cancel() { timer?.cancel() }
 
-    /// The request that it waited for is over.
+    /// Handles the end of the viewer's request.
     func ended(_ failure: FailureCode?, bytes: Int64, tookSeconds: Double, atSeconds now: Double) {
         isNew = false
         guard !isOver else { return }
@@ -66,7 +66,7 @@ extension LoadLoop {
         slot.place = viewers.count
         viewers.append(slot)
         interval.counts.viewersStarted += 1
-        // From when it was due on, not from when the generator had time for it.
+        // Counts from the due time, so that a late generator shows.
         slot.go(slot.viewer.next(atSeconds: plannedSeconds), plannedSeconds: plannedSeconds)
     }
 
@@ -74,7 +74,10 @@ extension LoadLoop {
         for slot in viewers { slot.viewer.account(toSeconds: seconds, into: &interval) }
     }
 
-    /// - Parameter usualStartupSeconds: of one that is cut off before it began to play.
+    /// Ends a viewer.
+    ///
+    /// - Parameter usualStartupSeconds: assumed start-up time of a viewer that is cut off before it
+    ///   plays.
     fileprivate func viewerEnded(
         _ slot: ViewerSlot, isCutOff: Bool, usualStartupSeconds: Double = 0
     ) {
@@ -92,8 +95,8 @@ extension LoadLoop {
         if case .closed = scenario.model, !isCutOff { userEnded(atSeconds: clock.seconds) }
     }
 
-    /// The test is over, or for so many of them: they leave in the midst of their titles. A request that is under
-    /// way goes on without its viewer.
+    /// Cuts off viewers in the middle of their titles, at the end of the test or when there are too
+    /// many. Their requests in flight continue without them.
     func cutOffViewers(atMost most: Int = .max) {
         guard !viewers.isEmpty else { return }
         let usual = usualStartupSeconds
@@ -102,7 +105,7 @@ extension LoadLoop {
         }
     }
 
-    /// The mean start-up time so far, of this loop; 0 before there is one.
+    /// Mean start-up time of this loop so far; 0 before the first.
     private var usualStartupSeconds: Double {
         let new = interval[.startup]
         let count = startups.count + (new?.total ?? 0)

@@ -11,7 +11,7 @@ final class LoadLoop: @unchecked Sendable {
     enum Phase {
         case waiting
         case running
-        /// Its time is over; what is under way may end, until each request has had its timeout.
+        /// The load has ended; requests in flight may end within one request timeout.
         case draining
         case done
     }
@@ -19,35 +19,35 @@ final class LoadLoop: @unchecked Sendable {
     let loop: EventLoop
     let plan: LoadPlan
     let scenario: LoadScenario
-    /// When the load ends, on the test's clock.
+    /// End of the load on the test's clock.
     let durationSeconds: Double
     let share: LoadShare
     let options: LoadEngine.Options
     let budget: LoadBudget
-    /// Requests under way at a time, at most.
+    /// Maximum number of concurrent requests.
     let places: Int
-    /// Viewers of the open model at a time, at most.
+    /// Maximum number of concurrent viewers of the open model.
     let mostViewers: Int
     let mostConnections: Int
-    /// Each viewer's first request opens a connection.
+    /// True if each viewer's first request opens a connection.
     let opensConnections: Bool
     let onInterval: @Sendable (LoadInterval) -> Void
-    /// Told once, with the tallies by object, after the last interval.
+    /// Called once, with the totals by object, after the last interval.
     let onEnd: @Sendable (LoadLoopEnd) -> Void
 
     var clock = LoadClock(startNanoseconds: 0)
     var phase = Phase.waiting
     var ending = LoadResult.Ending.finished
-    /// From when on nothing new is begun, on the test's clock.
+    /// Time on the test's clock after which no request starts.
     var loadEndSeconds = Double.infinity
-    /// Told so, perhaps before it began: another loop may be that quick.
+    /// True if the caps are used up. Another loop may use them up before this one begins.
     var isCapped = false
     var failure: Failure?
     let routes: HTTP1Routes
-    /// What carries requests: nil where the plan has none for it, before the start and after the end.
+    /// Transports; nil if the plan does not need them, before the start and after the end.
     var http1: HTTP1Transport?
     var curl: CurlTransport?
-    /// Handles that libcurl's connections are dealt over.
+    /// Number of libcurl multi handles that connections are spread over.
     let multis: Int
     var idle: [LoadRequest] = []
     var active: [LoadRequest] = []
@@ -57,37 +57,39 @@ final class LoadLoop: @unchecked Sendable {
     var secondTimer: LoopTimer?
     var endTimer: LoopTimer?
     var cpuSeconds = 0.0
-    /// At the last reading of the CPU's time the end of the load was past.
+    /// True if the last reading of the CPU time was after the end of the load.
     var isAfterEnd = false
 
-    // What comes next: see +Arrivals and +Viewers.
+    // Next arrivals: see +Arrivals and +Viewers.
     var arrivalTimer: LoopTimer?
     var arrivals: ArrivalSchedule?
     var nextArrival: Double?
-    /// The same arrivals once more, up to now: how many are due, sent or not.
+    /// A second copy of the arrivals, read up to now: counts those that are due, sent or not.
     var dueArrivals: ArrivalSchedule?
     var nextDue: Double?
-    /// Arrivals that are due, and those that were sent on their way.
+    /// Arrivals that are due, and arrivals that were started.
     var dueCount: Int64 = 0
     var arrivedCount: Int64 = 0
-    /// Until when arrivals that were due had no free place.
+    /// Time until which due arrivals had no free slot.
     var blockedUntil = 0.0
     var isBlocked = false
     var users = 0
-    /// Brings the number of users to what the stages say.
+    /// Adjusts the number of users to the stages.
     var levelTimer: LoopTimer?
-    /// Start-up times so far, in microseconds, without those of the interval.
+    /// Start-up times so far, in microseconds, without those of the current interval.
     var startups = (count: Int64(0), sum: 0.0)
     var picker: TargetPicker
     var cursors: [Int32]
     var viewers: [ViewerSlot] = []
     var thinking: SeededRandom
-    /// How many users there are at a time.
+    /// The number of concurrent users over time.
     let levels: ArrivalSchedule
 
+    /// Creates a loop.
+    ///
     /// - Parameters:
     ///   - share: its part of the whole test.
-    ///   - part: its part of what this process may have.
+    ///   - part: its part of this process's limits.
     init(
         plan: LoadPlan, scenario: LoadScenario, share: LoadShare, of part: LoadShare,
         options: LoadEngine.Options, budget: LoadBudget, routes: HTTP1Routes,
@@ -97,7 +99,7 @@ final class LoadLoop: @unchecked Sendable {
         do {
             loop = try EventLoop(name: "load")
         } catch {
-            throw Failure("worker.internal", "\(error)")
+            throw Failure(.workerInternal, "\(error)")
         }
         self.plan = plan
         self.scenario = scenario
@@ -108,7 +110,7 @@ final class LoadLoop: @unchecked Sendable {
         self.routes = routes
         self.onInterval = onInterval
         self.onEnd = onEnd
-        // As users are dealt, so that where there are places for all each loop has them for its own.
+        // Divided like users: if the slots suffice for all users, each loop has enough for its own.
         places = max(1, Int(part.portion(of: Int64(scenario.concurrency))))
         mostViewers = max(1, Int(part.portion(of: Int64(options.mostViewers))))
         if case .viewers(let settings) = scenario.user, scenario.http.keepsAlive {
@@ -119,7 +121,7 @@ final class LoadLoop: @unchecked Sendable {
         mostConnections =
             opensConnections
             ? max((options.viewerConnections - 3 * Self.mostMultis) / part.count, places) : places
-        // Requests of HTTP/2 that are nobody's go by as few connections as they have room in.
+        // HTTP/2 requests without an owner share as few connections as their streams allow.
         let mayShare =
             scenario.http.version == .http2
             || scenario.http.version == .automatic
@@ -141,12 +143,13 @@ final class LoadLoop: @unchecked Sendable {
         thinking = share.random(seed: scenario.seed, for: .thinking)
         levels = ArrivalSchedule(
             stages: scenario.stages, process: .constant, share: share, seed: scenario.seed)
-        // So that shares do not ask for the same at the same time.
+        // Shards start at different objects, so that they do not request the same one at the same
+        // time.
         cursors = plan.targets.map { Int32($0.objects.count * share.index / share.count) }
     }
 
     private static let usualConnectionsOfMulti = 64
-    /// Of a process with fewer threads: each has two descriptors of its own.
+    /// Limit for a process with few threads: each multi handle has two descriptors.
     private static let mostMultis = 64
 
     // MARK: From any thread
@@ -155,12 +158,12 @@ final class LoadLoop: @unchecked Sendable {
         loop.execute { [self] in begin(clock) }
     }
 
-    /// Ends it at once: what is under way is dropped, and counted as unfinished.
+    /// Stops the loop at once. Requests in flight are dropped and counted as unfinished.
     func stop(_ ending: LoadResult.Ending) {
         loop.execute { [self] in end(ending) }
     }
 
-    /// All that the caps allow is used up: what is under way may end.
+    /// Starts draining because the caps are used up.
     func cap() {
         loop.execute { [self] in
             isCapped = true
@@ -169,14 +172,14 @@ final class LoadLoop: @unchecked Sendable {
     }
 }
 
-/// What a loop leaves behind.
+/// Results of an ended loop.
 struct LoadLoopEnd: Sendable {
-    /// Of its last interval; -1 for none.
+    /// Second of its last interval; -1 for none.
     var lastSecond: Int
-    /// When it ended, on the test's clock.
+    /// Time of its end on the test's clock.
     var seconds: Double
     var ending: LoadResult.Ending
     var failure: Failure?
-    /// By object.
+    /// Totals by object.
     var tallies: [Int32: LoadTally]
 }

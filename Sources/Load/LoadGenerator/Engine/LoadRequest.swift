@@ -3,53 +3,54 @@ internal import Digest
 internal import LoadModel
 internal import Model
 
-/// One request of a load test; used for one after another. Confined to its loop.
+/// A request of a load test, reused for one request after another. Confined to its loop.
 final class LoadRequest {
-    /// Who waits for its end.
+    /// The owner, which is notified of the end.
     enum Owner {
-        /// An arrival of the open model: nobody.
+        /// An arrival of the open model; it has no owner.
         case arrival
         case user
         case viewer(ViewerSlot)
 
-        /// It is a viewer's first.
+        /// True for a viewer's first request.
         var opensConnection: Bool {
             if case .viewer(let slot) = self { slot.isNew } else { false }
         }
 
-        /// Where a viewer has its connections; nil for any other.
+        /// Multi handle of a viewer's connections; nil for other owners.
         var multi: Int? {
             if case .viewer(let slot) = self { slot.multi } else { nil }
         }
     }
 
     private unowned let loop: LoadLoop
-    /// Place in the plan.
+    /// Index in the plan.
     private(set) var object = 0
     var owner = Owner.arrival
-    /// In seconds of the test's clock.
+    /// Times in seconds on the test's clock.
     private(set) var plannedSeconds = 0.0
     private(set) var sentSeconds = 0.0
-    /// When the first byte of the answer came; nil before that.
+    /// Arrival of the response's first byte; nil before that.
     private(set) var firstByteSeconds: Double?
-    /// Of the body.
+    /// Received bytes of the body.
     private(set) var bytes: Int64 = 0
-    /// Its place among those under way.
+    /// Index among the requests in flight.
     var place = -1
     private let body: CheckedBody?
 
-    // What its transport says of it.
+    // Set by its transport.
 
-    /// Why the last address that it might have gone to may not be asked.
+    /// The reason for which the last address was denied.
     private(set) var addressRefusal: FailureCode?
-    /// Of its answer; 0 before that.
+    /// Status of the response; 0 before that.
     var status = 0
-    /// It opened a connection of its own.
+    /// True if it opened a new connection.
     var openedConnection = false
-    /// From its sending until that was there, with its handshakes; 0 where it was not.
+    /// Seconds from sending until the connection was established, with its handshakes; 0 if it was
+    /// reused.
     var connectSeconds = 0.0
 
-    // What its transports keep for it.
+    // State of its transports.
 
     var curl: CurlExchange?
     var connection: HTTP1Connection?
@@ -73,15 +74,15 @@ final class LoadRequest {
         body?.restart()
     }
 
-    /// Of the body that came; nil where none is checked.
+    /// Returns the digest of the received body; nil if bodies are not checked.
     func digest() -> SHA256Digest? { body?.finish() }
 
-    /// The bytes of the body matter, and not their number alone.
+    /// True if the bytes of the body matter, not only their number.
     var checksBody: Bool { body != nil }
 
     // MARK: From its transport
 
-    /// Whether a connection for it may be opened to an address.
+    /// Returns true if a connection to an address is allowed for it.
     func admits(_ address: PeerAddress) -> Bool {
         addressRefusal = loop.options.addresses.refusal(
             of: address, for: loop.plan.objects[object].url)
@@ -92,14 +93,14 @@ final class LoadRequest {
         if firstByteSeconds == nil { firstByteSeconds = loop.clock.seconds }
     }
 
-    /// Whether it takes a part of the body: to refuse one ends it.
+    /// Receives a part of the body; false ends the request.
     func receives(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard receives(bytes.count) else { return false }
         body?.update(bytes)
         return true
     }
 
-    /// The same of one that is not checked.
+    /// Receives bytes of a body that is not checked.
     func receives(_ count: Int) -> Bool {
         guard loop.takes(count) else { return false }
         bytes += Int64(count)
@@ -109,7 +110,7 @@ final class LoadRequest {
     func ended(_ end: LoadRequestEnd) { loop.ended(self, end) }
 }
 
-/// A hash of the bytes of one body after another.
+/// Hashes one body after another.
 private final class CheckedBody {
     private var hasher = SHA256Hasher()
 

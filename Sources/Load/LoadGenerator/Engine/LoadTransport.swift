@@ -1,22 +1,22 @@
 internal import Model
 
-/// What carries a loop's requests to their origins; confined to the loop.
+/// Sends a loop's requests to their origins; confined to the loop.
 ///
-/// It tells a request of its answer as it comes, and of its end.
+/// It notifies a request of its response and of its end.
 protocol LoadTransport: AnyObject {
-    /// Sends a request that has begun; its end never comes before this returns.
+    /// Sends a request that has begun; never reports its end before it returns.
     func send(_ request: LoadRequest, opensConnection: Bool) throws(Failure)
-    /// Ends a request at once and closes its connection; it hears nothing more.
+    /// Cancels a request at once and closes its connection; the request gets no more callbacks.
     func drop(_ request: LoadRequest)
-    /// Drops all requests and connections; it is of no use after that.
+    /// Drops all requests and connections; it cannot be used after that.
     func close()
 }
 
-/// How a request ended.
+/// The end of a request.
 enum LoadRequestEnd {
-    /// With a whole answer, whatever its status.
+    /// A complete response, whatever its status.
     case answered
     case failed(FailureCode)
-    /// It did not take what came.
+    /// The request did not accept a part of the body.
     case cutOff
 }

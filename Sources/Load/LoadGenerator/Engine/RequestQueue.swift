@@ -1,4 +1,4 @@
-/// Requests that wait for a place, first in, first out.
+/// Requests that wait for a slot, first in, first out.
 struct RequestQueue {
     struct Entry {
         var object: Int
@@ -18,7 +18,7 @@ struct RequestQueue {
         let entry = entries[head]
         entries[head] = nil
         head += 1
-        // Each entry is moved once at most for each that is taken.
+        // Amortized: each entry moves at most once per removed entry.
         if head * 2 >= entries.count {
             entries.removeFirst(head)
             head = 0

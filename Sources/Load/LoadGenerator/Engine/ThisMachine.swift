@@ -2,7 +2,7 @@ internal import Glibc
 package import LoadModel
 import Services
 
-/// The machine that this process runs on, as the reports of a load test tell machines apart.
+/// The machine of this process, as identified in the reports of a load test.
 package enum ThisMachine {
     /// The same for all processes under one kernel.
     static let id = BootID.current ?? name
@@ -12,7 +12,7 @@ package enum ThisMachine {
         return text.isEmpty ? "?" : text
     }()
 
-    /// CPUs that this process may run on, by the system's numbers; empty where that is not known.
+    /// CPUs that this process may run on, by the system's numbers; empty if unknown.
     static var cpus: Set<Int> {
         let line = read("/proc/self/status").split(separator: "\n").first {
             $0.hasPrefix("Cpus_allowed_list:")
@@ -20,7 +20,7 @@ package enum ThisMachine {
         return line.map { cpus(ofList: $0.split(separator: ":")[1]) } ?? []
     }
 
-    /// Of `0-3,8`, those five.
+    /// Parses a list such as `0-3,8` (five CPUs).
     static func cpus(ofList text: Substring) -> Set<Int> {
         var cpus: Set<Int> = []
         for part in text.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
@@ -35,14 +35,14 @@ package enum ThisMachine {
 
     private static let mostCPUs = 10_000
 
-    /// Loops that it has the CPU time for, 1 or more.
+    /// Number of loops that its CPUs or its quota support, 1 or more.
     package static var threads: Int {
         let cpus = max(cpus.count, 1)
         guard let quota = CPUQuota.current else { return cpus }
         return min(cpus, max(Int(min(quota.cores, 1e6).rounded(.up)), 1))
     }
 
-    /// Without white space at its ends; empty for what cannot be read.
+    /// Reads a file without white space at its ends; empty if it cannot be read.
     static func read(_ path: String) -> String {
         guard let file = fopen(path, "r") else { return "" }
         defer { fclose(file) }
@@ -53,7 +53,7 @@ package enum ThisMachine {
         return String(text)
     }
 
-    /// What a load of this process has: read when it begins.
+    /// The machine's properties for a load, read when the load begins.
     package struct Generator: Sendable {
         private let id: String
         private let machine: LoadMachine
@@ -61,24 +61,25 @@ package enum ThisMachine {
         package init() { self.init(CPUQuota.current) }
 
         init(_ quota: CPUQuota?, cpus: Set<Int> = ThisMachine.cpus) {
-            // Who has a quota has the machine's CPUs together with those under the same one only.
+            // Processes share the machine's CPUs only with those under the same quota.
             id = quota.map { "\(ThisMachine.id) \($0.group)" } ?? ThisMachine.id
             machine = LoadMachine(
                 name: ThisMachine.name, cpus: cpus, cpuSeconds: 0, quotaCores: quota?.cores)
         }
 
-        /// Whether so many loops have less CPU time than they could use: fewer CPUs, or a quota.
+        /// Returns true if so many loops have less CPU time than they could use, by CPUs or by
+        /// quota.
         package func limits(threads: Int) -> Bool {
             machine.cores > 0 && machine.cores < Double(threads)
         }
 
-        /// CPUs that so many loops can use at once, 1 or more; a part of one counts as one.
+        /// Returns the number of CPUs that so many loops can use at once, 1 or more, rounded up.
         package func cores(threads: Int) -> Int {
             guard limits(threads: threads) else { return max(threads, 1) }
             return max(Int(machine.cores.rounded(.up)), 1)
         }
 
-        /// As the one machine of a second that this process measured.
+        /// Returns the CPU use of a second as that of one machine.
         package func use(_ cpuSeconds: Double) -> [String: LoadMachine] {
             var machine = machine
             machine.cpuSeconds = cpuSeconds

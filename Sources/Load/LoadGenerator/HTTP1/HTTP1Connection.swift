@@ -1,55 +1,55 @@
 internal import Curl
 internal import HTTP1
 
-/// A connection of HTTP/1.1 to an origin, or one that is to be; confined to its loop.
+/// An open or pending HTTP/1.1 connection to an origin; confined to its loop.
 final class HTTP1Connection {
     enum State {
         /// Waits for its origin's addresses. Can move to `connecting` and `closed`.
         case lookingUp
         /// Can move to `sending`, `receiving` and `closed`.
         case connecting
-        /// Of its request a part is out. Can move to `receiving` and `closed`.
+        /// A part of its request is sent. Can move to `receiving` and `closed`.
         case sending
         /// Can move to `idle` and `closed`.
         case receiving
-        /// Without a request. Can move to `sending`, `receiving` and `closed`.
+        /// Has no request. Can move to `sending`, `receiving` and `closed`.
         case idle
         case closed
     }
 
     var state = State.lookingUp
-    /// -1 before there is one.
+    /// Descriptor; -1 before it is opened.
     var socket: Int32 = -1
-    /// Its place among the routes' origins.
+    /// Index among the routes' origins.
     let origin: Int
-    /// Nil where it is idle.
+    /// Nil while it is idle.
     unowned(unsafe) var request: LoadRequest?
-    /// It carried a request before the one that it has.
+    /// True if it carried another request before.
     var isReused = false
 
     // While it connects.
 
-    /// Addresses that were not tried yet, the next one last.
+    /// Addresses not tried yet, the next one last.
     var addresses: [PeerAddress] = []
-    /// On the test's clock: when the address that is being tried is given up, and when all are.
+    /// Timeouts on the test's clock: of the current address, and of all addresses.
     var attemptEndSeconds = 0.0
     var connectEndSeconds = 0.0
 
-    // Of the request and its answer.
+    // The request and its response.
 
-    /// What the socket did not take yet.
+    /// Bytes that the socket did not accept yet.
     var unsent: [UInt8] = []
-    /// Something of the answer has come.
+    /// True once a byte of the response has arrived.
     var hasAnswer = false
-    /// Of a head that has not come whole.
+    /// Bytes of an incomplete head.
     var head: [UInt8] = []
-    /// Of all heads of the answer.
+    /// Bytes of all heads of the response.
     var headBytes = 0
-    /// Nil while its head is to come.
+    /// Nil until its head is complete.
     var body: ResponseBody?
     var keepsConnection = false
 
-    // Its place in the lists that it is in.
+    // Its positions in lists.
 
     var place = -1
     unowned(unsafe) var older: HTTP1Connection?
@@ -66,7 +66,7 @@ final class HTTP1Connection {
     }
 }
 
-/// Idle connections to one origin, in the order in which they became so. They are kept alive by who has them.
+/// Idle connections to one origin, in the order in which they became idle. It does not own them.
 struct HTTP1IdleList {
     private(set) unowned(unsafe) var oldest: HTTP1Connection?
     private(set) unowned(unsafe) var newest: HTTP1Connection?

@@ -2,9 +2,9 @@ internal import LoadModel
 internal import Model
 internal import Titles
 
-/// Writes the requests of one loop: what those for an origin share is written once.
+/// Writes the requests of one loop. The parts that requests to an origin share are prepared once.
 struct HTTP1RequestWriter {
-    /// By origin, all that follows the path, but for the range and the empty line.
+    /// By origin, all that follows the path, except the range and the empty line.
     private let endings: [[UInt8]]
     private let prefixes: [Int]
 
@@ -22,7 +22,7 @@ struct HTTP1RequestWriter {
         prefixes = routes.origins.map(\.prefixBytes)
     }
 
-    /// Replaces what is in `output`.
+    /// Replaces the contents of `output` with a request.
     func write(_ object: LoadPlan.Object, origin: Int, to output: inout [UInt8]) {
         output.removeAll(keepingCapacity: true)
         output.append(contentsOf: "GET ".utf8)

@@ -1,29 +1,29 @@
 internal import Curl
 internal import LoadModel
 
-/// Which of a plan's objects are asked for without libcurl, and where.
+/// The origins of the objects that are requested without libcurl.
 ///
-/// Those of `http://`, by HTTP/1.1, whose URLs every reader takes alike: what libcurl would change before it sent it
-/// (dot segments, blanks, fragments, other characters than ASCII's), what it has rules of its own for (userinfo, numbers
-/// in place of addresses) and what is very long stays with it.
+/// Takes `http://` URLs over HTTP/1.1 that every parser reads alike. libcurl keeps URLs that it
+/// would change before sending (dot segments, blanks, fragments, non-ASCII characters), that it has
+/// special rules for (userinfo, numeric hosts) and that are very long.
 struct HTTP1Routes: Sendable {
-    /// A scheme, host and port as they are written in URLs.
+    /// A scheme, host and port as written in URLs.
     struct Origin: Sendable {
         /// Without the brackets of an IPv6 address.
         var host: String
         var port: UInt16
-        /// The host as URLs have it, with a port other than 80.
+        /// The host as in URLs, with a port other than 80.
         var authority: String
-        /// Of URLs, what stands before their paths.
+        /// Bytes of URLs before their paths.
         var prefixBytes: Int
     }
 
     private(set) var origins: [Origin] = []
-    /// By object, the origin's place; -1 for one that libcurl is asked for. Empty where all are.
+    /// By object, the index of its origin; -1 for libcurl. Empty if libcurl has all.
     private var places: [Int32] = []
     private(set) var leavesSome = true
 
-    /// Where all is left to libcurl.
+    /// Leaves all objects to libcurl.
     init() {}
 
     init(_ plan: LoadPlan, _ http: LoadHTTP) {
@@ -47,7 +47,7 @@ struct HTTP1Routes: Sendable {
         }
     }
 
-    /// The place of an object's origin; nil where it is left to libcurl.
+    /// Returns the index of an object's origin; nil if libcurl requests it.
     func origin(ofObject object: Int) -> Int? {
         guard object < places.count, places[object] >= 0 else { return nil }
         return Int(places[object])
@@ -92,7 +92,7 @@ struct HTTP1Routes: Sendable {
             prefixBytes: 7 + authority.count)
     }
 
-    /// A name in lower case, or an IPv4 address of four numbers.
+    /// Returns true for a lowercase name or an IPv4 address of four numbers.
     private static func isName(_ host: Substring) -> Bool {
         let bytes = host.utf8
         guard (1...253).contains(bytes.count), bytes.first != UInt8(ascii: "."),
@@ -106,11 +106,11 @@ struct HTTP1Routes: Sendable {
         let last = host.split(separator: ".").last ?? ""
         let isNumber = last.utf8.first.map { (0x30...0x39).contains($0) } ?? true
         if isNumber { return PeerAddress(String(host)) != nil }
-        // libcurl knows better than a resolver where these lead, if anywhere.
+        // libcurl handles these names itself.
         return !host.hasSuffix(".localhost") && !host.hasSuffix(".onion")
     }
 
-    /// A path and query that are sent as they are.
+    /// Returns true for a path and query that are sent unchanged.
     private static func isPlain(_ bytes: String.UTF8View.SubSequence) -> Bool {
         var before: UInt8 = 0
         var isPath = true

@@ -9,7 +9,7 @@ enum HTTP1Socket {
         case failed
     }
 
-    /// Begins to connect; the socket does not wait for anything.
+    /// Starts to connect a nonblocking socket.
     static func connect(_ address: PeerAddress, port: UInt16) -> Connecting {
         switch address {
         case .v4(let bytes):
@@ -46,7 +46,7 @@ enum HTTP1Socket {
         return .failed
     }
 
-    /// Whether a connection that was under way is there now.
+    /// Returns true if a pending connection is established.
     static func isConnected(_ descriptor: Int32) -> Bool {
         var code: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -55,7 +55,7 @@ enum HTTP1Socket {
 
     enum Sent {
         case all
-        /// So many; the socket takes more when it is writable.
+        /// Part of the bytes; the socket accepts more when it is writable.
         case some(Int)
         case failed
     }
@@ -83,7 +83,7 @@ enum HTTP1Socket {
 
     enum Received {
         case bytes(Int)
-        /// The other side has closed its end.
+        /// The peer has closed its end.
         case end
         case nothingYet
         case failed
@@ -94,12 +94,12 @@ enum HTTP1Socket {
         received { recv(descriptor, buffer.baseAddress, buffer.count, 0) }
     }
 
-    /// Receives bytes that are not looked at: the kernel drops them where they are (tcp(7), MSG_TRUNC).
+    /// Receives and discards bytes in the kernel (tcp(7), MSG_TRUNC).
     static func discard(_ count: Int, from descriptor: Int32) -> Received {
         received { recv(descriptor, nil, count, Int32(MSG_TRUNC)) }
     }
 
-    /// Whether nothing has come that was not read, and the other side has not closed its end.
+    /// Returns true if no unread byte has arrived and the peer has not closed its end.
     static func isQuiet(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))

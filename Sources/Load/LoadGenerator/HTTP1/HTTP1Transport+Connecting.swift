@@ -3,9 +3,9 @@ internal import EventLoop
 internal import LoadModel
 internal import Model
 
-/// The way to a connection: addresses, of which each that may be asked is tried in the resolver's order.
+/// Opens connections: allowed addresses are tried in the resolver's order.
 extension HTTP1Transport {
-    /// As long as libcurl keeps them.
+    /// Lifetime of looked-up addresses, the same as libcurl's.
     private static let addressSeconds = 60.0
 
     func open(for request: LoadRequest, origin: Int) {
@@ -28,13 +28,14 @@ extension HTTP1Transport {
 
     // MARK: Addresses
 
-    /// Has all that wait for an origin's addresses go on when they are there.
+    /// Looks up an origin's addresses, then connects all connections that wait for them.
     private func lookUp(_ origin: Int) {
         guard !peers[origin].isLookingUp else { return }
         peers[origin].isLookingUp = true
         let host = peers[origin].host
         let lookup = settings.lookup
-        // On the loop's thread, for others may keep those of tasks from it. A resolver may take longer than the test.
+        // On the loop's thread, because other tasks may block the shared threads. A resolver may
+        // take longer than the test.
         let executor = EventLoopTaskExecutor(loop.loop)
         Task(executorPreference: executor) { [weak loop] in
             let found = await lookup.addresses(of: host)
@@ -63,7 +64,7 @@ extension HTTP1Transport {
         connect(connection)
     }
 
-    /// Goes on with the next address.
+    /// Tries the next address.
     func connect(_ connection: HTTP1Connection) {
         guard let request = connection.request else { return }
         closeSocket(of: connection)
@@ -77,7 +78,7 @@ extension HTTP1Transport {
             case .underWay(let socket):
                 connection.socket = socket
                 connection.state = .connecting
-                // One that says nothing leaves half of the time to the others.
+                // An address that does not respond leaves half of the time to the others.
                 let now = loop.clock.seconds
                 connection.attemptEndSeconds =
                     connection.addresses.isEmpty
@@ -88,10 +89,10 @@ extension HTTP1Transport {
             case .failed: continue
             }
         }
-        endLater(connection, request.addressRefusal ?? "origin.connect")
+        endLater(connection, request.addressRefusal ?? .originConnect)
     }
 
-    /// The system has an answer for a connection that was under way.
+    /// Handles the result of a pending connection.
     func isConnected(_ connection: HTTP1Connection) {
         guard let request = connection.request else { return }
         guard HTTP1Socket.isConnected(connection.socket) else { return connect(connection) }

@@ -2,15 +2,16 @@ internal import EventLoop
 internal import HTTP1
 internal import Model
 
-/// An answer as it comes.
+/// Receives responses.
 extension HTTP1Transport {
-    /// Most times that a socket is read from before the others have their turn.
+    /// Maximum number of reads from one socket before others are served.
     private static let mostReads = 16
-    /// How much is dropped at a time: so exact is a cap of bytes, and so soon is seen that one is used up.
+    /// Maximum number of bytes discarded at a time. It bounds how far a byte cap is exceeded.
     private static let mostDiscarded: Int64 = 256 << 10
-    /// Read at first, and between chunks; what of the body comes with it is copied in vain.
+    /// Bytes read at first and between chunks; bytes of the body among them are copied although
+    /// they are discarded.
     private static let headBytes = 4 << 10
-    /// Of all heads of an answer.
+    /// Maximum number of bytes of all heads of a response.
     private static let mostHeadBytes = 64 << 10
 
     func receive(_ connection: HTTP1Connection) {
@@ -21,7 +22,7 @@ extension HTTP1Transport {
             let wanted: Int
             let received: HTTP1Socket.Received
             if plain > 0, !request.checksBody {
-                // What is more than there should be shows by a byte of it.
+                // One byte more than the length shows a body that is too long.
                 let isLast = connection.body?.isOfLength == true && plain == Int64(dropped)
                 wanted = dropped + (isLast ? 1 : 0)
                 received = HTTP1Socket.discard(wanted, from: connection.socket)
@@ -57,16 +58,16 @@ extension HTTP1Transport {
         if connection.body?.endsByClose == true {
             end(connection, .answered)
         } else {
-            end(connection, .failed("origin.truncated"))
+            end(connection, .failed(.originTruncated))
         }
     }
 
     private func isWhole(_ connection: HTTP1Connection, rest: Int) {
-        // What nobody asked for would be taken for the next answer.
+        // Unrequested bytes would be read as the next response.
         end(connection, .answered, keeps: connection.keepsConnection && rest == 0)
     }
 
-    // MARK: What is looked at
+    // MARK: Parsing
 
     private func take(
         _ bytes: UnsafeRawBufferPointer, _ connection: HTTP1Connection, _ request: LoadRequest
@@ -93,11 +94,11 @@ extension HTTP1Transport {
         } catch {
             end(
                 connection,
-                .failed(error == .unknownCoding ? "origin.encoding" : "origin.protocol"))
+                .failed(error == .unknownCoding ? .originEncoding : .originProtocol))
         }
     }
 
-    /// Reads all heads that have come, and the body behind them.
+    /// Reads all complete heads, and the body after them.
     private func takeHead(
         _ bytes: UnsafeRawBufferPointer, searched: Int, _ connection: HTTP1Connection,
         _ request: LoadRequest

@@ -4,11 +4,11 @@ internal import Glibc
 internal import LoadModel
 internal import Model
 
-/// Carries requests by HTTP/1.1 without TLS on sockets of its own.
+/// Sends requests by HTTP/1.1 without TLS on its own sockets.
 ///
-/// Sockets are watched from their connecting to their closing, bodies that nobody looks at are dropped by the kernel, and
-/// nothing is allocated for a request on a connection that is there. `+Connecting` has the way to a connection,
-/// `+Exchange` that of an answer.
+/// Sockets are watched from connecting to closing. The kernel discards bodies that are not checked.
+/// A request on an open connection allocates nothing. `+Connecting` opens connections, `+Exchange`
+/// receives responses.
 final class HTTP1Transport: LoadTransport {
     /// An origin of the routes.
     struct Peer {
@@ -16,7 +16,7 @@ final class HTTP1Transport: LoadTransport {
         let port: UInt16
         var idle = HTTP1IdleList()
         var addresses: [PeerAddress] = []
-        /// Until when these hold, on the test's clock.
+        /// Expiry of the addresses on the test's clock.
         var addressesEndSeconds = -Double.infinity
         var isLookingUp = false
     }
@@ -24,10 +24,10 @@ final class HTTP1Transport: LoadTransport {
     struct Settings {
         var http: LoadHTTP
         var userAgent: String
-        /// Open at a time, idle ones included.
+        /// Maximum number of open connections, idle ones included.
         var connections: Int
         var lookup: any HostLookup
-        /// The idle connection that is used next is the one that has been so for longest, and not the last.
+        /// True if the longest idle connection is used next, false for the last used one.
         var usesOldestFirst: Bool
     }
 
@@ -40,9 +40,9 @@ final class HTTP1Transport: LoadTransport {
     private var output: [UInt8] = []
     let input: UnsafeMutableRawBufferPointer
     private var timer: LoopTimer?
-    /// When the timer fires, on the test's clock.
+    /// Time on the test's clock when the timer fires.
     private var nextLookSeconds = Double.infinity
-    /// Ended before it was told: nobody may hear of an end inside `send`.
+    /// Ended connections that are not reported yet: an end must not be reported inside `send`.
     private var ended: [(HTTP1Connection, FailureCode)] = []
     private var endTimer: LoopTimer?
 
@@ -66,7 +66,7 @@ final class HTTP1Transport: LoadTransport {
 
     deinit { input.deallocate() }
 
-    /// How much is received at a time where bytes are looked at.
+    /// Buffer size for bodies that are checked.
     private static let inputBytes = 64 << 10
 
     // MARK: Requests
@@ -88,7 +88,7 @@ final class HTTP1Transport: LoadTransport {
             guard let connection = settings.usesOldestFirst ? idle.oldest : idle.newest else {
                 return nil
             }
-            // What has come on it, or its end, is no answer to what is asked for now.
+            // Bytes or an end that arrived on an idle connection do not answer the new request.
             guard HTTP1Socket.isQuiet(connection.socket) else {
                 close(connection)
                 continue
@@ -98,7 +98,7 @@ final class HTTP1Transport: LoadTransport {
         }
     }
 
-    /// Sends the request by a connection that is there.
+    /// Sends the request on an open connection.
     func write(_ request: LoadRequest, by connection: HTTP1Connection) {
         request.connection = connection
         connection.begin(request)
@@ -128,11 +128,11 @@ final class HTTP1Transport: LoadTransport {
         }
     }
 
-    /// The connection broke. One that was idle may have been closed before the request reached the other side: where
-    /// nothing of an answer came, the request goes by a new one.
+    /// Handles a broken connection. A reused one may have been closed before it received the
+    /// request: if no byte of a response came, the request is sent again on a new one.
     func lost(_ connection: HTTP1Connection) {
         guard connection.isReused, !connection.hasAnswer, let request = connection.request else {
-            return endLater(connection, "origin.reset")
+            return endLater(connection, .originReset)
         }
         close(connection)
         open(for: request, origin: connection.origin)
@@ -152,7 +152,7 @@ final class HTTP1Transport: LoadTransport {
 
     // MARK: Ends
 
-    /// Frees a request's connection, for another one if it can be, and tells it its end.
+    /// Ends a request, and keeps its connection for reuse or closes it.
     func end(_ connection: HTTP1Connection, _ end: LoadRequestEnd, keeps: Bool = false) {
         guard let request = connection.request else { return }
         request.connection = nil
@@ -167,7 +167,7 @@ final class HTTP1Transport: LoadTransport {
         request.ended(end)
     }
 
-    /// The same in the loop's next tick; nothing more is heard of the connection until then.
+    /// Ends a request in the loop's next tick; its connection gets no more events until then.
     func endLater(_ connection: HTTP1Connection, _ code: FailureCode) {
         closeSocket(of: connection)
         ended.append((connection, code))
@@ -182,7 +182,7 @@ final class HTTP1Transport: LoadTransport {
 
     // MARK: Connections
 
-    /// Keeps a new one, and closes the one that has been idle for longest where there would be too many.
+    /// Adds a connection. At the limit it closes the one that has been idle longest.
     func add(_ connection: HTTP1Connection) {
         if connections.count >= settings.connections {
             let oldest = peers.lazy.compactMap(\.idle.oldest).min {
@@ -214,7 +214,8 @@ final class HTTP1Transport: LoadTransport {
         connection.socket = -1
     }
 
-    /// What is registered keeps this alive, until it is closed: its end may come in the midst of an answer.
+    /// Watches a connection. The registration keeps this transport alive until it is closed, as an
+    /// end may come in the middle of a response.
     func watch(_ connection: HTTP1Connection, for interest: Interest) {
         do {
             if loop.loop.isRegistered(connection.socket) {
@@ -225,7 +226,7 @@ final class HTTP1Transport: LoadTransport {
                 }
             }
         } catch {
-            // Left unwatched, its request ends by its timeout.
+            // Without it, the request ends by its timeout.
         }
     }
 
@@ -234,7 +235,7 @@ final class HTTP1Transport: LoadTransport {
         case .connecting: isConnected(connection)
         case .sending: writeMore(connection)
         case .receiving: receive(connection)
-        // Closed by the other side, which has nothing else to say.
+        // Closed by the peer.
         case .idle: close(connection)
         case .lookingUp, .closed: break
         }
@@ -242,13 +243,13 @@ final class HTTP1Transport: LoadTransport {
 
     // MARK: Time
 
-    /// What is late is found by this much at most after its time.
+    /// Maximum delay with which timeouts are detected.
     private var coarseness: Double { min(0.005, settings.http.timeoutSeconds / 10) }
 
-    /// Has timeouts looked for at `seconds` at the latest.
+    /// Checks timeouts at `seconds` or earlier.
     ///
-    /// All requests have the same time, so that the first of those under way is late first: while answers come, one
-    /// look finds out when the next is due, and that is as far away as a timeout.
+    /// All requests have the same timeout, so the first one in flight expires first. While
+    /// responses arrive, one check finds the next deadline, about one timeout later.
     func look(atSeconds seconds: Double) {
         guard seconds < nextLookSeconds else { return }
         nextLookSeconds = seconds
@@ -281,7 +282,7 @@ final class HTTP1Transport: LoadTransport {
             {
                 connect(connection)
             } else {
-                end(connection, .failed("origin.timeout"))
+                end(connection, .failed(.originTimeout))
             }
         }
     }

@@ -2,16 +2,17 @@ internal import Dispatch
 internal import Glibc
 package import Model
 
-/// Looks hosts up, before any load is sent.
+/// Looks up hosts before any load is sent.
 package protocol HostLookup: Sendable {
-    // Results, not typed throws: what comes back through a protocol with those, from an async function, is
-    // not what was returned (Swift 6.3, optimized).
+    // Results instead of typed throws: an async function with typed throws called through a
+    // protocol returns a wrong value (Swift 6.3, optimized).
 
-    /// A host's addresses as literals, in the resolver's order; one at least. Fails with `origin.dns`.
+    /// Returns a host's addresses as literals, in the resolver's order, at least one. Fails with
+    /// `origin.dns`.
     func addresses(of host: String) async -> Result<[String], Failure>
 }
 
-/// The system's resolver; calls that block run on threads of their own.
+/// The system's resolver; blocking calls run on their own threads.
 package struct SystemHostLookup: HostLookup {
     private static let queue = DispatchQueue(label: "dray.lookup", attributes: .concurrent)
 
@@ -25,7 +26,7 @@ package struct SystemHostLookup: HostLookup {
             var found: UnsafeMutablePointer<addrinfo>?
             let code = getaddrinfo(host, nil, &hints, &found)
             guard code == 0 else {
-                throw Failure("origin.dns", "\(host): \(String(cString: gai_strerror(code)))")
+                throw Failure(.originDNS, "\(host): \(String(cString: gai_strerror(code)))")
             }
             defer { freeaddrinfo(found) }
             var addresses: [String] = []
@@ -41,7 +42,7 @@ package struct SystemHostLookup: HostLookup {
                 if isText == 0, !addresses.contains(literal) { addresses.append(literal) }
                 next = info.pointee.ai_next
             }
-            guard !addresses.isEmpty else { throw Failure("origin.dns", "\(host) has no address") }
+            guard !addresses.isEmpty else { throw Failure(.originDNS, "\(host) has no address") }
             return addresses
         }
     }

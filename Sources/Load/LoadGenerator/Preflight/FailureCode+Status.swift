@@ -1,7 +1,7 @@
 import Model
 
 extension FailureCode {
-    /// The first digit of the HTTP status that the origin answered with; nil of every other failure.
+    /// First digit of the origin's HTTP status; nil for other failures.
     var httpStatusClass: Int? {
         let parts = rawValue.split(separator: ".")
         guard parts.count == 3, parts[0] == "origin", parts[1] == "http" else { return nil }

@@ -3,17 +3,17 @@ internal import LoadModel
 internal import Model
 package import Transfer
 
-/// Which addresses a test's requests may connect to, judged on the socket itself.
+/// The addresses that a test's requests may connect to, checked on the socket.
 ///
-/// Of a host that was looked up before the test only the kind of address that it had then: one that was private is
-/// not public later, and the other way round, and one that was admitted by a block does not leave it. A host that
-/// was not looked up is not connected to.
+/// A host that was looked up before the test keeps its kind of address: private ones may not become
+/// public, nor public ones private. A host admitted by a block must stay in it. Hosts that were not
+/// looked up are denied.
 package struct LoadAddresses: Sendable {
-    /// What a host's name led to.
+    /// The addresses found for a host's name.
     struct Rule: Sendable, Hashable {
         var hasPublic = false
         var hasPrivate = false
-        /// Those that admitted it; nil for one that was admitted by its name.
+        /// Blocks that admitted it; nil for a host admitted by its name.
         var blocks: [AddressBlock]?
 
         func admits(_ address: PeerAddress) -> Bool {
@@ -23,12 +23,12 @@ package struct LoadAddresses: Sendable {
     }
 
     package let policy: AddressPolicy
-    /// By host; nil for any.
+    /// By host; nil allows every host.
     private let rules: [String: Rule]?
-    /// That of all hosts, where they have the same.
+    /// The rule of all hosts, if they have the same.
     private let common: Rule?
 
-    /// Any host, as the policy says.
+    /// Allows every host, subject to the policy.
     package init(_ policy: AddressPolicy = AddressPolicy()) {
         self.policy = policy
         rules = nil
@@ -42,21 +42,22 @@ package struct LoadAddresses: Sendable {
         common = kinds.count == 1 ? kinds.first : nil
     }
 
-    /// Whether a request for a URL may go to an address.
+    /// Returns true if a request for a URL may connect to an address.
     package func admits(_ address: PeerAddress, for url: String) -> Bool {
         refusal(of: address, for: url) == nil
     }
 
-    /// Why a request for a URL may not go to an address; nil where it may.
+    /// Returns the failure for which a request for a URL may not connect to an address; nil if it
+    /// may.
     func refusal(of address: PeerAddress, for url: String) -> FailureCode? {
         if let failure = policy.refusal(of: address) { return failure.code }
         guard let rules else { return nil }
         let rule = common ?? LoadAllowance.host(of: url).flatMap { rules[$0] }
-        return rule?.admits(address) == true ? nil : "origin.addressNotOfTarget"
+        return rule?.admits(address) == true ? nil : .originAddressNotOfTarget
     }
 
     private static let publicOnly = AddressPolicy(allowsPrivate: false)
 
-    /// Whether it is of the public Internet.
+    /// Returns true for an address of the public Internet.
     static func isPublic(_ address: PeerAddress) -> Bool { publicOnly.admits(address) }
 }

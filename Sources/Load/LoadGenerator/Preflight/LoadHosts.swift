@@ -4,14 +4,15 @@ internal import Model
 internal import Synchronization
 internal import Transfer
 
-/// The hosts that a test's requests would go to, with their addresses; none is asked before it is admitted here.
+/// The hosts of a test's requests and their addresses. A host must be admitted here before it gets
+/// a request.
 ///
 /// Safe to use from any thread.
 final class LoadHosts: Sendable {
     private struct Host {
-        /// As literals, one at least: those that may be connected to.
+        /// Allowed addresses as literals, at least one.
         var addresses: [String]
-        /// Admitted by its name, and not by its addresses.
+        /// True if it was admitted by its name, not by its addresses.
         var isNamed: Bool
 
         func has(_ isWanted: (PeerAddress) -> Bool) -> Bool {
@@ -29,12 +30,12 @@ final class LoadHosts: Sendable {
     private let policy: AddressPolicy
     private let allowance: LoadAllowance
     private let blocks: [AddressBlock]
-    /// That may have no public address.
+    /// Hosts that must not have a public address.
     private let privateHosts: Set<String>
     private let lookup: any HostLookup
     private let hosts = Mutex<[String: Host]>([:])
 
-    /// Fails with `input.field` for a block of addresses that is none.
+    /// Throws `input.field` for an invalid address block.
     init(
         _ policy: AddressPolicy, _ allowance: LoadAllowance, _ lookup: any HostLookup,
         privateHosts: [String] = []
@@ -46,13 +47,14 @@ final class LoadHosts: Sendable {
         var blocks: [AddressBlock] = []
         for text in allowance.blocks {
             do throws(Failure) { blocks.append(try AddressBlock(text)) } catch {
-                throw Failure("input.field", "field allow: \(error.message)")
+                throw Failure(.inputField, "field allow: \(error.message)")
             }
         }
         self.blocks = blocks
     }
 
-    /// Looks up the hosts of some URLs, many at once. Fails for the first that may not be asked, with its label.
+    /// Looks up the hosts of URLs concurrently. Throws for the first that is not allowed, with its
+    /// label.
     func admit(_ urls: some Sequence<(url: String, label: String)>) async throws(Failure) {
         var known: Set<String> = []
         var waiting: [(url: String, label: String)] = []
@@ -63,7 +65,7 @@ final class LoadHosts: Sendable {
             waiting.append((url, label))
         }
         for start in stride(from: 0, to: waiting.count, by: Self.lookupsAtOnce) {
-            // A resolver may take its time for each.
+            // A resolver may take long for each.
             if Task.isCancelled { throw Failure.preflightCancelled }
             let places = start..<min(start + Self.lookupsAtOnce, waiting.count)
             let failures = await withTaskGroup(of: (Int, Failure?).self) { group in
@@ -80,16 +82,17 @@ final class LoadHosts: Sendable {
         }
     }
 
-    /// Why a URL's host may not be asked; nil where it may. A host is looked up once.
+    /// Returns the reason for which a URL's host is not allowed; nil if it is. A host is looked up
+    /// once.
     func refusal(of url: String) async -> Failure? {
         guard let name = LoadAllowance.host(of: url) else { return nil }
         if hosts.withLock({ $0[name] != nil }) { return nil }
         let isNamed = allowance.admits(name)
         let stranger = Failure(
-            "input.target",
+            .inputTarget,
             "names \(Redaction.shown(url)): the host is no target's; allow it with "
                 + "\"allow\": [\"\(name)\"]")
-        // What may not be asked is not looked up either, unless an address could admit it.
+        // A host that is not allowed is not looked up, unless an address block could admit it.
         guard isNamed || !blocks.isEmpty else { return stranger }
         let found: [String]
         switch await lookup.addresses(of: name) {
@@ -100,16 +103,16 @@ final class LoadHosts: Sendable {
             addresses: found.filter { PeerAddress($0).map(policy.admits) ?? false },
             isNamed: isNamed)
         guard !host.addresses.isEmpty else {
-            return Failure("input.target", denial(name, found.first ?? ""))
+            return Failure(.inputTarget, denial(name, found.first ?? ""))
         }
         guard isNamed || !host.has({ address in !blocks.contains { $0.contains(address) } }) else {
             return stranger
         }
         if privateHosts.contains(name), let address = host.publicAddress {
             return Failure(
-                "input.target",
-                "\(name) is \(address) here, a public address, and is to be private "
-                    + "(privateHosts): nobody was told of it")
+                .inputTarget,
+                "\(name) is \(address) here, a public address, but must be private "
+                    + "(privateHosts): no public notice names it")
         }
         hosts.withLock { $0[name] = host }
         return nil
@@ -126,14 +129,14 @@ final class LoadHosts: Sendable {
         }
     }
 
-    // MARK: What they are
+    // MARK: Results
 
-    /// What sockets are judged by from now on.
+    /// The rules by which sockets are checked.
     var addresses: LoadAddresses {
         LoadAddresses(policy, rules: hosts.withLock { $0.mapValues(rule) })
     }
 
-    /// What those for a URL are judged by beside the policy; nil for a host that was not admitted.
+    /// Returns the rule for a URL beside the policy; nil for a host that was not admitted.
     func rule(of url: String) -> LoadAddresses.Rule? {
         LoadAllowance.host(of: url).flatMap { name in hosts.withLock { $0[name] } }.map(rule)
     }
@@ -145,7 +148,7 @@ final class LoadHosts: Sendable {
             blocks: host.isNamed ? nil : blocks)
     }
 
-    /// By name, each with its first public address.
+    /// Hosts with a public address, by name, each with the first.
     var publicHosts: [(host: String, address: String)] {
         hosts.withLock { $0 }.sorted { $0.key < $1.key }.compactMap { name, host in
             host.publicAddress.map { (name, $0) }

@@ -2,26 +2,26 @@ internal import Curl
 internal import LoadModel
 internal import Model
 
-/// What of a test's targets is asked for before any load: no manifest tells of files whether they are there, nor of
-/// a title's segments whether the place they lie at answers.
+/// Requests some objects before the load. A manifest does not show that files exist, nor that the
+/// origin of a title's segments responds.
 extension LoadPreflight {
-    /// Targets of which the first file is asked for.
+    /// Maximum number of targets whose first file is requested.
     private static let mostTargets = 100
 
-    /// An origin and the first object of a plan that comes from it.
+    /// An origin and its first object in a plan.
     struct Origin: Sendable {
         var name: String
-        /// Its place.
+        /// Index of the object.
         var object: Int
     }
 
-    /// In the order of the objects.
+    /// Returns the origins in the order of their objects.
     static func origins(of plan: LoadPlan) -> [Origin] {
         var origins: [Origin] = []
         var names: Set<String> = []
         var starts: Set<Substring> = []
         for (place, object) in plan.objects.enumerated() {
-            // Most begin alike, and are told apart by that at little cost.
+            // Most URLs begin alike, so comparing their starts is cheap.
             guard starts.insert(start(of: object.url)).inserted,
                 let name = originName(of: object.url), names.insert(name).inserted
             else { continue }
@@ -30,7 +30,7 @@ extension LoadPreflight {
         return origins
     }
 
-    /// A URL up to its path.
+    /// Returns a URL up to its path.
     private static func start(of url: String) -> Substring {
         var slashes = 0
         return Substring(
@@ -40,8 +40,8 @@ extension LoadPreflight {
             })
     }
 
-    /// Asks for the first file of each target, of a hundred targets at most, and for the first object of each origin
-    /// of which nothing was asked so far.
+    /// Requests the first file of up to a hundred targets, and the first object of each origin
+    /// without a request so far.
     func ask(
         _ entries: [Entry], _ plan: LoadPlan, _ origins: [Origin], _ addresses: LoadAddresses
     ) async throws(Failure) {
@@ -55,20 +55,20 @@ extension LoadPreflight {
                 asked.formUnion(originName(of: entry.url).map { [$0] } ?? [])
             }
         }
-        // Whoever has a playlist was asked for it.
+        // The origin of a playlist was already requested.
         places += origins.map(\.object).filter { place in
             plan.objects[place].role != .playlist
                 && originName(of: plan.objects[place].url).map { !asked.contains($0) } ?? false
         }
         let failures = await means.probe.ask(
             places.map { plan.objects[$0] }, scenario.http, addresses)
-        // The first in order, and not in time, is told of.
+        // Throws for the first in order, not in time, so that the message is stable.
         for (place, failure) in zip(places, failures) {
             let object = plan.objects[place]
             let entry = entries[Int(object.target)]
             guard let failure, !(entry.mayFail && Self.isAnswer(failure.code)) else { continue }
             let refusal = Self.refusal(entry.label, failure)
-            guard object.url != entry.url, failure.code != "worker.cancelled" else { throw refusal }
+            guard object.url != entry.url, failure.code != .workerCancelled else { throw refusal }
             throw Failure(
                 refusal.code,
                 "\(entry.label) names \(Redaction.shown(object.url)): "
@@ -76,13 +76,13 @@ extension LoadPreflight {
         }
     }
 
-    /// The origin said so itself: what `LoadTarget.mayFail` allows.
+    /// Returns true for a response of the origin, which `LoadTarget.mayFail` allows.
     private static func isAnswer(_ code: FailureCode) -> Bool {
-        code == "origin.redirected" || code.httpStatusClass != nil
+        code == .originRedirected || code.httpStatusClass != nil
     }
 
-    /// Refuses HTTP/2 without TLS where the library begins anew on a connection for each request: all but the first
-    /// would fail, and a connection for each is another load than the one that was asked for.
+    /// Rejects HTTP/2 without TLS with a libcurl that opens a connection per request. All but the
+    /// first request would fail, and a connection per request would be a different load.
     func checkVersion(
         of urls: some Sequence<(url: String, label: String)>
     ) throws(Failure) {
@@ -91,7 +91,7 @@ extension LoadPreflight {
         else { return }
         for (url, label) in urls where url.prefix(7).lowercased() == "http://" {
             throw Failure(
-                "input.field",
+                .inputField,
                 "field http.version: given 2 for \(label) without TLS, allowed with https, or with "
                     + "keepAlive false: this libcurl, older than 8.0, cannot use such a connection "
                     + "twice")

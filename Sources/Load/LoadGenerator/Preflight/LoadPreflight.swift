@@ -5,28 +5,28 @@ internal import Synchronization
 internal import Titles
 package import Transfer
 
-/// Finds what a test's targets come to, and refuses what may not be asked for, before any load is sent.
+/// Resolves a test's targets and rejects requests that are not allowed, before any load is sent.
 ///
-/// Lists are read, the hosts of all objects looked up, the manifests of titles fetched, many at once, and some
-/// objects asked for (`+Ask`). Nothing goes to a host that neither a target names nor `allow` admits, or follows a
-/// redirect. Fails with `input.target`, which names the target, and `input.field`.
+/// It reads lists, looks up the hosts of all objects, fetches the manifests of titles concurrently
+/// and requests some objects (`+Ask`). It connects only to hosts of targets and of `allow`, and
+/// follows no redirect. Throws `input.target`, which names the target, and `input.field`.
 package struct LoadPreflight: Sendable {
     /// Reads a list's assets.
     package typealias ListReading =
         @Sendable (_ path: String) async throws(Failure) -> [AssetSubmission]
 
-    /// What is known when a test may begin.
+    /// Results of a preflight.
     package struct Outcome: Sendable {
         package var plan: LoadPlan
-        /// Of the hosts that are asked, what they were found to have.
+        /// Addresses found for the hosts.
         package var addresses: LoadAddresses
-        /// Hosts with addresses of the public Internet, by name, each with the first of them.
+        /// Hosts with addresses of the public Internet, by name, each with the first.
         package var publicHosts: [(host: String, address: String)]
     }
 
-    /// How what a preflight asks and finds out gets there.
+    /// The services that a preflight uses.
     package struct Means: Sendable {
-        /// For manifests: made with `transferOptions`.
+        /// Fetches manifests; created with `transferOptions`.
         package var engine: TransferEngine
         package var lookup: any HostLookup = SystemHostLookup()
         package var probe: any LoadProbe = CurlLoadProbe()
@@ -38,16 +38,16 @@ package struct LoadPreflight: Sendable {
         }
     }
 
-    /// Titles whose manifests are fetched at a time, at most.
+    /// Maximum number of titles whose manifests are fetched concurrently.
     package static let titlesAtOnce = 32
-    /// How many are before it is known how long they are.
+    /// Initial number, before the size of titles is known.
     static let titlesAtFirst = 4
-    /// Segments that those fetched at a time may list together.
+    /// Maximum number of segments that concurrently fetched titles may list together.
     static let segmentsAtOnce = 8 * LoadPlan.mostObjects
-    /// How a failure ends whose host has no address that may be asked.
+    /// End of the message for a host without an allowed address.
     package static let deniedWords =
         "may not be connected to (--allow-addresses, --deny-addresses)"
-    /// How the failure of a host goes on whose address the denied blocks hold by itself.
+    /// Part of the message for a host whose address a denied block contains.
     package static let blockedWords = "is in --deny-addresses as"
     static let group = "loadtest"
 
@@ -56,8 +56,10 @@ package struct LoadPreflight: Sendable {
     let means: Means
     let nowSeconds: Double
 
+    /// Creates a preflight.
+    ///
     /// - Parameters:
-    ///   - scenario: what `check` has passed.
+    ///   - scenario: a scenario that has passed `check`.
     ///   - nowSeconds: since 1970.
     package init(
         _ scenario: LoadScenario, _ means: Means, addressPolicy: AddressPolicy, nowSeconds: Double
@@ -68,7 +70,7 @@ package struct LoadPreflight: Sendable {
         self.nowSeconds = nowSeconds
     }
 
-    /// Of the engine that fetches the manifests of a scenario as its load will.
+    /// Returns the options of an engine that fetches a scenario's manifests as its load will.
     package static func transferOptions(
         _ http: LoadHTTP, _ addressPolicy: AddressPolicy
     ) -> TransferEngine.Options {
@@ -86,7 +88,7 @@ package struct LoadPreflight: Sendable {
 
     /// One file or title.
     struct Entry: Sendable {
-        /// For messages: `targets[2]`, and the asset of a list.
+        /// Label for messages: `targets[2]`, and the asset of a list.
         var label: String
         var name: String
         var url: String
@@ -94,7 +96,7 @@ package struct LoadPreflight: Sendable {
         var weight: Double
         var sha256: String?
         var mayFail = false
-        /// Of a list's assets the first, or a target by itself.
+        /// True for the first asset of a list, and for a single target.
         var isFirst = true
     }
 
@@ -119,7 +121,7 @@ package struct LoadPreflight: Sendable {
         try checkVersion(of: urls)
         if scenario.bodies == .checked, !plan.objects.contains(where: { $0.sha256 != nil }) {
             throw Failure(
-                "input.field",
+                .inputField,
                 "field bodies: given \"check\", allowed where a target or its list has a sha256")
         }
         let addresses = hosts.addresses
@@ -133,7 +135,7 @@ package struct LoadPreflight: Sendable {
 
     // MARK: Targets
 
-    /// All targets, those of lists one by one.
+    /// Returns all targets, those of lists one by one.
     private func entries() async throws(Failure) -> [Entry] {
         var entries: [Entry] = []
         for (place, target) in scenario.targets.enumerated() {
@@ -160,17 +162,17 @@ package struct LoadPreflight: Sendable {
             }
             guard entries.count <= LoadPlan.mostObjects else {
                 throw Failure(
-                    "input.target", "\(label): more than \(LoadPlan.mostObjects) files and titles")
+                    .inputTarget, "\(label): more than \(LoadPlan.mostObjects) files and titles")
             }
         }
         if playsTitles, let file = entries.first(where: { $0.kind == .file }) {
             throw Failure(
-                "input.target", "\(file.label) is a file: viewers play titles, hls or dash")
+                .inputTarget, "\(file.label) is a file: viewers play titles, hls or dash")
         }
         return entries
     }
 
-    /// Adds all targets in their order, reading the manifests of many titles at once.
+    /// Adds all targets in order, reading the manifests of several titles concurrently.
     private func add(
         _ entries: [Entry], to builder: inout LoadPlanBuilder, _ hosts: LoadHosts
     ) async throws(Failure) {
@@ -181,7 +183,7 @@ package struct LoadPreflight: Sendable {
         var next = 0
         var atOnce = Self.titlesAtFirst
         while next < entries.count {
-            // As many as are read at once are held at once.
+            // The titles of one batch are in memory together.
             if entries[next].kind != .file, tracks[next] == nil {
                 let some = titles[read..<min(read + atOnce, titles.count)]
                 read += some.count
@@ -225,7 +227,7 @@ package struct LoadPreflight: Sendable {
             }
         }
         var tracks: [Int: [TitleTrack]] = [:]
-        // The first in order, and not in time, is told of: a message does not change from run to run.
+        // Throws for the first in order, not in time, so that the message is stable.
         for (place, _) in entries { tracks[place] = try results[place]?.get() }
         return tracks
     }
@@ -240,7 +242,7 @@ package struct LoadPreflight: Sendable {
             let count = segments(of: tracks)
             guard listed.add(count) <= segmentsAtOnce else {
                 throw Failure(
-                    "input.target",
+                    .inputTarget,
                     "it and the titles next to it list more than \(segmentsAtOnce) segments")
             }
             return .success(tracks)
@@ -249,10 +251,10 @@ package struct LoadPreflight: Sendable {
         }
     }
 
-    /// Passes no more than a plan can have.
+    /// Throws if a title has more segments than a plan can have.
     private static func bounded(_ tracks: [TitleTrack]) throws(Failure) -> [TitleTrack] {
         guard segments(of: tracks) <= LoadPlan.mostObjects else {
-            throw Failure("input.target", "it has more than \(LoadPlan.mostObjects) segments")
+            throw Failure(.inputTarget, "it has more than \(LoadPlan.mostObjects) segments")
         }
         return tracks
     }
@@ -263,17 +265,18 @@ package struct LoadPreflight: Sendable {
 
     static func refusal(_ label: String, _ failure: Failure) -> Failure {
         switch failure.code {
-        case "worker.cancelled": failure
-        case "input.target": Failure("input.target", "\(label): \(failure.message)")
-        case "origin.redirected", "origin.addressNotOfTarget":
+        case .workerCancelled: failure
+        case .inputTarget: Failure(.inputTarget, "\(label): \(failure.message)")
+        case .originRedirected, .originAddressNotOfTarget:
             Failure(
-                "input.target",
+                .inputTarget,
                 "\(label): \(failure.code): \(failure.message). \(failure.code.row.hint)")
-        default: Failure("input.target", "\(label): \(failure.code): \(failure.message)")
+        default: Failure(.inputTarget, "\(label): \(failure.code): \(failure.message)")
         }
     }
 
-    /// Fetches manifests: of hosts that are admitted, from the addresses that these were found to have.
+    /// Creates a reader that fetches manifests from admitted hosts only, at their looked-up
+    /// addresses.
     private func reader(_ hosts: LoadHosts) -> TitleReader {
         TitleReader(
             engine: means.engine, group: Self.group, headers: scenario.http.headers.map(\.line)
@@ -289,10 +292,10 @@ package struct LoadPreflight: Sendable {
     }
 }
 
-/// What the titles that are read at a time have come to. From any thread.
+/// Counts the segments of concurrently read titles. Safe to use from any thread.
 private final class ListedSegments: Sendable {
     private let count = Atomic(0)
 
-    /// The sum, with these.
+    /// Adds segments and returns the total.
     func add(_ segments: Int) -> Int { count.add(segments, ordering: .relaxed).newValue }
 }

@@ -5,16 +5,16 @@ package import Model
 internal import Titles
 internal import Transfer
 
-/// Asks for objects before there is any load.
+/// Requests objects before the load.
 package protocol LoadProbe: Sendable {
-    /// What is wrong with each, in their order; nil where a load would count its answer as good.
+    /// Returns a failure for each object, in order; nil if a load would count the response as good.
     func ask(
         _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
     ) async -> [Failure?]
 }
 
-/// Asks for each object as a load does, and hangs up when its body begins: from a thread of its own, many at
-/// once. An answer that says that there is too much to do is asked for twice more.
+/// Requests each object as a load does, concurrently and on its own thread, and closes when the
+/// body begins. It retries transient failures twice.
 package struct CurlLoadProbe: LoadProbe {
     package init() {}
 
@@ -24,7 +24,7 @@ package struct CurlLoadProbe: LoadProbe {
         guard !objects.isEmpty else { return [] }
         let loop: EventLoop
         do { loop = try EventLoop(name: "probe") } catch {
-            return objects.map { _ in Failure("worker.internal", "\(error)") }
+            return objects.map { _ in Failure(.workerInternal, "\(error)") }
         }
         defer { loop.shutdown() }
         let run = ProbeRun(loop, objects, http, addresses)
@@ -37,15 +37,15 @@ package struct CurlLoadProbe: LoadProbe {
 }
 
 extension LoadPlan.Object {
-    /// What a load counts an answer's status as; nil for what was asked for.
+    /// Returns the failure that a load counts for a status; nil for the expected one.
     func failure(ofStatus status: Int) -> FailureCode? {
         switch status {
-        case 200: range != nil ? "origin.rangeIgnored" : nil
-        case 206: range == nil ? "origin.rangeMismatch" : nil
+        case 200: range != nil ? .originRangeIgnored : nil
+        case 206: range == nil ? .originRangeMismatch : nil
         case 201..<300: nil
-        case 300..<400: "origin.redirected"
+        case 300..<400: .originRedirected
         case 400...: FailureCode.origin(httpStatus: status)
-        default: "origin.protocol"
+        default: .originProtocol
         }
     }
 }
@@ -93,7 +93,7 @@ private final class ProbeRun: @unchecked Sendable {
                 if !lines.isEmpty { headers = try CurlHeaders(lines) }
             }
             do throws(CurlError) { try open() } catch {
-                return end(Failure("worker.internal", error.description))
+                return end(Failure(.workerInternal, error.description))
             }
             isCancelled ? end(.preflightCancelled) : goOn()
         }
@@ -138,7 +138,7 @@ private final class ProbeRun: @unchecked Sendable {
             active += 1
         }
         do throws(CurlError) { try start() } catch {
-            failures[request.place] = Failure("worker.internal", error.description)
+            failures[request.place] = Failure(.workerInternal, error.description)
         }
     }
 
@@ -159,9 +159,9 @@ private final class ProbeRun: @unchecked Sendable {
         goOn()
     }
 
-    /// A moment later all may be well.
+    /// Returns true for transient failures.
     private static func isPassing(_ code: FailureCode) -> Bool {
-        code == "origin.reset" || code == "origin.http.429"
+        code == .originReset || code == .originHTTP429
             || code.httpStatusClass == 5
     }
 
@@ -171,14 +171,14 @@ private final class ProbeRun: @unchecked Sendable {
         let object = objects[request.place]
         guard code == .ok || code == .writeError && request.hasBody else {
             if let refusal = request.addressRefusal, code == .couldNotConnect {
-                return Failure(refusal, "its address is none that may be asked")
+                return Failure(refusal, "its address is not allowed")
             }
             let detail = easy.errorDetail
             return Failure(
                 easy.failureCode(of: code, url: object.url), detail.isEmpty ? code.message : detail)
         }
         guard let failure = object.failure(ofStatus: easy.status) else { return nil }
-        guard failure == "origin.redirected", let place = easy.header("Location") else {
+        guard failure == .originRedirected, let place = easy.header("Location") else {
             return Failure(failure, "status \(easy.status)")
         }
         return Failure(failure, "a redirect to \(Redaction.shown(place))")
@@ -195,7 +195,7 @@ private final class ProbeRun: @unchecked Sendable {
 }
 
 extension Failure {
-    static let preflightCancelled = Failure("worker.cancelled", "the preflight was cancelled")
+    static let preflightCancelled = Failure(.workerCancelled, "the preflight was cancelled")
 }
 
 /// One object's request. Confined to its loop.

@@ -3,11 +3,11 @@ package import LoadModel
 internal import Transfer
 
 extension LoadScenario {
-    /// Hosts that its requests may go to, as this machine sees them: those of its URLs, and all that `allow` admits,
-    /// for what manifests name is not known here.
+    /// Returns the hosts that its requests may go to, as seen from this machine: those of its URLs
+    /// and those that `allow` admits. Hosts in manifests are not known here.
     ///
-    /// - Returns: in `open` those with an address of the public Internet, by name, each with the first of them;
-    ///   hosts that cannot be looked up are among them, for others may. In `closed` names that have none.
+    /// - Returns: in `open` hosts with a public address, by name, each with the first, and hosts
+    ///   that cannot be looked up here. In `closed` names that have none.
     package func hosts(
         with lookup: any HostLookup = SystemHostLookup()
     ) async -> (open: [(host: String, address: String)], closed: [String]) {

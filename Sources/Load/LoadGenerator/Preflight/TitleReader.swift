@@ -3,7 +3,7 @@ internal import Services
 package import Titles
 package import Transfer
 
-/// Fetches a title's manifests from their origin and has them read.
+/// Fetches and parses a title's manifests.
 package struct TitleReader: Sendable {
     private let engine: TransferEngine
     private let group: String
@@ -11,12 +11,14 @@ package struct TitleReader: Sendable {
     private let prepare: Preparation?
     private let log: Logger
 
-    /// Changes or refuses a request before it is sent.
+    /// Changes or rejects a request before it is sent.
     typealias Preparation =
         @Sendable (TransferRequest) async -> Result<TransferRequest, Failure>
 
+    /// Creates a reader.
+    ///
     /// - Parameters:
-    ///   - group: what the transfers are cancelled by.
+    ///   - group: identifies the transfers for cancellation.
     ///   - headers: lines of every request.
     package init(engine: TransferEngine, group: String, headers: [String] = []) {
         self.init(engine: engine, group: group, headers: headers, prepare: nil)
@@ -30,11 +32,11 @@ package struct TitleReader: Sendable {
         log = Logger(group)
     }
 
-    /// Answers with a resolver that has all manifests and segment indexes.
+    /// Returns a resolver that has all manifests and segment indexes.
     ///
-    /// - Parameter nowSeconds: since 1970, when a live title is taken for what it lists.
+    /// - Parameter nowSeconds: time since 1970 at which a live title is captured.
     ///
-    /// Fails as transfers and `TitleResolver` do.
+    /// Throws failures of transfers and of `TitleResolver`.
     package func read(
         _ url: String, _ kind: AssetKind, _ options: TitleOptions = TitleOptions(),
         nowSeconds: Double
@@ -66,15 +68,16 @@ package struct TitleReader: Sendable {
 
     private typealias Answer = Result<Fetched, Failure>
 
-    /// Takes a file's segment index. Without it the title can be stored as well: its file is listed whole.
+    /// Adds a file's segment index. A title without it can still be stored, as its file is listed
+    /// whole.
     private func take(
         _ answer: Answer?, of request: ManifestRequest, _ resolver: inout TitleResolver
     ) {
         do throws(Failure) {
             try resolver.receiveIndex(request, try answer?.get().body)
         } catch {
-            log.warning("a segment index was not read", ["code": error.code, "error": error])
-            // It is not asked for again.
+            log.warning("cannot read segment index", ["code": error.code, "error": error])
+            // Marks it as answered, so that it is not requested again.
             try? resolver.receiveIndex(request, nil)
         }
     }
@@ -105,8 +108,8 @@ package struct TitleReader: Sendable {
         }
         return result.outcome.mapError { failure in
             switch failure.code {
-            case "content.unexpectedType": Failure("manifest.html", failure.message)
-            case "origin.tooLarge": Failure("manifest.tooLarge", failure.message)
+            case .contentUnexpectedType: Failure(.manifestHTML, failure.message)
+            case .originTooLarge: Failure(.manifestTooLarge, failure.message)
             default: failure
             }
         }

@@ -1,35 +1,38 @@
 import FoundationEssentials
 package import Model
 
-/// Puts together what the shares of a test measured, as it comes from a cluster.
+/// Merges the results of a test's shards as a cluster reports them.
 ///
-/// A value: used by one owner at a time. A second is closed when all shares that go on have reported it;
-/// of shares that are lost or have failed counts what they reported, and their part of the plan from then on
-/// as planned and never sent. No more than `mostOpen` seconds are held back for a share that goes on and
-/// reports none: what it brings of one that was told of is told by itself.
+/// A value: used by one owner at a time. A second is closed when all running shards have reported
+/// it. Lost and failed shards count with their reports; the rest of their plan counts as planned
+/// and never sent. At most `mostOpen` seconds wait for a running shard that reports none: its later
+/// report of a closed second is delivered separately.
 package struct ClusterLoadMerge: Sendable {
-    /// One that is not heard of is lost long before.
+    /// A silent worker is declared lost long before.
     static let mostOpen = 60
 
     private let scenario: LoadScenario?
     private var shares: [Share] = []
-    /// Seconds that not all shares have reported.
+    /// Seconds that not all shards have reported.
     private var open: [Int: LoadInterval] = [:]
 
     private struct Share {
         var report: LoadShareReport
-        /// The first second that has not come.
+        /// The first second not received.
         var next = 0
-        /// No more than `whole` seconds will come.
+        /// True if no more than `whole` seconds will come.
         var hasEnded = false
         var whole = 0
-        /// Of one that is missing: its arrivals by the plan, from the first that did not come.
+        /// Planned arrivals of a missing shard, from the first that was not reported.
         var missing: MissingArrivals?
 
         var mayBring: Bool { !hasEnded || next < whole }
     }
 
-    /// - Parameter scenario: what its workers were to send; nil leaves out what lost shares did not send.
+    /// Creates a merge.
+    ///
+    /// - Parameter scenario: the workers' scenario; nil does not count what lost shards did not
+    ///   send.
     package init(_ scenario: LoadScenario? = nil) { self.scenario = scenario }
 
     /// The next seconds to request: the first missing second of each shard.
@@ -38,9 +41,9 @@ package struct ClusterLoadMerge: Sendable {
     /// The state of each shard so far.
     package var reports: [LoadShareReport] { shares.map(\.report) }
 
-    /// Takes an answer; answers the seconds that are whole now, in order.
+    /// Adds a response and returns the seconds that it completes, in order.
     ///
-    /// Throws `cluster.protocol` for seconds that cannot be read.
+    /// Throws `cluster.protocol` for unreadable seconds.
     package mutating func take(_ news: LoadTestNews) throws(Failure) -> [LoadInterval] {
         let numbered = news.test.shares.filter { $0.number != nil }
         while shares.count < numbered.count {
@@ -64,12 +67,12 @@ package struct ClusterLoadMerge: Sendable {
             open[text.second]?.isMeasured = interval.isMeasured
             if open.count > Self.mostOpen { early += close(open.keys.min().map { [$0] } ?? []) }
         }
-        // Of shares that have ended nothing more comes.
+        // Ended shards report nothing more.
         let awaited = shares.filter(\.mayBring).map(\.next).min() ?? .max
         return early + close(open.keys.filter { $0 < awaited })
     }
 
-    /// Takes what there is of all seconds: nothing more comes.
+    /// Closes all open seconds at the end.
     package mutating func takeRest() -> [LoadInterval] { close(Array(open.keys)) }
 
     private mutating func close(_ seconds: [Int]) -> [LoadInterval] {
@@ -82,7 +85,7 @@ package struct ClusterLoadMerge: Sendable {
         }
     }
 
-    /// Arrivals of a share that is gone, due within a second; seconds come in order.
+    /// Counts a missing shard's arrivals due within a second; seconds come in order.
     private mutating func missingArrivals(of share: Int, in second: Int) -> Int64 {
         guard shares[share].report.missingFromSecond != nil, !shares[share].mayBring,
             second >= shares[share].next, let scenario
@@ -120,24 +123,24 @@ package struct ClusterLoadMerge: Sendable {
         do {
             let interval = try JSONDecoder().decode(LoadInterval.self, from: Data(text.data.utf8))
             guard interval.second == text.second else {
-                throw Failure("cluster.protocol", "it is second \(interval.second)")
+                throw Failure(.clusterProtocol, "it is second \(interval.second)")
             }
             return interval
         } catch {
             throw Failure(
-                "cluster.protocol",
+                .clusterProtocol,
                 "Second \(text.second) of share \(text.share) cannot be read: \(error)")
         }
     }
 }
 
-/// The arrivals of a share that nobody sends.
+/// The arrivals of a missing shard.
 private struct MissingArrivals: Sendable {
     private var schedule: ArrivalSchedule
     private var next: Double?
     private let end: Double
 
-    /// Nil for a load without a plan.
+    /// Returns nil for a load without planned arrivals.
     init?(_ scenario: LoadScenario, _ share: LoadShare, fromSecond second: Int) {
         guard case .open(let process) = scenario.model else { return nil }
         schedule = ArrivalSchedule(
@@ -147,7 +150,7 @@ private struct MissingArrivals: Sendable {
         while let due = next, due < Double(second) { next = schedule.next() }
     }
 
-    /// How many are due before `seconds` that were not counted.
+    /// Counts arrivals due before `seconds` that were not counted yet.
     mutating func count(until seconds: Double) -> Int64 {
         var count: Int64 = 0
         while let due = next, due < min(seconds, end) {

@@ -1,11 +1,11 @@
 /// Limits that show the generator as the bottleneck of a test.
 package enum LoadHealth {
-    /// A send is late when it is this long after its time, although a place was free.
+    /// A send is late if it is this much after its time although a slot was free.
     package static let lateSeconds = 0.010
-    /// Of the cores that its loops have, from which on it is said to be the limit.
+    /// Utilization of the loops' cores above which the generator counts as the bottleneck.
     package static let mostCPUShare = 0.85
-    /// Of all sends, from which on late ones are worth a warning.
+    /// Ratio of late sends to all sends above which a warning is shown.
     package static let mostLateShare = 0.001
-    /// So many late sends happen to every generator: fewer are no sign of its limit.
+    /// Fewer late sends occur with every generator and do not show its limit.
     package static let fewLateSends: Int64 = 10
 }

@@ -1,7 +1,7 @@
 import Statistics
 
-/// An interval as it goes from process to process: histograms in HdrHistogram's V2 encoding, and beside them what
-/// their bins do not tell.
+/// The wire form of an interval: histograms in HdrHistogram's V2 encoding, and the exact values
+/// that their bins lose.
 extension LoadInterval: Codable {
     private enum CodingKeys: String, CodingKey {
         case second
@@ -15,12 +15,13 @@ extension LoadInterval: Codable {
         case machines
     }
 
-    /// Longest failure code, and longest name of a machine, that is read, in bytes.
+    /// Maximum length of a failure code and of a machine's name, in bytes.
     private static let nameBytes = 255
-    /// Of what tells machines apart: a control group's path may be in it.
+    /// Maximum length of a machine's identity, which may contain a control group's path.
     private static let machineBytes = 4_096
 
-    /// Whether a text could be a failure code: reports have them beside commas and line ends of their own.
+    /// Returns true if a text could be a failure code. Reports separate codes by commas and line
+    /// ends.
     private static func isCode(_ text: String) -> Bool {
         text.utf8.count <= nameBytes
             && text.utf8.allSatisfy {
@@ -95,11 +96,12 @@ extension LoadInterval: Codable {
 }
 
 extension LoadCounts {
-    /// What a second of one share may have of anything: its sums over all shares and seconds of the largest test are
-    /// within 64 bits, and 2³⁶ bytes are 550 Gbit.
+    /// Range of any count in one second of one shard. Sums over all shards and seconds of the
+    /// largest test fit into 64 bits, and 2³⁶ bytes are 550 Gbit.
     static let ofOneSecond: ClosedRange<Int64> = 0...(1 << 36)
 
-    /// Whether it can be of a second of one share: what a worker says is not added before that is known.
+    /// True if the counts are plausible for one second of one shard. Workers' reports are checked
+    /// before they are merged.
     var isOfOneSecond: Bool {
         let whole = [
             planned, sent, succeeded, failed, bytes, failedBytes, connections, lateSends,
@@ -112,7 +114,7 @@ extension LoadCounts {
             cpuSeconds,
         ]
         return whole.allSatisfy(Self.ofOneSecond.contains)
-            // Differences of clocks may be a little below zero.
+            // Differences of clocks may be slightly below zero.
             && fractions.allSatisfy { (-1...1e18).contains($0) }
     }
 }
@@ -120,7 +122,7 @@ extension LoadCounts {
 extension LoadMachine {
     private static let mostCPUs = 10_000
 
-    /// Whether a share can have used it within a second.
+    /// True if a shard can have used it within a second.
     fileprivate var isOfOneSecond: Bool {
         cpus.count <= Self.mostCPUs && cpus.allSatisfy((0..<Self.mostCPUs).contains)
             && (-1...1e9).contains(cpuSeconds) && (quotaCores ?? 1) > 0 && (quotaCores ?? 1) <= 1e9

@@ -1,24 +1,24 @@
 package import Statistics
 
-/// What was measured within one second of a test, of one loop, process or machine or of all: intervals of
-/// the same second are added, and so are all seconds for the whole, without loss.
+/// Measurements of one second of a test, of one loop, process or machine, or of all. Intervals of
+/// the same second are added without loss, and so are all seconds of a test.
 ///
 /// A value: used by one owner at a time. A request counts in the second in which it ended.
 package struct LoadInterval: Sendable, Equatable {
-    /// Since the start, from 0.
+    /// Seconds since the start, from 0.
     package var second: Int
-    /// How much of the second there was, 0 to 1: less in the one in which the test ended.
+    /// Length of the second, 0 to 1: less than 1 if the test ended in it.
     package var lengthSeconds = 1.0
-    /// How much of that had load: from its end on nothing new is begun, and what is under way ends.
+    /// Part of the second with load: after its end no request starts and requests in flight end.
     package var loadSeconds = 1.0
-    /// Whether it counts: not before the end of the warm-up.
+    /// True after the warm-up.
     package var isMeasured = true
     package var counts = LoadCounts()
-    /// By `LoadMetric.rawValue`; nil for one of which nothing was recorded.
+    /// By `LoadMetric.rawValue`; nil for a metric without a value.
     private var histograms = [Histogram?](repeating: nil, count: LoadMetric.allCases.count)
     /// Failed requests by failure code.
     package var errors: [String: Int64] = [:]
-    /// By what tells machines apart; empty where the generator is this process alone.
+    /// By machine identity; empty if the generator is this process alone.
     package var machines: [String: LoadMachine] = [:]
 
     package init(second: Int) { self.second = second }
@@ -28,16 +28,17 @@ package struct LoadInterval: Sendable, Equatable {
         histograms[metric.rawValue]?.record(value)
     }
 
-    /// Nil where nothing was recorded.
+    /// The histogram of a metric; nil if nothing was recorded.
     package subscript(_ metric: LoadMetric) -> Histogram? {
         get { histograms[metric.rawValue] }
         set { histograms[metric.rawValue] = newValue }
     }
 
-    /// Most different failure codes, beyond which they are `LoadBreakdown.others`, and most machines.
+    /// Maximum number of failure codes, beyond which they count as `LoadBreakdown.others`, and of
+    /// machines.
     static let (mostErrors, mostMachines) = (500, 1_000)
 
-    /// Adds another one, of the same second or of a later one.
+    /// Adds another interval of the same second or of a later one.
     package mutating func add(_ other: LoadInterval) {
         counts.add(other.counts)
         lengthSeconds = max(lengthSeconds, other.lengthSeconds)
@@ -64,76 +65,78 @@ package struct LoadInterval: Sendable, Equatable {
         }
     }
 
-    /// The machine whose CPUs were busiest; nil where machines are not told apart.
+    /// The machine with the busiest CPUs; nil if machines are not distinguished.
     package var busiestMachine: LoadMachine? {
         machines.sorted { $0.key < $1.key }.map(\.value).filter { $0.cores > 0 }.max {
             $0.cpuSeconds / $0.cores < $1.cpuSeconds / $1.cores
         }
     }
 
-    /// CPUs of all machines, each once, as far as quotas go; nil where machines are not told apart.
+    /// Cores of all machines, each counted once and limited by quotas; nil if machines are not
+    /// distinguished.
     package var machineCores: Double? {
         machines.isEmpty ? nil : machines.values.reduce(0) { $0 + $1.cores }
     }
 }
 
-/// What is counted within an interval.
+/// Counts of an interval.
 package struct LoadCounts: Sendable, Equatable, Codable {
-    /// Requests and viewers that were due by the plan of the open model.
+    /// Requests and viewers that were due in the open model's plan.
     package var planned: Int64 = 0
     /// Requests sent.
     package var sent: Int64 = 0
-    /// Requests that ended well, and that failed.
+    /// Requests that succeeded, and that failed.
     package var succeeded: Int64 = 0
     package var failed: Int64 = 0
-    /// Of bodies, of failed requests too.
+    /// Bytes of bodies, including those of failed requests.
     package var bytes: Int64 = 0
-    /// Of these, those of requests that failed.
+    /// Part of `bytes` that belongs to failed requests.
     package var failedBytes: Int64 = 0
     /// Connections opened.
     package var connections: Int64 = 0
-    /// Sent more than `LoadHealth.lateSeconds` after they were due although a place was free: the generator's
-    /// own fault.
+    /// Requests sent more than `LoadHealth.lateSeconds` after they were due although a slot was
+    /// free: a delay of the generator.
     package var lateSends: Int64 = 0
-    /// Due before the end, and never sent.
+    /// Requests that were due before the end and never sent.
     package var missedSends: Int64 = 0
-    /// Requests that waited in the generator because all of `LoadHTTP.concurrency` places were taken.
+    /// Requests that waited in the generator because all `LoadHTTP.concurrency` slots were in use.
     package var queued: Int64 = 0
-    /// Requests that were under way when the test was stopped, or that a cap of bytes cut off; the longest since
-    /// its planned time. They are in no latency.
+    /// Requests in flight when the test was stopped, or cut off by a byte cap, and the longest time
+    /// since the planned start of one. No latency includes them.
     package var unfinished: Int64 = 0
     package var longestUnfinishedSeconds = 0.0
-    /// Of those above, what ended, came and was used after the end of the load, while the last requests were
-    /// waited for: in no rate.
+    /// The part of the counts above after the end of the load, while the last requests ended. No
+    /// rate includes it.
     package var succeededAfterEnd: Int64 = 0
     package var failedAfterEnd: Int64 = 0
     package var bytesAfterEnd: Int64 = 0
     package var cpuSecondsAfterEnd = 0.0
     package var viewersStarted: Int64 = 0
     package var viewersEnded: Int64 = 0
-    /// Of those that ended: could not play to the end.
+    /// Ended viewers that could not play to the end.
     package var viewersFailed: Int64 = 0
-    /// Of those that ended: waited for their first frame when their time was over.
+    /// Ended viewers that still waited for their first frame.
     package var viewersNotStarted: Int64 = 0
-    /// Of `missedSends`: viewers that were due while the generator had as many as it may.
+    /// Part of `missedSends`: viewers that were due while the generator had the maximum number.
     package var viewersRefused: Int64 = 0
     package var segments: Int64 = 0
-    /// Segments that came when there was nothing left to play.
+    /// Segments that arrived after the buffer was empty.
     package var lateSegments: Int64 = 0
     package var stalls: Int64 = 0
     package var switches: Int64 = 0
     package var playedSeconds = 0.0
     package var stalledSeconds = 0.0
-    /// Bits of the renditions that were played: their bit rate times the time.
+    /// Bits of the played renditions: bit rate times time.
     package var playedBits = 0.0
-    /// Of the generator's processes.
+    /// CPU seconds of the generator's processes.
     package var cpuSeconds = 0.0
 
-    // At the interval's end; those of shares of a second are added, those of later seconds replace.
+    // Levels at the interval's end: shards of a second are added, later seconds replace earlier
+    // ones.
 
-    /// Requests under way.
+    /// Requests in flight.
     package var inFlight: Int64 = 0
-    /// Due, and waiting for a place.
+    /// Requests that are due and wait for a slot.
     package var backlog: Int64 = 0
     package var viewers: Int64 = 0
 
@@ -174,7 +177,7 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         viewers += other.viewers
     }
 
-    /// Replaces what is of an interval's end by that of a later one.
+    /// Replaces the levels by those of a later interval.
     package mutating func takeLevels(of later: LoadCounts) {
         inFlight = later.inFlight
         backlog = later.backlog
@@ -184,7 +187,7 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     /// Requests that ended.
     package var ended: Int64 { succeeded + failed }
 
-    // What rates are made of: what came before the end of the load.
+    // Counts up to the end of the load, from which rates are calculated.
 
     package var succeededInTime: Int64 { succeeded - succeededAfterEnd }
     package var endedInTime: Int64 { ended - succeededAfterEnd - failedAfterEnd }

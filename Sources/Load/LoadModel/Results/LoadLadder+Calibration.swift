@@ -1,9 +1,9 @@
 package import Statistics
 
 extension LoadResult {
-    /// Why a plan cannot be calibrated with it, a sentence; nil where it can.
+    /// The reason why a plan cannot be calibrated with it, a sentence; nil if it can.
     ///
-    /// What a worker can do shows only where nothing but the work itself kept it waiting, to the end.
+    /// A worker's capacity shows only if nothing but the work itself limited it until the end.
     package var calibrationRefusal: String? {
         if case .open = scenario.model {
             return "its requests came at a fixed rate, which does not show the capacity of "
@@ -27,8 +27,8 @@ extension LoadResult {
         return nil
     }
 
-    /// What it says of `workers` workers to a plan that is calibrated with it; nil where it says nothing.
-    /// Requests that failed are in neither sizes nor times.
+    /// Returns its measurement of `workers` workers for the calibration of a plan; nil if it has
+    /// none. Sizes and times exclude failed requests.
     package func poolMeasurement(workers: Double) -> PoolMeasurement? {
         let fetched = total.counts.succeeded
         guard calibrationRefusal == nil, workers > 0 else { return nil }
@@ -39,7 +39,7 @@ extension LoadResult {
         measurement.bytes = Double(bytes)
         measurement.segmentBytes = Double(bytes) / Double(fetched)
         measurement.cpuSeconds = total.counts.cpuSeconds > 0 ? total.counts.cpuSeconds : nil
-        // From the sending: what a request waits for its turn is no time of a transfer.
+        // From sending: waiting for a slot is not a time of the transfer.
         if let all = total[.totalUncorrected] {
             let histogram = total[.failedUncorrected].map(all.subtracting) ?? all
             var service = PowerSums()
@@ -51,15 +51,16 @@ extension LoadResult {
         return measurement
     }
 
-    /// Of a test that ran once: a thread here, as far as it has a core, or a worker of a cluster, is a
-    /// worker of the plan.
+    /// The measurement of a single run. A worker of the plan is a thread here, as far as it has a
+    /// core, or a worker of a cluster.
     package var poolMeasurement: PoolMeasurement? {
         guard shares.isEmpty else { return poolMeasurement(workers: Double(shares.count)) }
         return poolMeasurement(workers: max(min(Double(cores), generatorCores), 1))
     }
 
-    /// Whether so many workers shared cores, so that it shows what these can do: of threads here always
-    /// where there are more than cores, of a cluster's workers where they used these up.
+    /// Returns true if so many workers shared cores, so that the result measures these. True for
+    /// threads here if there are more than cores, and for a cluster's workers if they used up their
+    /// cores.
     package func showsCores(of workers: Double) -> Bool {
         guard workers > max(generatorCores, 1) else { return false }
         return shares.isEmpty || (cpuShare ?? 0) > LoadHealth.mostCPUShare
@@ -67,8 +68,8 @@ extension LoadResult {
 }
 
 extension LoadLadder {
-    /// What its steps say to a plan: of a scale by the number of workers. Its result's JSON has them in
-    /// `calibration`, where `dray plan --calibrate` finds them.
+    /// Measurements of the steps of a scale test. The JSON has them in `calibration`, where `dray
+    /// plan --calibrate` finds them.
     package var poolMeasurements: [PoolMeasurement] {
         guard unit == .workers else { return [] }
         return steps.compactMap {
@@ -77,7 +78,8 @@ extension LoadLadder {
         }
     }
 
-    /// A sentence of the steps that are left out because their workers shared cores; nil where none did.
+    /// Describes the steps that are excluded because their workers shared cores; nil if there are
+    /// none.
     package var sharedCores: String? {
         let shared = unit == .workers ? steps.filter { $0.result.showsCores(of: $0.level) } : []
         guard let last = shared.last else { return nil }
@@ -87,7 +89,7 @@ extension LoadLadder {
         return "of \(levels) workers had \(text) core\(cores == 1 ? "" : "s") together"
     }
 
-    /// As of a result.
+    /// The reason why a plan cannot be calibrated with it, as for a result.
     package var calibrationRefusal: String? {
         guard unit == .workers else {
             return

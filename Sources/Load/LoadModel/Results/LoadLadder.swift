@@ -1,19 +1,19 @@
 package import Statistics
 
-/// A test that was run with one load after another: what each came to.
+/// A test that ran with several loads one after another, and their results.
 package struct LoadLadder: Sendable {
     package enum Kind: String, Sendable {
-        /// For the highest load with which all thresholds hold.
+        /// Searches for the highest load at which all thresholds hold.
         case search
-        /// With more and more workers.
+        /// Increases the number of workers.
         case scale
     }
 
     package struct Step: Sendable {
-        /// Arrivals a second, users or workers.
+        /// Arrivals per second, users or workers.
         package var level: Double
         package var result: LoadResult
-        /// Of a search, why the load does not hold; nil where it does.
+        /// The reason why the load of a search does not hold; nil if it does.
         package var limit: Limit?
 
         package init(level: Double, result: LoadResult) {
@@ -22,37 +22,38 @@ package struct LoadLadder: Sendable {
         }
     }
 
-    /// What `Step.level` counts.
+    /// Unit of `Step.level`.
     package enum Unit: String, Sendable {
         case arrivalsPerSecond
         case users
         case workers
     }
 
-    /// What keeps a load from being one with which all thresholds hold.
+    /// The reason why a load does not hold.
     package enum Limit: String, Sendable {
         case threshold
-        /// The load was not sent: requests that were due had no place until the end.
+        /// The load was not sent: due requests had no slot until the end.
         case missedSends
-        /// The generator was at its own limit.
+        /// The generator was the bottleneck.
         case generator
-        /// A worker that sent a part of it was lost, or failed.
+        /// A worker of the load was lost or failed.
         case worker
-        /// Its caps ended it before its time.
+        /// Its caps ended it early.
         case cap
     }
 
     package var kind: Kind
     package var unit: Unit
     package var steps: [Step] = []
-    /// Of a search.
+    /// Results of a search.
     package var highest: Double?
     package var lowestBroken: Double?
-    /// What kept `lowestBroken` from holding.
+    /// The reason why `lowestBroken` did not hold.
     package var limit: Limit? { steps.last { $0.level == lowestBroken && $0.limit != nil }?.limit }
-    /// It ended there because all that its caps allow was used up.
+    /// True if it ended because its caps were used up.
     package var isCapped = false
-    /// Of a scale of three steps or more: the Universal Scalability Law that fits best, in requests a second.
+    /// The best fit of the Universal Scalability Law, in requests per second, for a scale of three
+    /// steps or more.
     package var fit: ScalabilityFit?
 
     package init(kind: Kind, unit: Unit) {

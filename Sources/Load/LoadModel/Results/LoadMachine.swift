@@ -1,13 +1,13 @@
-/// What one machine's CPUs did for a test: workers that share a machine share its CPUs.
+/// CPU use of one machine for a test. Workers on one machine share its CPUs.
 ///
 /// A value: used by one owner at a time.
 package struct LoadMachine: Sendable, Equatable, Codable {
-    /// The host's name.
+    /// Host name.
     package var name: String
-    /// That its generators may run on, by the system's numbers.
+    /// CPUs that its generators may use, by the system's numbers.
     package var cpus: Set<Int>
     package var cpuSeconds: Double
-    /// CPU seconds a second that a control group leaves to those on it, over 0; nil for all of `cpus`.
+    /// Quota of its control group in CPU seconds per second, above 0; nil for all of `cpus`.
     package var quotaCores: Double?
 
     package init(
@@ -19,13 +19,13 @@ package struct LoadMachine: Sendable, Equatable, Codable {
         self.quotaCores = quotaCores
     }
 
-    /// CPU seconds a second that there are; 0 where that is not known.
+    /// Available CPU seconds per second; 0 if unknown.
     package var cores: Double {
         guard let quotaCores else { return Double(cpus.count) }
         return cpus.isEmpty ? quotaCores : min(quotaCores, Double(cpus.count))
     }
 
-    /// Adds what another worker on it did, or the same one later.
+    /// Adds the use of another worker on it, or of a later time.
     package mutating func add(_ other: LoadMachine) {
         cpus.formUnion(other.cpus)
         cpuSeconds += other.cpuSeconds

@@ -1,24 +1,24 @@
-/// What a load test has a histogram of.
+/// A metric with a histogram.
 ///
-/// Latencies count from the planned time of sending, but for those that say `Uncorrected`: these count from
-/// when the request was sent, and leave out what a server that stands still keeps from being sent.
+/// Latencies count from the planned time of sending. Those named `Uncorrected` count from the
+/// actual sending and exclude the waits that a stalled server causes.
 package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
-    /// Of requests that opened a connection, from sending: name lookup, TCP and TLS.
+    /// Connection times of requests that opened one, from sending: name lookup, TCP and TLS.
     case connect
     case firstByte
     case firstByteUncorrected
     case total
     case totalUncorrected
-    /// Of requests that failed: from the sending to their end, which is in `totalUncorrected` as well.
+    /// Times of failed requests, from sending to their end; `totalUncorrected` includes them.
     case failedUncorrected
     /// From the planned time to the sending.
     case sendDelay
     /// From a viewer's planned time to the first frame.
     case startup
-    /// One that a viewer waited for in the midst of playing.
+    /// A stall in the middle of playback.
     case stall
-    /// Of each viewer at its end: stalls, waiting time in 1,000,000ths of waiting and playing, segments that
-    /// came late, mean bit rate in 1,000 bits a second, and changes of rendition.
+    /// Figures of each viewer at its end: stalls, waiting time in millionths of waiting and
+    /// playing, late segments, mean bit rate in kbit/s, and changes of rendition.
     case viewerStalls
     case viewerRebuffering
     case viewerLateSegments
@@ -32,7 +32,7 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
         case kilobitsPerSecond
     }
 
-    /// As thresholds, JSON and logs name it.
+    /// Name in thresholds, JSON and logs.
     package var name: String {
         switch self {
         case .connect: "connect"

@@ -1,81 +1,82 @@
 import Statistics
 
-/// What a load test measured.
+/// The result of a load test.
 ///
-/// The sum of its seconds, each of which is the sum of its shares': nothing is averaged, so that the
-/// percentiles are those of all samples together.
+/// It is the sum of its seconds, and each second is the sum of its shards. Nothing is averaged, so
+/// the percentiles are those of all samples.
 package struct LoadResult: Sendable {
     package enum Ending: String, Sendable, Codable {
         case finished
-        /// By a signal.
+        /// A signal ended it.
         case interrupted
-        /// A threshold broke that was to end it.
+        /// A broken threshold aborted it.
         case aborted
-        /// All that its caps allow was sent or received.
+        /// Its caps were used up.
         case capped
     }
 
     package var name = ""
-    /// What was asked for.
+    /// The requested load.
     package var scenario = LoadScenario()
     /// Start in seconds since 1970.
     package var startedSeconds = 0.0
-    /// Of what is measured: from the end of the warm-up to the end of the load, as
-    /// `LoadScenario.measuredSeconds(atSeconds:)` has it.
+    /// Measured time: from the end of the warm-up to the end of the load, as in
+    /// `LoadScenario.measuredSeconds(atSeconds:)`.
     package var measuredSeconds = 0.0
     package var warmUpSeconds = 0.0
     package var ending = Ending.finished
-    /// All that counts.
+    /// Sum of the measured time.
     package var total = LoadInterval(second: 0)
-    /// All that ended before the end of the warm-up.
+    /// Sum of the warm-up.
     package var warmUp = LoadInterval(second: 0)
     package var seconds: [LoadSecond] = []
     package var breakdown = LoadBreakdown()
     package var verdicts: [LoadVerdict] = []
     package var shares: [LoadShareReport] = []
-    /// Of `shares`, by index: whose part of `breakdown` is not there.
+    /// Indexes in `shares` of those without a part in `breakdown`.
     package var sharesWithoutBreakdown: [Int] = []
-    /// What else a reader has to know of how it went, a sentence each.
+    /// Further notes for the reader, a sentence each.
     package var notes: [String] = []
-    /// CPUs that the generators could use at once, all shares together; a part of one counts as one.
+    /// CPUs that the generators of all shards could use at once, rounded up.
     package var cores = 1
 
-    /// Cores that the generators had: of workers on one machine together its own.
+    /// Cores that the generators had. Workers on one machine share its cores.
     package var generatorCores: Double { total.machineCores ?? Double(cores) }
 
-    /// Of the generators' cores, 0 to 1.
+    /// Utilization of the generators' cores, 0 to 1.
     package var cpuShare: Double? {
         let available = measuredSeconds * generatorCores
         return available > 0 ? total.counts.cpuSecondsInTime / available : nil
     }
 
-    /// Those that did not hold.
+    /// Thresholds that did not hold.
     package var broken: [LoadVerdict] { verdicts.filter { !$0.holds } }
 
-    /// False where a share of it was lost, failed, or has not ended.
+    /// False if a shard was lost, failed, or has not ended.
     package var isWhole: Bool { shares.allSatisfy { $0.state == .finished } }
 
     package init() {}
 }
 
-/// One second of a test, or some neighbours, as a row of its series.
+/// One second of a test, or several adjacent ones, as a row of its series.
 package struct LoadSecond: Sendable {
-    /// The first one.
+    /// The first second.
     package var second: Int
-    /// How much time it is of, and how much of that had load: 1 s, more of some together, less at the test's end.
+    /// Length, and the part with load: 1 s, more for several seconds, less at the test's end.
     package var lengthSeconds: Double
     package var loadSeconds: Double
     package var isMeasured: Bool
     package var counts: LoadCounts
     package var errors: [String: Int64]
-    /// For the histogram log: what ended in this second, in V2 encoding; nil where nothing did.
+    /// Histogram of the requests that ended, in V2 encoding, for the histogram log; nil if none
+    /// ended.
     package var totalText: String?
-    /// Microseconds, of requests from their planned time; 0 where none ended.
+    /// Microseconds from the planned time; 0 if no request ended.
     package var p50: Int64 = 0
     package var p95: Int64 = 0
     package var p99: Int64 = 0
     package var longest: Int64 = 0
-    /// Microseconds to the first byte; of some seconds the highest.
+    /// Microseconds to the first byte; the highest of several seconds.
     package var firstByteP99: Int64 = 0
 
     package init(_ interval: LoadInterval) {
@@ -97,7 +98,7 @@ package struct LoadSecond: Sendable {
         longest = max(longest, total.maximum ?? 0)
     }
 
-    /// Adds what comes after it.
+    /// Adds the next row.
     mutating func add(_ next: LoadSecond) {
         lengthSeconds = Double(next.second - second) + next.lengthSeconds
         loadSeconds += next.loadSeconds
@@ -106,7 +107,7 @@ package struct LoadSecond: Sendable {
         LoadInterval.add(next.errors, to: &errors)
         firstByteP99 = max(firstByteP99, next.firstByteP99)
         longest = max(longest, next.longest)
-        // Its own text is always read.
+        // The text was encoded here, so it can always be decoded.
         let parts = [totalText, next.totalText].compactMap { $0 }
             .compactMap { try? Histogram(text: $0) }
         guard var total = parts.first else { return }
@@ -115,10 +116,10 @@ package struct LoadSecond: Sendable {
     }
 }
 
-/// A threshold and what was measured.
+/// A threshold and its measured value.
 package struct LoadVerdict: Sendable, Equatable {
     package var threshold: LoadThreshold
-    /// In the figure's unit; nil where there is nothing to judge by, which holds for nothing.
+    /// In the figure's unit; nil if nothing was measured, so that no threshold holds.
     package var measured: Double?
     package var holds: Bool
 
@@ -129,12 +130,12 @@ package struct LoadVerdict: Sendable, Equatable {
     }
 }
 
-/// What became of one share of a test.
+/// The outcome of one shard.
 package struct LoadShareReport: Sendable, Codable, Equatable {
     package enum State: String, Sendable, Codable {
         case running
         case finished
-        /// Its worker was not heard of any more; what it reported until then is in the result.
+        /// Its worker stopped reporting; its reports until then are in the result.
         case lost
         case failed
     }
@@ -143,11 +144,11 @@ package struct LoadShareReport: Sendable, Codable, Equatable {
     /// The worker's name; empty for this process.
     package var worker: String
     package var state: State
-    /// Of its own intervals, of what counts.
+    /// Counts of its own measured intervals.
     package var counts: LoadCounts
-    /// The first second of which nothing was heard; nil for a share that is whole.
+    /// The first second without a report; nil for a complete shard.
     package var missingFromSecond: Int?
-    /// Why it failed.
+    /// The failure's message.
     package var message: String?
 
     package init(index: Int, worker: String, state: State) {
@@ -158,14 +159,15 @@ package struct LoadShareReport: Sendable, Codable, Equatable {
     }
 }
 
-/// Makes a result of intervals as they come: those of one second from every share, seconds in order.
+/// Records a result from intervals: one per shard and second, seconds in order.
 ///
 /// A value: used by one owner at a time.
 package struct LoadRecorder: Sendable {
-    /// All but the series: what is handed out while it goes on, so that a second costs the same at any time.
+    /// All results except the series. It is returned while the test runs, so that the cost of a
+    /// second stays constant.
     package private(set) var totals = LoadResult()
     private var series = LoadSeries()
-    /// Seconds that not all shares have reported.
+    /// Seconds that not all shards have reported.
     private var open: [Int: LoadInterval] = [:]
     private var reported: [Int: Int] = [:]
 
@@ -177,7 +179,8 @@ package struct LoadRecorder: Sendable {
         return result
     }
 
-    /// Takes the interval of one of `shares` for its second; answers the second's sum once all have come.
+    /// Adds the interval of one of `shares` shards; returns the second's sum once all have reported
+    /// it.
     package mutating func add(_ interval: LoadInterval, of shares: Int) -> LoadInterval? {
         let second = interval.second
         if open[second] == nil {
@@ -190,12 +193,12 @@ package struct LoadRecorder: Sendable {
         return close(second)
     }
 
-    /// Takes what there is of all seconds up to `second`: of shares that are lost nothing more comes.
+    /// Closes all open seconds up to `second`: lost shards report nothing more.
     package mutating func closeAll(upTo second: Int) -> [LoadInterval] {
         open.keys.filter { $0 <= second }.sorted().compactMap { close($0) }
     }
 
-    /// Changes what is not made of intervals.
+    /// Changes the results that do not come from intervals.
     package mutating func update(_ change: (inout LoadResult) -> Void) { change(&totals) }
 
     private mutating func close(_ second: Int) -> LoadInterval? {

@@ -1,26 +1,29 @@
-/// Finds the highest load with which every threshold holds.
+/// Finds the highest load at which every threshold holds.
 ///
-/// The load is doubled from the first on until a threshold breaks, or halved until all hold; then the gap is
-/// halved in proportion until it is at most `precision` wide. A value that does nothing itself: its owner
-/// runs each load that `next` names and says what came of it.
+/// The load doubles from the first on until a threshold breaks, or halves until all hold. Then
+/// geometric bisection narrows the gap to at most `precision`. The owner runs each load that `next`
+/// returns and records the outcome.
 package struct LoadSearch: Sendable {
-    /// Of the highest load that holds, how far the lowest that breaks may be from it.
+    /// Maximum gap between the highest load that holds and the lowest that breaks, relative.
     package static let precision = 0.05
-    /// Most loads that are tried.
+    /// Maximum number of loads.
     package static let mostSteps = 24
 
     private let most: Double
     private let isWhole: Bool
     private var level: Double?
     private var count = 0
-    /// The highest load with which all held, and the lowest with which something broke; nil for none yet.
+    /// The highest load at which all thresholds held, and the lowest at which one broke; nil at
+    /// first.
     package private(set) var highest: Double?
     package private(set) var lowestBroken: Double?
 
+    /// Creates a search.
+    ///
     /// - Parameters:
-    ///   - first: the load to begin with, over 0.
-    ///   - most: the load that is not exceeded.
-    ///   - isWhole: loads are whole numbers, users for one.
+    ///   - first: the first load, above 0.
+    ///   - most: the maximum load.
+    ///   - isWhole: true if loads are whole numbers, such as users.
     package init(first: Double, most: Double, isWhole: Bool) {
         precondition(first > 0 && most >= first)
         self.most = most
@@ -28,10 +31,10 @@ package struct LoadSearch: Sendable {
         level = isWhole ? max(first.rounded(), 1) : first
     }
 
-    /// The load to run next; nil when it is found.
+    /// The load to run next; nil when the search has ended.
     package var next: Double? { level }
 
-    /// Takes what came of the load that `next` named.
+    /// Records the outcome of the load that `next` returned.
     package mutating func record(holds: Bool) {
         guard let tried = level else { return }
         count += 1
@@ -51,7 +54,7 @@ package struct LoadSearch: Sendable {
             let half = rounded(broken / 2)
             return half < broken && half > 0 ? half : nil
         case (let highest?, let broken?):
-            // One that broke below one that held: where the limit lies is decided by chance there.
+            // If a load broke below one that held, the limit between them is random.
             guard broken > highest * (1 + Self.precision) else { return nil }
             let middle = rounded((highest * broken).squareRoot())
             return middle > highest && middle < broken ? middle : nil

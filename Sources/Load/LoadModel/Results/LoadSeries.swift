@@ -1,29 +1,32 @@
-/// The rows of a test's series, in order: each a second at first, and more as the test goes on, so that there
-/// are never more than `most`.
+/// The rows of a test's series, in order. A row is one second at first and more as the test
+/// continues, so that there are at most `most`.
 ///
-/// With that many, each new row has two neighbours put together: by two seconds from the start on, then by four,
-/// and so on. A value: used by one owner at a time.
+/// At that limit each new row merges two adjacent ones: to two seconds from the start on, then to
+/// four, and so on. A value: used by one owner at a time.
 package struct LoadSeries: Sendable {
-    /// An hour by seconds; a week by eight minutes at most.
+    /// An hour in seconds; a week in rows of up to eight minutes.
     package static let most = 3_600
 
     package private(set) var rows: [LoadSecond] = []
     private let most: Int
-    /// What rows are put together to, and from which on none has been yet.
+    /// Length to which rows are merged, and the index from which on none is merged yet.
     private var targetSeconds = 2.0
     private var cursor = 0
 
-    /// - Parameter most: 4 or more.
+    /// Creates an empty series.
+    ///
+    /// - Parameter most: maximum number of rows, 4 or more.
     package init(most: Int = LoadSeries.most) { self.most = max(most, 4) }
 
-    /// Takes a row; they come in order, but for those of a share that was late.
+    /// Adds a row. Rows come in order, except those of a late shard.
     package mutating func add(_ row: LoadSecond) {
         let place = rows.lastIndex { $0.second < row.second }.map { $0 + 1 } ?? 0
         rows.insert(row, at: place)
         if rows.count > most { putTogether() }
     }
 
-    /// The rows at the end of a test: all of the same length, but for what the warm-up and the end leave.
+    /// The rows at the end of a test, all of the same length except around the warm-up and at the
+    /// end.
     package var evenRows: [LoadSecond] {
         guard let longest = rows.map(\.lengthSeconds).max(), longest > 1 else { return rows }
         return rows.reduce(into: []) { even, row in
@@ -39,9 +42,9 @@ package struct LoadSeries: Sendable {
         row.isMeasured == next.isMeasured && row.lengthSeconds + next.lengthSeconds <= seconds
     }
 
-    /// Makes one of two rows, where there are two that may be.
+    /// Merges one pair of rows, if any pair can be merged.
     private mutating func putTogether() {
-        // Twice through all of them with a target that is large enough finds a pair, if there is one.
+        // Two passes over all rows with a sufficient target find a pair, if there is one.
         for _ in 0..<(64 * rows.count) {
             guard cursor + 1 < rows.count else {
                 cursor = 0

@@ -1,7 +1,8 @@
-/// How one share of a test ended, and what it measured of URLs, targets and renditions.
+/// The end of one shard of a test, with its totals by URL, target and rendition.
 package struct LoadShareEnd: Sendable, Codable {
     package var ending: LoadResult.Ending
-    /// From the test's start until the last of its requests ended, after the end of the load perhaps.
+    /// Seconds from the test's start to the end of its last request, possibly after the end of the
+    /// load.
     package var elapsedSeconds: Double
     package var breakdown: LoadBreakdown
 

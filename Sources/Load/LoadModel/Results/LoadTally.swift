@@ -1,9 +1,9 @@
-/// What was measured of one URL, target or rendition since the start of what counts.
+/// Totals of one URL, target or rendition in the measured time.
 package struct LoadTally: Sendable, Equatable, Codable {
     package var requests: Int64 = 0
     package var failed: Int64 = 0
     package var bytes: Int64 = 0
-    /// From the planned time, of all requests together.
+    /// Sum from the planned time, over all requests.
     package var totalMicroseconds: Int64 = 0
     package var longestMicroseconds: Int64 = 0
 
@@ -17,7 +17,7 @@ package struct LoadTally: Sendable, Equatable, Codable {
         longestMicroseconds = max(longestMicroseconds, microseconds)
     }
 
-    /// Of what another process says any number may come; sums end at the greatest.
+    /// Adds the totals of another process, which may contain any number; sums saturate.
     package mutating func add(_ other: LoadTally) {
         func add(_ count: Int64, to sum: inout Int64) {
             let (total, isOver) = sum.addingReportingOverflow(max(count, 0))
@@ -31,7 +31,7 @@ package struct LoadTally: Sendable, Equatable, Codable {
     }
 }
 
-/// The tallies of a share, by name; what is beyond `most` names of a kind is under `others`.
+/// The totals of a shard, by name; names beyond `most` of a kind are under `others`.
 package struct LoadBreakdown: Sendable, Equatable, Codable {
     package static let most = 1_000
     package static let others = "(others)"
@@ -43,7 +43,7 @@ package struct LoadBreakdown: Sendable, Equatable, Codable {
 
     package init() {}
 
-    /// Adds what was measured of one object; what comes first is more likely to have a name of its own.
+    /// Adds the totals of one object. Earlier objects are more likely to keep their own name.
     package mutating func add(
         _ tally: LoadTally, url: String, target: String, rendition: String?
     ) {

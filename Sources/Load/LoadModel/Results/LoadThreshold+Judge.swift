@@ -1,7 +1,7 @@
 import Statistics
 
 extension LoadThreshold {
-    /// Compares what was measured in so many seconds; where nothing was, the threshold does not hold.
+    /// Evaluates the threshold for a measured time; it does not hold if nothing was measured.
     package func judge(_ total: LoadInterval, measuredSeconds: Double) -> LoadVerdict {
         let measured = figure.value(in: total, measuredSeconds: measuredSeconds)
         return LoadVerdict(
@@ -19,7 +19,7 @@ extension LoadThreshold {
 }
 
 extension LoadFigure {
-    /// In the figure's unit; nil where nothing was measured that it could be made of.
+    /// Returns the value in the figure's unit; nil if nothing was measured for it.
     package func value(in total: LoadInterval, measuredSeconds: Double) -> Double? {
         let counts = total.counts
         return switch self {

@@ -1,30 +1,37 @@
 package import Statistics
 
-/// When the arrivals of one share of an open test are due, and how many users of it a closed one has.
+/// The due times of one shard's arrivals in an open test, and the number of its users in a closed
+/// one.
 ///
-/// The rate, or the number of users, goes evenly from each stage's first value to its last. Constant: arrival
-/// k of the whole, from 0, is due when the integral of the rate is k, so that the first is due as soon as
-/// there is a rate, 30 s at 100/s have 3,000, and none is due at the end; share i of n takes k = i, i+n, ….
-/// Poisson: a process of its own of an n-th of the rate for every share, their sum being one of the rate
-/// (superposition); the same seed gives the same times. O(1) for each arrival, without allocation; arrival
-/// times keep nanoseconds over days. A value: used by one owner at a time.
+/// The rate, or the number of users, changes linearly from each stage's first value to its last.
+///
+/// Constant: arrival k of the whole test, from 0, is due when the integral of the rate is k. The
+/// first is due as soon as there is a rate, 30 s at 100/s have 3,000, and none is due at the end.
+/// Shard i of n takes k = i, i+n, ….
+///
+/// Poisson: every shard has a process with 1/n of the rate; their sum has the whole rate
+/// (superposition). The same seed gives the same times.
+///
+/// An arrival takes O(1) without allocation; times keep nanoseconds over days. A value: used by one
+/// owner at a time.
 package struct ArrivalSchedule: Sendable {
-    /// By how much sums of counts may be too high by rounding, at least and in proportion.
+    /// Tolerance for rounding in sums of counts, absolute and relative.
     private static let tolerance = (least: 1e-9, ratio: 1e-13)
 
-    /// A stage with its place on the clock and in the count of arrivals.
+    /// A stage with its start time and its start in the count of arrivals.
     private struct Piece: Sendable {
         var start: Double
         var seconds: Double
         var from: Double
         var to: Double
-        /// The integral of the rate from the start of all, and within this stage.
+        /// Integral of the rate before this stage, and within it.
         var before: Double
         var count: Double
 
-        /// The time from the stage's start at which its integral is `count`, 0 to all of it.
+        /// Returns the time since the stage's start at which its integral is `count`, up to the
+        /// stage's length.
         func seconds(at count: Double) -> Double {
-            // from·t + (to−from)·t²/2T = count, solved in the form that does not cancel.
+            // from·t + (to−from)·t²/2T = count, solved in the form without cancellation.
             let square = from * from + 2 * (to - from) / seconds * count
             let sum = from + max(square, 0).squareRoot()
             return sum > 0 ? min(2 * count / sum, seconds) : 0
@@ -36,9 +43,9 @@ package struct ArrivalSchedule: Sendable {
     private let share: LoadShare
     private var random: SeededRandom
     private var piece = 0
-    /// Constant: the next arrival's number in the whole.
+    /// Constant: the number of the next arrival in the whole test.
     private var number: Int64
-    /// Poisson: the next arrival's place in the integral of the whole's rate within `piece`.
+    /// Poisson: the position of the next arrival in the integral of the whole rate within `piece`.
     private var position: Double
 
     package init(
@@ -65,7 +72,8 @@ package struct ArrivalSchedule: Sendable {
         if process == .poisson { position = random.exponential(mean: Double(share.count)) }
     }
 
-    /// Seconds since the start at which this share's next arrival is due, never less than before; nil at the end.
+    /// Returns the due time of this shard's next arrival in seconds since the start, never
+    /// decreasing; nil at the end.
     package mutating func next() -> Double? {
         switch process {
         case .constant: nextConstant()
@@ -77,7 +85,7 @@ package struct ArrivalSchedule: Sendable {
         let place = Double(number)
         while piece < pieces.count {
             let current = pieces[piece]
-            // What rounding leaves of a whole number of arrivals is not one more.
+            // A rounding error does not add an arrival.
             let end = current.before + current.count
             if place < end - max(Self.tolerance.least, Self.tolerance.ratio * end) {
                 number += Int64(share.count)
@@ -102,17 +110,18 @@ package struct ArrivalSchedule: Sendable {
         return nil
     }
 
-    /// Arrivals of the whole by the plan: those of the constant process, the expected ones of Poisson.
+    /// Planned arrivals of the whole test: exact for the constant process, expected for Poisson.
     package var plannedCount: Double { pieces.last.map { $0.before + $0.count } ?? 0 }
 
-    /// Users of this share that are at work at a time, where the stages are of a closed test.
+    /// Returns the number of this shard's concurrent users in a closed test.
     ///
-    /// All shares together have the whole's number, rounded; 0 before the start and from the end on.
+    /// All shards together have the whole number, rounded; 0 before the start and from the end on.
     package func closedUsers(atSeconds seconds: Double) -> Int {
         Int(share.portion(of: Int64(wholeLevel(atSeconds: seconds).rounded())))
     }
 
-    /// The rate, or the number of users, of all shares at a time; 0 before the start and from the end on.
+    /// Returns the rate, or the number of users, of all shards; 0 before the start and from the end
+    /// on.
     package func wholeLevel(atSeconds seconds: Double) -> Double {
         guard seconds >= 0 else { return 0 }
         for piece in pieces where seconds < piece.start + piece.seconds {
@@ -124,7 +133,8 @@ package struct ArrivalSchedule: Sendable {
 }
 
 extension LoadShare {
-    /// What random numbers are for: each has its own, so that more of one changes nothing of the others.
+    /// The uses of random numbers. Each has its own sequence, so that one does not change the
+    /// others.
     package enum Randomness: UInt64, Sendable {
         case arrivals = 1
         case targets
@@ -132,9 +142,9 @@ extension LoadShare {
         case viewers
     }
 
-    /// This share's numbers for one purpose, the same for the same seed.
+    /// Returns this shard's random numbers for one use, the same for the same seed.
     package func random(seed: UInt64, for purpose: Randomness) -> SeededRandom {
-        // Odd multipliers keep the seeds of shares and purposes apart in the generator's own sequence.
+        // Odd multipliers separate the seeds of shards and uses in the generator's sequence.
         SeededRandom(
             seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95
                 &+ purpose.rawValue &* 0xA24B_AED4_963E_E407)

@@ -1,17 +1,20 @@
 import Model
 
-/// The hosts that a load test's requests may go to: those of its targets, and what its `allow` list admits.
+/// The hosts that a load test's requests may go to: those of its targets and those of its `allow`
+/// list.
 ///
-/// An entry is a host's name, `*.example.com` for all names under one, or an address block. Blocks are judged
-/// by whoever looks addresses up; here they are told apart.
+/// An entry is a host name, `*.example.com` for all names under one, or an address block. Blocks
+/// are separated here and checked after the address lookup.
 package struct LoadAllowance: Sendable, Equatable {
     private var names: Set<String> = []
     /// With the dot: `.example.com`.
     private var suffixes: Set<String> = []
-    /// As they were given.
+    /// Address blocks as given.
     package private(set) var blocks: [String] = []
 
-    /// - Parameter entries: what `checked` has answered.
+    /// Creates an allowance.
+    ///
+    /// - Parameter entries: results of `checked`.
     package init(hosts: some Sequence<String>, entries: [String]) {
         names = Set(hosts)
         for entry in entries {
@@ -25,14 +28,15 @@ package struct LoadAllowance: Sendable, Equatable {
         }
     }
 
-    /// Whether a host, as `host(of:)` has it, is admitted by its name.
+    /// Returns true if a host, as `host(of:)` returns it, is admitted by its name.
     package func admits(_ host: String) -> Bool {
         if names.contains(host) { return true }
         guard !suffixes.isEmpty else { return false }
         return host.indices.contains { host[$0] == "." && suffixes.contains(String(host[$0...])) }
     }
 
-    /// A URL's host in lower case, an IPv6 address without brackets; nil for what is no web URL.
+    /// Returns a URL's host in lowercase, an IPv6 address without brackets; nil for other than web
+    /// URLs.
     package static func host(of url: String) -> String? {
         guard let origin = originName(of: url) else { return nil }
         let authority = origin.drop { $0 != "/" }.dropFirst(2)
@@ -40,7 +44,7 @@ package struct LoadAllowance: Sendable, Equatable {
         return String(authority.prefix { $0 != ":" })
     }
 
-    /// An entry of an `allow` list, in lower case.
+    /// Returns a valid entry of an `allow` list in lowercase.
     package static func checked(_ text: String) throws(LoadInputError) -> String {
         let entry = text.lowercased()
         if isAddress(entry) {
@@ -60,7 +64,8 @@ package struct LoadAllowance: Sendable, Equatable {
             given: text, allowed: "a host's name, *.example.com, or addresses: 10.0.0.0/8")
     }
 
-    /// Whether an entry is of addresses: no name of a host is of digits and dots, or has a colon or a slash.
+    /// Returns true for an address entry: host names never consist of digits and dots only, and
+    /// have no colon or slash.
     package static func isAddress(_ entry: String) -> Bool {
         entry.contains("/") || entry.contains(":")
             || entry.utf8.allSatisfy { "0123456789.".utf8.contains($0) }

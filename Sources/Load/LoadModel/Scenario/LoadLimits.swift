@@ -1,13 +1,13 @@
-/// What the numbers of a load test may be, wherever they are given.
+/// Limits of a load test's numbers, for scenarios and options.
 package enum LoadLimits {
-    /// Arrivals a second.
+    /// Arrivals per second.
     package static let rate = 0.0...1_000_000
-    /// At a time.
+    /// Concurrent users.
     package static let users: ClosedRange<Int64> = 0...1_000_000
     package static let stageSeconds = 0.0...604_800
     package static let stages = 100
     package static let targets = 10_000
-    /// In proportion to those of the other targets.
+    /// Relative to the weights of the other targets.
     package static let weight = 0.000_001...1_000_000
     package static let zipfExponent = 0.0...5
     package static let warmUpSeconds = 0.0...86_400

@@ -1,9 +1,9 @@
 package import Model
 
 extension LoadScenario {
-    /// Finds what is missing and what cannot all hold, once scenario and options are put together.
+    /// Checks for missing and contradictory fields, after scenario and options are merged.
     ///
-    /// Throws `input.field`, which names the field as the scenario has it.
+    /// Throws `input.field`, which names the scenario's field.
     package func check() throws(Failure) {
         guard !targets.isEmpty else {
             throw Self.refusal("targets", "is missing", allowed: "one target at least")
@@ -60,7 +60,7 @@ extension LoadScenario {
             throw Self.refusal(
                 "thinkTime", "given with a rate", allowed: "with users: a rate follows a schedule")
         }
-        // Viewers rest between their requests; a user without a place would never have been there.
+        // Viewers pause between requests; a user without a slot would never send one.
         if let places = http.concurrency, user == .requests, placesForUsers > places {
             throw Self.refusal(
                 "http.concurrency", "given \(places)",
@@ -69,10 +69,10 @@ extension LoadScenario {
     }
 
     private static func refusal(_ field: String, _ given: String, allowed: String) -> Failure {
-        Failure("input.field", "field \(field): \(given), allowed \(allowed)")
+        Failure(.inputField, "field \(field): \(given), allowed \(allowed)")
     }
 
-    /// Without a fraction where there is none.
+    /// Formats a number, whole ones without a fraction.
     private static func text(_ number: Double) -> String {
         Int64(exactly: number).map(String.init) ?? "\(number)"
     }

@@ -1,19 +1,19 @@
 package import Model
 
-/// What a load test asks for, of whom, how often and for how long, and what must hold.
+/// A load test: targets, load, duration and thresholds.
 ///
-/// A value that has been read and checked (`LoadScenarioReader`, the command line); the same seed asks
-/// for the same.
+/// A value that has been read and checked (`LoadScenarioReader`, the command line). The same seed
+/// gives the same requests.
 package struct LoadScenario: Sendable, Equatable {
     package var name = ""
     package var seed: UInt64 = 1
     package var targets: [LoadTarget] = []
     package var popularity = LoadPopularity.weights
     package var model = LoadModel.closed
-    /// Arrivals a second (open) or users at a time (closed), one stage after another.
+    /// Arrivals per second (open) or concurrent users (closed), one stage after another.
     package var stages: [LoadStage] = []
     package var user = LoadUser.requests
-    /// What ends before it is left out of every figure, whole seconds, 0 or more.
+    /// Whole seconds, 0 or more. No figure includes requests that end before.
     package var warmUpSeconds = 0.0
     package var caps = LoadCaps()
     package var http = LoadHTTP()
@@ -21,35 +21,36 @@ package struct LoadScenario: Sendable, Equatable {
     package var bodies = LoadBodies.discarded
     /// Hosts and address blocks that requests may go to, beside the hosts of `targets`.
     package var allow: [String] = []
-    /// Hosts that are asked where they have no public address only, in lower case.
+    /// Lowercase hosts that get requests only if they have no public address.
     package var privateHosts: [String] = []
     package var thresholds: [LoadThreshold] = []
 
     package init() {}
 
-    /// Of all stages.
+    /// Duration of all stages, limited by the cap.
     package var durationSeconds: Double {
         let stages = stages.reduce(0) { $0 + $1.seconds }
         return min(stages, caps.durationSeconds ?? .infinity)
     }
 
-    /// How long a test that has gone on for `seconds` has measured: from the end of the warm-up to the end of
-    /// the load, without the time in which the last requests are waited for. All rates are by it.
+    /// Returns the measured time of a test that has run for `seconds`: from the end of the warm-up
+    /// to the end of the load, without the wait for the last requests. All rates refer to it.
     package func measuredSeconds(atSeconds seconds: Double) -> Double {
         max(min(seconds, durationSeconds) - warmUpSeconds, 0)
     }
 
-    /// Requests under way at a time at most in all of a share: as `http` says, or else 1,000, and a place for each
-    /// user of a closed test as far as that is allowed.
+    /// Maximum number of concurrent requests of a shard: from `http`, or 1,000, or more for one
+    /// slot per user of a closed test within limits.
     package var concurrency: Int { http.concurrency ?? max(1_000, placesForUsers) }
 
-    /// Requests that a share has under way at a time at most: of a closed test, no more than it has users.
+    /// Returns the maximum number of a shard's concurrent requests; in a closed test at most its
+    /// users.
     package func mostRequests(of share: LoadShare) -> Int {
         guard case .closed = model else { return concurrency }
         return min(concurrency, max(1, Int(share.portion(of: Int64(placesForUsers)))))
     }
 
-    /// Of a closed test, a place for each user as far as that is allowed; 0 of an open one.
+    /// Slots of a closed test, one per user within limits; 0 for an open one.
     package var placesForUsers: Int {
         guard case .closed = model else { return 0 }
         let most = Double(LoadLimits.concurrency.upperBound)
@@ -57,21 +58,21 @@ package struct LoadScenario: Sendable, Equatable {
     }
 }
 
-/// Something to ask for: a file, a title, or all that a list names.
+/// A target of requests: a file, a title, or all entries of a list.
 package struct LoadTarget: Sendable, Equatable {
     package enum Source: Sendable, Equatable {
         case url(String, AssetKind)
-        /// A list's path, in any format that `dray prefetch` reads.
+        /// Path of a list, in any format that `dray prefetch` reads.
         case list(String)
     }
 
     package var name: String
     package var source: Source
-    /// Its share, over 0, among those of all targets; assets of a list share it evenly.
+    /// Relative weight among all targets, above 0; assets of a list divide it evenly.
     package var weight = 1.0
-    /// Of a file, in lower-case hex, for `LoadBodies.checked`.
+    /// Digest of a file, in lowercase hex, for `LoadBodies.checked`.
     package var sha256: String?
-    /// It is asked for although it answers with an error or a redirect before the load.
+    /// True if an error or redirect in response to the preflight does not reject it.
     package var mayFail = false
 
     package init(name: String, source: Source) {
@@ -80,31 +81,31 @@ package struct LoadTarget: Sendable, Equatable {
     }
 }
 
-/// How often each target is chosen.
+/// The popularity of targets.
 package enum LoadPopularity: Sendable, Equatable {
     case weights
-    /// The k-th target by 1/k to the power of `exponent`, 0 to 5.
+    /// The k-th target has weight 1/k to the power of `exponent`, 0 to 5.
     case zipf(exponent: Double)
 }
 
-/// Who decides when the next one comes.
+/// The model of arrivals.
 package enum LoadModel: Sendable, Equatable {
-    /// They come by a plan, however long the ones before take.
+    /// Arrivals follow a schedule, independent of earlier responses.
     case open(ArrivalProcess)
-    /// One that ends, and has had its think time, is followed by the next.
+    /// A user starts the next request when one ends, after its think time.
     case closed
 
     package enum ArrivalProcess: String, Sendable, CaseIterable {
-        /// As far apart as the rate says.
+        /// At equal intervals.
         case constant
-        /// Independent of one another.
+        /// At random, independent of one another.
         case poisson
     }
 }
 
-/// A time in which the rate, or the number of users, goes evenly from one value to another.
+/// A period in which the rate, or the number of users, changes linearly.
 package struct LoadStage: Sendable, Hashable {
-    /// 0 for a jump.
+    /// 0 for a step.
     package var seconds: Double
     package var from: Double
     package var to: Double
@@ -116,47 +117,48 @@ package struct LoadStage: Sendable, Hashable {
     }
 }
 
-/// What one that comes does.
+/// The activity of an arrival or user.
 package enum LoadUser: Sendable, Equatable {
-    /// One request; of a title the segments are asked for in turn.
+    /// One request; the segments of a title are requested in rotation.
     case requests
     /// Plays a title.
     case viewers(ViewerSettings)
 }
 
-/// How a viewer plays.
+/// Settings of a viewer.
 package struct ViewerSettings: Sendable, Equatable {
-    /// Seconds in the buffer with which playing starts, and goes on after a stall.
+    /// Seconds in the buffer at which playback starts, and resumes after a stall.
     package var startupSeconds = 2.0
-    /// Most seconds in the buffer; nothing is asked for while it is full.
+    /// Maximum seconds in the buffer; a full buffer pauses requests.
     package var bufferSeconds = 30.0
-    /// How much of a title is watched, at most; nil for all of it.
+    /// Maximum watched time; nil for the whole title.
     package var watchSeconds: Double?
-    /// Starts the title again at its end, until `watchSeconds` or the test's end.
+    /// Restarts the title at its end, until `watchSeconds` or the test's end.
     package var loops = false
-    /// Of the measured throughput, the share that a rendition's bit rate may take, over 0 to 1.
+    /// Maximum ratio of a rendition's bit rate to the measured throughput, above 0, up to 1.
     package var safety = 0.8
-    /// The highest bit rate to start with; nil for the lowest there is.
+    /// Maximum bit rate of the first rendition; nil for the lowest rendition.
     package var startBitsPerSecond: Int64?
-    /// Plays one rendition all the time: the highest that this allows; nil to choose by throughput.
+    /// Plays one rendition all the time, the highest within this rate; nil to choose by throughput.
     package var fixedBitsPerSecond: Int64?
-    /// Its first request opens a connection, as a player's does, so that there are as many as viewers.
+    /// True if its first request opens a connection, as a player's does, so that each viewer has
+    /// one.
     package var opensConnection = true
 
     package init() {}
 }
 
-/// What a test never goes beyond, all its shares together.
+/// Limits of a test for all its shards together.
 package struct LoadCaps: Sendable, Equatable {
     package var durationSeconds: Double?
     package var requests: Int64?
-    /// Of bodies.
+    /// Bytes of bodies.
     package var bytes: Int64?
 
     package init() {}
 
-    /// What of requests and bytes is left after a run; nil where nothing is, or may be: what a worker that was
-    /// lost has sent last, nobody has told.
+    /// Returns the requests and bytes left after a run; nil if none are left, or if a lost worker's
+    /// last requests are unknown.
     package func left(after result: LoadResult) -> LoadCaps? {
         guard result.isWhole || requests == nil && bytes == nil else { return nil }
         var left = self
@@ -167,10 +169,10 @@ package struct LoadCaps: Sendable, Equatable {
     }
 }
 
-/// How requests are made.
+/// Settings of requests.
 package struct LoadHTTP: Sendable, Equatable {
     package enum Version: String, Sendable, CaseIterable {
-        /// HTTP/2 over TLS where it is offered, else HTTP/1.1.
+        /// HTTP/2 over TLS if the origin offers it, otherwise HTTP/1.1.
         case automatic
         case http1 = "1.1"
         /// Without TLS by prior knowledge.
@@ -178,36 +180,36 @@ package struct LoadHTTP: Sendable, Equatable {
     }
 
     package var version = Version.automatic
-    /// False for a connection a request.
+    /// False opens a connection per request.
     package var keepsAlive = true
-    /// Requests under way at a time at most in all of a share; one that is due beyond them waits, and its
-    /// latency counts from when it was due. Nil for as many as `LoadScenario.concurrency` says.
+    /// Maximum number of a shard's concurrent requests. A request beyond it waits, and its latency
+    /// counts from its due time. Nil for the default of `LoadScenario.concurrency`.
     package var concurrency: Int?
     package var headers: [RequestHeader] = []
     package var connectTimeoutSeconds = 10.0
-    /// Of one request, from when it is sent; what the last ones are waited for at most.
+    /// Timeout of a request, from sending; also the maximum wait for the last ones.
     package var timeoutSeconds = 60.0
-    /// A PEM file of certificate authorities in place of the system's.
+    /// A PEM file of certificate authorities that replaces the system's.
     package var caFile: String?
 
     package init() {}
 }
 
-/// How long a user rests between two requests or titles, in the closed model.
+/// Pause of a user between two requests or titles, in the closed model.
 package enum ThinkTime: Sendable, Equatable {
     case none
     case constant(seconds: Double)
     case exponential(meanSeconds: Double)
 }
 
-/// What becomes of bodies.
+/// The handling of bodies.
 package enum LoadBodies: String, Sendable, Equatable, CaseIterable {
     case discarded = "discard"
-    /// Hashed, and compared with the digest that a target or its list has.
+    /// Hashed and compared with the digest of a target or its list.
     case checked = "check"
 }
 
-/// One of `count` equal parts of a test, counted from 0.
+/// A shard: one of `count` equal parts of a test, from 0.
 package struct LoadShare: Sendable, Hashable {
     package var index: Int
     package var count: Int
@@ -220,12 +222,13 @@ package struct LoadShare: Sendable, Hashable {
         self.count = count
     }
 
-    /// The `index`-th of `count` parts of this share: their arrivals and portions are together its own.
+    /// Returns part `index` of `count` of this shard. The parts' arrivals and portions add up to
+    /// its own.
     package func part(_ index: Int, of count: Int) -> LoadShare {
         LoadShare(index: self.index + self.count * index, count: self.count * count)
     }
 
-    /// How many of `total` things are this share's: what does not divide goes to the first ones.
+    /// Returns this shard's portion of `total`: the remainder goes to the first shards.
     package func portion(of total: Int64) -> Int64 {
         total / Int64(count) + (Int64(index) < total % Int64(count) ? 1 : 0)
     }

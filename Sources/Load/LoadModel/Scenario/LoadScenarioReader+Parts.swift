@@ -2,7 +2,7 @@ import JSON
 import Model
 import Text
 
-/// The groups of fields of a scenario.
+/// Reads the groups of fields of a scenario.
 extension LoadScenarioReader {
     // MARK: Arrivals
 
@@ -63,7 +63,7 @@ extension LoadScenarioReader {
         }
     }
 
-    /// A stage as it is written.
+    /// A stage as written.
     private struct Step {
         var seconds: Double
         var level: Double
@@ -102,7 +102,7 @@ extension LoadScenarioReader {
         return Step(seconds: seconds, level: rate ?? users ?? 0, from: from, isRate: rate != nil)
     }
 
-    /// Nobody is half a user.
+    /// Reads a whole number of users.
     private static func readUsers(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> Double {
@@ -242,7 +242,7 @@ extension LoadScenarioReader {
 
     // MARK: Tools
 
-    /// An array of one element or more, at most `most`.
+    /// Reads an array of 1 to `most` elements.
     static func list<Element>(
         _ cursor: inout JSONCursor, _ path: String, most: Int,
         _ read: (inout JSONCursor, String) throws(Failure) -> Element
@@ -275,7 +275,7 @@ extension LoadScenarioReader {
             allowed: Choice.allCases.map(\.rawValue).joined(separator: ", "))
     }
 
-    /// Names all that is known there, and the nearest.
+    /// Returns a failure that lists the known fields and suggests the nearest.
     static func unknown(
         _ cursor: JSONCursor, _ name: String, _ place: Int, in path: String, _ known: [String]
     ) -> Failure {

@@ -3,13 +3,14 @@ import Lists
 package import Model
 import WebURL
 
-/// Reads a load test's scenario from JSON, strictly: what is not known is refused with the nearest that is.
+/// Reads a load test's scenario from JSON, strictly: rejects unknown fields and suggests the
+/// nearest known one.
 ///
-/// `docs/load-scenario.schema.json` is the same as a schema. What a scenario lacks, or what cannot all hold, is
-/// found by `LoadScenario.check`, when options had their say.
+/// `docs/load-scenario.schema.json` is the schema of the same format. `LoadScenario.check` finds
+/// missing and contradictory fields after the options are applied.
 package enum LoadScenarioReader {
-    /// Throws `input.malformed` and `input.field`, which name line, column and field, what was given and what
-    /// is allowed.
+    /// Throws `input.malformed` and `input.field` with line, column and field, the given and the
+    /// allowed value.
     package static func read(_ bytes: [UInt8]) throws(Failure) -> LoadScenario {
         var scenario = LoadScenario()
         var cursor = JSONCursor(bytes)
@@ -163,7 +164,7 @@ package enum LoadScenarioReader {
         return .zipf(exponent: exponent)
     }
 
-    // MARK: What must hold
+    // MARK: Hosts and thresholds
 
     private static func readAllowed(
         _ cursor: inout JSONCursor, _ path: String
@@ -229,7 +230,7 @@ package enum LoadScenarioReader {
 }
 
 extension LoadTarget {
-    /// What does not go with what it is.
+    /// Returns the field that does not apply to this kind of target.
     func fault(hasKind: Bool) -> (field: String, given: String, allowed: String)? {
         switch source {
         case .list:

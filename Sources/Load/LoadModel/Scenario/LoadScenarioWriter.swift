@@ -1,11 +1,11 @@
 import FoundationEssentials
 package import Model
 
-/// Writes a scenario as `LoadScenarioReader` reads it, for the workers of a cluster: these have none of the
-/// files of whoever runs the test. Thresholds, which are judged by all shares together, are left out.
+/// Writes a scenario for the workers of a cluster, as `LoadScenarioReader` reads it. Workers have
+/// none of the client's files. Thresholds are left out because they are judged over all shards.
 package enum LoadScenarioWriter {
-    /// Throws `input.field` for what a worker could not read: a list, files of this machine, a header
-    /// that stands twice.
+    /// Throws `input.field` for parts that a worker cannot read: a list, local files, a repeated
+    /// header.
     package static func write(_ scenario: LoadScenario) throws(Failure) -> String {
         let document = try Document(scenario)
         let encoder = JSONEncoder()
@@ -13,11 +13,11 @@ package enum LoadScenarioWriter {
         do {
             return String(decoding: try encoder.encode(document), as: UTF8.self)
         } catch {
-            throw Failure("worker.internal", "A scenario could not be written: \(error)")
+            throw Failure(.workerInternal, "A scenario could not be written: \(error)")
         }
     }
 
-    /// As much of a name as a scenario may have: that of a target without one is its URL.
+    /// Truncates a name to the allowed length: a target without a name has its URL.
     package static func name(_ text: String) -> String {
         var name = ""
         for character in text {
@@ -27,15 +27,15 @@ package enum LoadScenarioWriter {
         return name
     }
 
-    /// What a worker cannot read, whoever asks.
+    /// Throws for files that a worker cannot read.
     package static func checkFiles(of scenario: LoadScenario) throws(Failure) {
         if let place = scenario.targets.firstIndex(where: \.isList) {
             throw Failure(
-                "input.field", "field targets[\(place)].list: given, allowed on a cluster: url")
+                .inputField, "field targets[\(place)].list: given, allowed on a cluster: url")
         }
         guard scenario.http.caFile == nil else {
             throw Failure(
-                "input.field",
+                .inputField,
                 "field http.caFile: given, allowed on a cluster: the certificate "
                     + "authorities that its workers trust")
         }
@@ -48,7 +48,7 @@ extension LoadTarget {
     }
 }
 
-/// A scenario's JSON. What is nil is left out.
+/// A scenario's JSON without nil fields.
 private struct Document: Encodable {
     var name: String?
     var seed: UInt64
@@ -173,7 +173,7 @@ private struct Document: Encodable {
         for header in http.headers {
             guard headers.updateValue(header.value, forKey: header.name) == nil else {
                 throw Failure(
-                    "input.field",
+                    .inputField,
                     "field http.headers.\(header.name): given twice, allowed on a cluster: once")
             }
         }

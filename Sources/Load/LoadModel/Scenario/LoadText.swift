@@ -2,7 +2,7 @@ import Glibc
 import Model
 import Text
 
-/// A text of a load test that cannot be used: what was given, cut to what a line can hold, and what is allowed.
+/// An invalid text of a load test: the given text, shortened for a message, and the allowed form.
 package struct LoadInputError: Error, Hashable, Sendable {
     package let given: String
     package let allowed: String
@@ -13,9 +13,9 @@ package struct LoadInputError: Error, Hashable, Sendable {
     }
 }
 
-/// Numbers with units as people write them on a command line and in thresholds.
+/// Numbers with units, as written on a command line and in thresholds.
 package enum LoadText {
-    /// `250ms`, `30s`, `1.5h`, `1h30m`, in seconds.
+    /// Parses `250ms`, `30s`, `1.5h`, `1h30m` to seconds.
     package static func duration(_ text: String) throws(LoadInputError) -> Double {
         var rest = text[...]
         var seconds = 0.0
@@ -29,8 +29,7 @@ package enum LoadText {
         return seconds
     }
 
-    /// Seconds, 0 or more and whole in the least unit, as `duration` reads them: in the largest unit in which they
-    /// are whole.
+    /// Formats seconds, 0 or more, for `duration`: in the largest unit in which they are whole.
     package static func text(duration seconds: Double) -> String {
         for unit in durations.reversed() {
             let number = product(seconds, 1 / unit.factor)
@@ -41,7 +40,7 @@ package enum LoadText {
         return "\(seconds)s"
     }
 
-    /// `500000`, `500MB`, `2GiB`, in bytes.
+    /// Parses `500000`, `500MB`, `2GiB` to bytes.
     package static func bytes(_ text: String) throws(LoadInputError) -> Int64 {
         let allowed = "a number of bytes: 500MB, 2GiB"
         guard let (number, unit) = number(text[...]),
@@ -51,7 +50,7 @@ package enum LoadText {
         return count
     }
 
-    /// `800kbit/s`, `3Mbit/s`, in bits a second.
+    /// Parses `800kbit/s`, `3Mbit/s` to bits per second.
     package static func bitRate(_ text: String) throws(LoadInputError) -> Int64 {
         guard let (number, unit) = number(text[...]),
             let factor = rates.first(where: { $0.name == unit })?.factor,
@@ -61,8 +60,8 @@ package enum LoadText {
         return rate
     }
 
-    /// `30s:100,1m:500,0s:1000`: how long it takes to get to the number behind the colon, 0 for a jump. The first
-    /// stage comes from 0.
+    /// Parses `30s:100,1m:500,0s:1000`: the time in which the level after the colon is reached, 0
+    /// for a step. The first stage starts from 0.
     package static func stages(_ text: String) throws(LoadInputError) -> [LoadStage] {
         let allowed = "TIME:NUMBER, several separated by commas: 30s:100,1m:500,0s:1000"
         var stages: [LoadStage] = []
@@ -102,7 +101,7 @@ package enum LoadText {
             Unit(name: "\(prefix)bit/s", factor: [1, 1e3, 1e6, 1e9][place])
         }
 
-    /// A product as its twelve first digits say: 0.7 % is 0.007, as seven of a thousand are.
+    /// Rounds a product to its first twelve digits: 0.7 % is 0.007, like seven of a thousand.
     static func product(_ number: Double, _ factor: Double) -> Double {
         let product = number * factor
         guard product > 0, product < 1e12 else { return product }
@@ -110,7 +109,7 @@ package enum LoadText {
         return (product * scale).rounded() / scale
     }
 
-    /// A number, 0 or more, without sign or exponent, that a text begins with, and what follows it.
+    /// Splits off a leading number, 0 or more, without sign or exponent.
     package static func number(_ text: Substring) -> (Double, Substring)? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard digits.count <= 40, digits.first?.isNumber == true, let number = Double(digits)

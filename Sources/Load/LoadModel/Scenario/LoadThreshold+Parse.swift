@@ -9,9 +9,9 @@ extension LoadThreshold {
     ]
     private static let statistics = ["p99", "mean", "max"]
 
-    /// Reads `p99(first_byte) < 200ms`, `error_rate <= 0.1%`, `throughput > 1Gbit/s`.
+    /// Parses `p99(first_byte) < 200ms`, `error_rate <= 0.1%`, `throughput > 1Gbit/s`.
     ///
-    /// Times want their unit, ratios are a percentage or 0 to 1.
+    /// Times need a unit; ratios are a percentage or 0 to 1.
     package static func parse(_ text: String) throws(LoadInputError) -> LoadThreshold {
         guard let sign = text.firstIndex(where: { "<>".contains($0) }) else {
             throw LoadInputError(
@@ -65,7 +65,7 @@ extension LoadThreshold {
         }
     }
 
-    /// Of `p99.9`, 0.999.
+    /// Parses `p99.9` to 0.999.
     private static func quantile(_ text: String) -> Double? {
         guard text.hasPrefix("p"), let (percent, rest) = LoadText.number(text.dropFirst()),
             rest.isEmpty, percent <= 100
@@ -79,7 +79,7 @@ extension LoadThreshold {
 
     // MARK: Values
 
-    /// What of a figure's value may be written, and its factor to the figure's own unit.
+    /// The units of a figure's value, with their factors to the figure's own unit.
     private struct Scale {
         let units: [LoadText.Unit]
         let example: String
@@ -130,7 +130,7 @@ extension LoadThreshold {
         guard let (number, rest) = LoadText.number(text[...]),
             let unit = scale.units.first(where: { $0.name == rest.drop { $0 == " " } })
         else { throw LoadInputError(given: text, allowed: scale.example) }
-        // A ratio cannot be more than all.
+        // A ratio cannot exceed 1.
         if let percent = scale.units.first, percent.name == "%",
             number * unit.factor > percent.factor * 100 * (1 + 1e-9)
         {

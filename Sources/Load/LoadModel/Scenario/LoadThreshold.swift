@@ -1,4 +1,4 @@
-/// Something that must hold at the end, `p99(first_byte) < 200ms` for one.
+/// A condition that must hold at the end, such as `p99(first_byte) < 200ms`.
 package struct LoadThreshold: Sendable, Equatable {
     package enum Comparison: String, Sendable, CaseIterable {
         case less = "<"
@@ -7,13 +7,13 @@ package struct LoadThreshold: Sendable, Equatable {
         case atLeast = ">="
     }
 
-    /// As it was written.
+    /// The text as written.
     package var text: String
     package var figure: LoadFigure
     package var comparison: Comparison
     /// In the figure's own unit.
     package var value: Double
-    /// Ends the test as soon as it does not hold; nil for judging at the end alone.
+    /// Aborts the test when it does not hold after this time; nil to judge it only at the end.
     package var abortAfterSeconds: Double?
 
     package init(text: String, figure: LoadFigure, comparison: Comparison, value: Double) {
@@ -24,26 +24,26 @@ package struct LoadThreshold: Sendable, Equatable {
     }
 }
 
-/// What a threshold is about.
+/// The figure that a threshold limits.
 package enum LoadFigure: Sendable, Hashable {
     /// A quantile, 0 to 1, of a metric, in the metric's unit.
     case quantile(LoadMetric, Double)
     case mean(LoadMetric)
     case maximum(LoadMetric)
-    /// Failed requests of all, 0 to 1.
+    /// Ratio of failed requests to all, 0 to 1.
     case errorRate
-    /// Requests a second that ended well.
+    /// Successful requests per second.
     case requestRate
-    /// Bits of bodies a second.
+    /// Bits of bodies per second.
     case throughput
-    /// Time that viewers waited of the time that they waited and played, 0 to 1.
+    /// Ratio of waiting time to waiting and playing time of viewers, 0 to 1.
     case rebufferRatio
-    /// Segments that came when there was nothing left to play, of all, 0 to 1.
+    /// Ratio of segments that arrived after the buffer was empty to all, 0 to 1.
     case lateSegmentRatio
-    /// Viewers whose title could not be played to its end.
+    /// Ratio of viewers that could not play to the end.
     case failedViewerRatio
-    /// Sends that the generator itself was late with, of all, 0 to 1.
+    /// Ratio of sends that the generator delayed to all, 0 to 1.
     case lateSendRatio
-    /// Requests and viewers that were due and never sent, of these and all that were sent, 0 to 1.
+    /// Ratio of unsent due requests and viewers to these and all that were sent, 0 to 1.
     case missedSendRatio
 }

@@ -1,22 +1,23 @@
 import Rendering
 import Text
 
-/// What is told before a load goes to somebody else's place.
+/// The notice before a load goes to public hosts.
 package enum PublicNotice {
-    /// How long there is to think better of it.
+    /// Seconds to interrupt the test before it starts.
     package static let seconds = 5.0
     private static let mostHosts = 5
 
-    /// How often the scenario is run, and with what load.
+    /// The runs of a scenario and their loads.
     package enum Course: Sendable, Equatable {
         case once
-        /// From the scenario's own load on, never beyond so much.
+        /// Starts at the scenario's load and never exceeds `most`.
         case search(most: Double)
-        /// With so many workers, each with the scenario's users.
+        /// One run per number of workers, each with the scenario's users.
         case scale([Int])
     }
 
-    /// Names hosts with an address each, and how much would be sent for how long; nil where nothing is public.
+    /// Returns the hosts with one address each, the load and its duration; nil if no host is
+    /// public.
     package static func text(
         _ hosts: [(host: String, address: String)], _ scenario: LoadScenario, _ course: Course
     ) -> String? {

@@ -3,16 +3,18 @@ import Statistics
 
 /// Chooses targets at random, by weight or by Zipf's law, the same ones for the same seed.
 ///
-/// O(1) for each: the alias method. A value: used by one owner at a time.
+/// A choice takes O(1) by the alias method. A value: used by one owner at a time.
 ///
-/// Source: M. D. Vose, A linear algorithm for generating random numbers with a given distribution, 1991.
+/// Source: M. D. Vose, A linear algorithm for generating random numbers with a given distribution,
+/// 1991.
 package struct TargetPicker: Sendable {
-    /// For each column: the share of it that is its own, and whose the rest is.
+    /// By column: the probability of its own target, and the target of the rest.
     private let own: [Double]
     private let other: [Int32]
     private var random: SeededRandom
 
-    /// `weights` are over 0, one for each target, one target at least; `.zipf` goes by their order alone.
+    /// Creates a picker. `weights` are above 0, one per target, at least one; `.zipf` uses only
+    /// their order.
     package init(weights: [Double], popularity: LoadPopularity, share: LoadShare, seed: UInt64) {
         precondition(!weights.isEmpty)
         let weights = Self.weights(weights, popularity)
@@ -30,12 +32,12 @@ package struct TargetPicker: Sendable {
                 small.append(rich)
             }
         }
-        // What is left on either side is whole but for rounding: its rest is its own too.
+        // Remaining columns are full except for rounding, so they keep their rest.
         self.own = own
         self.other = other
     }
 
-    /// Each target's share of all that are chosen is in proportion to these.
+    /// Returns weights that are proportional to the probabilities of targets.
     private static func weights(_ given: [Double], _ popularity: LoadPopularity) -> [Double] {
         switch popularity {
         case .weights: given
@@ -43,7 +45,7 @@ package struct TargetPicker: Sendable {
         }
     }
 
-    /// The place of the next target.
+    /// Returns the index of the next target.
     package mutating func next() -> Int {
         guard own.count > 1 else { return 0 }
         let column = Int(random.next().multipliedFullWidth(by: UInt64(own.count)).high)

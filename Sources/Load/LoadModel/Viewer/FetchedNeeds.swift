@@ -1,4 +1,5 @@
-/// What a viewer has of all that its title's tracks need beside segments: a bit each, by `MediaTitle.number`.
+/// The setup objects that a viewer has fetched for its title's tracks: one bit each, by
+/// `MediaTitle.number`.
 struct FetchedNeeds: Sendable {
     private var words: [UInt64] = []
 
@@ -13,7 +14,7 @@ struct FetchedNeeds: Sendable {
         words[word] |= 1 << UInt64(bit)
     }
 
-    /// The first object that a track's next segment needs and that is not there.
+    /// Returns the first missing object that a track's next segment needs.
     func missing(
         of track: MediaTitle.Track, in title: MediaTitle, _ reel: inout Viewer.Reel
     ) -> Int32? {

@@ -1,20 +1,20 @@
 package import Model
 package import Titles
 
-/// What a test's targets come to, found before any load is sent.
+/// The objects of a test's targets, resolved before any load is sent.
 package struct LoadPlan: Sendable {
-    /// Most objects of all targets together.
+    /// Maximum number of objects of all targets together.
     package static let mostObjects = 500_000
 
-    /// One object, or byte range of one.
+    /// One object, or a byte range of one.
     package struct Object: Sendable, Equatable {
         package var url: String
         package var range: SegmentRange?
         package var role: SegmentRole
-        /// Its target's and its rendition's place; -1 for no rendition.
+        /// Indexes of its target and its rendition; -1 for no rendition.
         package var target: Int32
         package var rendition: Int32 = -1
-        /// In lower-case hex, where it is known.
+        /// Lowercase hex, if known.
         package var sha256: String?
 
         package init(url: String, role: SegmentRole, target: Int32) {
@@ -27,9 +27,9 @@ package struct LoadPlan: Sendable {
     /// A file or a title.
     package struct Target: Sendable, Equatable {
         package var name: String
-        /// Over 0.
+        /// Above 0.
         package var weight: Double
-        /// Its objects' places, in the order of fetching.
+        /// Indexes of its objects, in the order of fetching.
         package var objects: Range<Int>
         /// Nil for a file.
         package var title: MediaTitle?
@@ -43,7 +43,7 @@ package struct LoadPlan: Sendable {
 
     package var objects: [Object] = []
     package var targets: [Target] = []
-    /// Of all titles, each name once.
+    /// Rendition names of all titles, without duplicates.
     package var renditions: [String] = []
 
     package init() {}

@@ -2,19 +2,19 @@ package import Model
 package import Titles
 import WebURL
 
-/// Makes a plan of targets, one after another.
+/// Builds a plan target by target.
 ///
-/// A value: used by one owner at a time. Bounded by `LoadPlan.mostObjects` and `mostURLBytes`; beyond them, and
-/// for a title that cannot be played, it fails with `input.target`.
+/// A value: used by one owner at a time. Limited by `LoadPlan.mostObjects` and `mostURLBytes`.
+/// Beyond them, and for a title that cannot be played, it throws `input.target`.
 package struct LoadPlanBuilder {
-    /// Of all objects together.
+    /// Maximum length of all URLs together.
     package static let mostURLBytes = 256 << 20
 
     package private(set) var plan = LoadPlan()
     private let playsTitles: Bool
     private var renditions: [String: Int32] = [:]
     private var urlBytes = 0
-    /// Of the title that is being added.
+    /// Objects of the title that is being added.
     private var places: [Part: Int32] = [:]
 
     private struct Part: Hashable {
@@ -22,7 +22,10 @@ package struct LoadPlanBuilder {
         let range: SegmentRange?
     }
 
-    /// - Parameter playsTitles: viewers play them; without, their objects are asked for in turn.
+    /// Creates a builder.
+    ///
+    /// - Parameter playsTitles: true if viewers play titles; otherwise their objects are requested
+    ///   in rotation.
     package init(playsTitles: Bool) { self.playsTitles = playsTitles }
 
     /// Adds a file.
@@ -38,30 +41,30 @@ package struct LoadPlanBuilder {
     /// Adds a title.
     ///
     /// - Parameters:
-    ///   - manifest: its URL.
+    ///   - manifest: the URL of its manifest.
     ///   - tracks: at least one.
     package mutating func add(
         manifest: String, tracks: [TitleTrack], name: String, weight: Double
     ) throws(Failure) {
         let start = begin(name, weight)
-        // A player reads the playlists; who measures what segments take does not.
+        // A player reads playlists; a test of segments alone does not.
         let first = playsTitles ? try add(manifest, nil, .playlist) : 0
         var choice = PlayedTracks(tracks)
-        // Who makes requests alone asks for what a player would.
+        // Single requests use the objects that a player would request.
         if choice.video.isEmpty { choice = PlayedTracks(everything: tracks) }
         var ladder: [MediaTitle.Track] = []
         for periods in choice.video { ladder.append(try add(periods)) }
         var audio: MediaTitle.Track?
         if !choice.audio.isEmpty { audio = try add(choice.audio) }
         guard plan.objects.count > Int(start) + (playsTitles ? 1 : 0) else {
-            throw Failure("input.target", "the title lists no segment")
+            throw Failure(.inputTarget, "the title lists no segment")
         }
         end(from: start)
         guard playsTitles else { return }
         let all = ladder + (audio.map { [$0] } ?? [])
         guard !ladder.isEmpty, all.allSatisfy({ !$0.segments.isEmpty }) else {
             throw Failure(
-                "input.target",
+                .inputTarget,
                 "the manifest has no segment durations: viewers cannot play it")
         }
         plan.targets[plan.targets.count - 1].title = MediaTitle(
@@ -70,7 +73,7 @@ package struct LoadPlanBuilder {
 
     // MARK: Tracks
 
-    /// Adds a track, which is one of each period.
+    /// Adds a track, which consists of one track of each period.
     private mutating func add(_ periods: [TitleTrack]) throws(Failure) -> MediaTitle.Track {
         let rendition = periods.first?.rendition ?? Rendition(id: "", kind: .other)
         let name = Self.name(of: rendition)
@@ -110,7 +113,8 @@ package struct LoadPlanBuilder {
         return place
     }
 
-    /// `video 720p 3000 kbit/s`, `audio en`: alike for the like of all titles.
+    /// Returns a name such as `video 720p 3000 kbit/s` or `audio en`, the same for equal renditions
+    /// of all titles.
     static func name(of rendition: Rendition) -> String {
         var words = [rendition.kind == .other ? "media" : rendition.kind.rawValue]
         if let height = rendition.height { words.append("\(height)p") }
@@ -135,7 +139,7 @@ package struct LoadPlanBuilder {
         places = [:]
     }
 
-    /// The place of an object, which is added when this target has not got it.
+    /// Returns the index of an object, which is added if this target does not have it.
     private mutating func add(
         _ url: String, _ range: SegmentRange?, _ role: SegmentRole, _ rendition: Int32 = -1
     ) throws(Failure) -> Int32 {
@@ -144,7 +148,7 @@ package struct LoadPlanBuilder {
         urlBytes += url.utf8.count
         guard plan.objects.count < LoadPlan.mostObjects, urlBytes <= Self.mostURLBytes else {
             throw Failure(
-                "input.target",
+                .inputTarget,
                 "all targets together have more than \(LoadPlan.mostObjects) objects, or "
                     + "\(Self.mostURLBytes) bytes of URLs")
         }
@@ -159,14 +163,14 @@ package struct LoadPlanBuilder {
     }
 }
 
-/// What of a title a player plays: renditions of one picture, and one sound.
+/// The tracks of a title that a player plays: renditions of one video, and one audio.
 struct PlayedTracks {
-    /// By bit rate, the lowest first; of each the tracks of all periods.
+    /// By bit rate, the lowest first; each with the tracks of all periods.
     private(set) var video: [[TitleTrack]] = []
-    /// Of all periods; empty where the pictures have sound, or there is none.
+    /// Tracks of all periods; empty if the video includes audio, or if there is none.
     private(set) var audio: [TitleTrack] = []
 
-    /// Of several codecs the first counts, of several sounds the default one or else the first.
+    /// Selects the first of several codecs, and the default or first of several audio tracks.
     init(_ tracks: [TitleTrack]) {
         let periods = Dictionary(grouping: tracks, by: \.period).sorted { $0.key < $1.key }
         var ladders: [[TitleTrack]] = []
@@ -193,14 +197,14 @@ struct PlayedTracks {
         video = (0..<most).map { rung in ladders.map { $0[min(rung, $0.count - 1)] } }
     }
 
-    /// All of a title that nobody can play.
+    /// Selects all tracks of a title that cannot be played.
     init(everything tracks: [TitleTrack]) { video = tracks.map { [$0] } }
 
     private static func bits(_ track: TitleTrack) -> Int64 {
         track.rendition.bandwidth ?? track.rendition.averageBandwidth ?? 0
     }
 
-    /// The name of the first codec: `avc1`.
+    /// Returns the name of the first codec: `avc1`.
     private static func codec(_ track: TitleTrack) -> Substring {
         (track.rendition.codecs ?? "").prefix { $0 != "." && $0 != "," && $0 != " " }
     }
@@ -209,7 +213,7 @@ struct PlayedTracks {
         let groups = variant.rendition.groups
         let sounds = tracks.filter { track in
             track.rendition.kind == .audio && !track.rendition.isTrickMode
-                // A variant of HLS that is sound alone is for those who see nothing.
+                // An audio-only variant of HLS is for players without video.
                 && (track.playlist == nil || track.rendition.group.map(groups.contains) == true)
         }
         return sounds.first { $0.rendition.isDefault } ?? sounds.first

@@ -1,13 +1,13 @@
 /// A title as a player sees it: renditions of the same segments.
 ///
-/// Its tables are shared by all its viewers.
+/// All its viewers share its tables.
 package struct MediaTitle: Sendable, Equatable {
     package struct Segment: Sendable, Equatable {
-        /// Place of its object in the plan.
+        /// Index of its object in the plan.
         package var object: Int32
-        /// What it needs, as a place among its track's `parts`; -1 for nothing.
+        /// Index of the objects that it needs in its track's `parts`; -1 for none.
         package var part: Int32 = -1
-        /// Over 0.
+        /// Above 0.
         package var seconds: Double
 
         package init(object: Int32, seconds: Double) {
@@ -18,15 +18,15 @@ package struct MediaTitle: Sendable, Equatable {
 
     package struct Track: Sendable, Equatable {
         package var name: String
-        /// Bits a second; 0 where the manifest does not tell.
+        /// Bits per second; 0 if the manifest does not specify it.
         package var bitsPerSecond: Int64
-        /// Fetched before anything else of it: its playlist.
+        /// Objects fetched first: its playlist.
         package var setup: [Int32]
         package var segments: [Segment]
-        /// What segments cannot be played without, in the order of fetching: initialization sections, keys,
+        /// Objects that segments need, in the order of fetching: initialization sections, keys,
         /// indexes. A rotated key, or another initialization section, begins another part.
         package private(set) var parts: [Range<Int32>] = []
-        /// Of all parts.
+        /// Objects of all parts.
         private var needs: [Int32] = []
 
         package init(name: String, bitsPerSecond: Int64, setup: [Int32], segments: [Segment]) {
@@ -36,7 +36,7 @@ package struct MediaTitle: Sendable, Equatable {
             self.segments = segments
         }
 
-        /// Adds a segment, and a part where it needs other things than the one before.
+        /// Adds a segment, and a part if it needs other objects than the previous segment.
         package mutating func append(_ segment: Segment, needs objects: [Int32]) {
             var segment = segment
             if !objects.isEmpty {
@@ -52,7 +52,7 @@ package struct MediaTitle: Sendable, Equatable {
             segments.append(segment)
         }
 
-        /// Objects; empty for -1.
+        /// Returns the objects of a part; empty for -1.
         package func needs(ofPart part: Int32) -> ArraySlice<Int32> {
             guard part >= 0 else { return [] }
             let range = parts[Int(part)]
@@ -62,13 +62,14 @@ package struct MediaTitle: Sendable, Equatable {
         fileprivate var allNeeds: [Int32] { setup + needs }
     }
 
-    /// The title's own manifest.
+    /// The title's manifest.
     package let manifest: Int32
     /// One or more, by bit rate, the lowest first.
     package let video: [Track]
-    /// Played beside any of `video`; nil where these have sound in them, or there is none.
+    /// Played with any of `video`; nil if these include audio, or if there is none.
     package let audio: Track?
-    /// What its tracks need beside segments, numbered from 0: a viewer has a bit for each.
+    /// Numbers, from 0, of the objects that its tracks need beside segments: a viewer has a bit for
+    /// each.
     private let numbers: [Int32: Int32]
 
     package init(manifest: Int32, video: [Track], audio: Track? = nil) {
@@ -84,6 +85,6 @@ package struct MediaTitle: Sendable, Equatable {
         self.numbers = numbers
     }
 
-    /// The number of something that a track needs beside segments.
+    /// Returns the number of an object that a track needs beside segments.
     func number(of need: Int32) -> Int { Int(numbers[need, default: 0]) }
 }

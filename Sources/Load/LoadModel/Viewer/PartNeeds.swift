@@ -1,8 +1,8 @@
-/// What the next segment of a period cannot be played without, as far as its list has been read.
+/// Objects that the next segment of a period needs, according to the list read so far.
 ///
-/// An initialization section counts until the next one, and so does a key, which is of the sections that are
-/// named after it too, or until METHOD=NONE (RFC 8216, 4.3.2.4). Of indexes those that stand before the first segment: with them a
-/// player finds out where in a file its segments are.
+/// An initialization section applies until the next one. A key applies until the next one or until
+/// METHOD=NONE, also to later initialization sections (RFC 8216, 4.3.2.4). Of indexes only those
+/// before the first segment count: a player needs them to locate segments in a file.
 struct PartNeeds {
     private static let most = 8
 
@@ -16,7 +16,7 @@ struct PartNeeds {
     private var isInitializationNew = false
 
     mutating func takeInitialization(_ object: Int32) {
-        // Several before one segment: DASH has one more for changes between representations.
+        // Several before one segment: DASH has another for switching between representations.
         if !isInitializationNew { initialization = [] }
         isInitializationNew = true
         if let key { Self.add(key, to: &initialization) }
@@ -29,7 +29,8 @@ struct PartNeeds {
         gather()
     }
 
-    /// What comes is not encrypted, up to the next key; a section that was needs its own key still.
+    /// Records that the next segments are not encrypted, up to the next key; an encrypted
+    /// initialization section still needs its key.
     mutating func takeNoKey() {
         guard key != nil else { return }
         key = nil
@@ -55,7 +56,7 @@ struct PartNeeds {
 
     private static func add(_ object: Int32, to objects: inout [Int32]) {
         guard !objects.contains(object) else { return }
-        // A list of sections without segments is none of a player's.
+        // A list of sections without segments cannot be played.
         if objects.count >= most { objects.removeFirst() }
         objects.append(object)
     }

@@ -1,10 +1,10 @@
 import Model
 
-/// What a viewer sees: waiting at first, then playing, and waiting again whenever the buffer runs empty before
-/// the end.
+/// A viewer's playback: it waits at first, then plays, and stalls whenever the buffer runs empty
+/// before the end.
 ///
-/// Positions are seconds of the title from its start, all passes together, and so the playhead is what was
-/// played.
+/// Positions are seconds of the title from its start, summed over all passes, so the playhead
+/// equals the played time.
 struct Screen: Sendable {
     enum State: Sendable {
         /// Can move to playing.
@@ -19,14 +19,14 @@ struct Screen: Sendable {
     struct Totals: Sendable {
         var playedSeconds = 0.0
         var stalledSeconds = 0.0
-        /// Bits of the renditions played: their bit rate times the time.
+        /// Bits of the renditions played: bit rate times time.
         var playedBits = 0.0
         var stalls: Int64 = 0
         var lateSegments: Int64 = 0
         var switches: Int64 = 0
     }
 
-    /// What is in the buffer of one bit rate, from `fromSeconds` to where the next begins.
+    /// A part of the buffer with one bit rate, from `fromSeconds` to the start of the next.
     private struct Run: Sendable {
         var fromSeconds: Double
         var bitsPerSecond: Double
@@ -43,17 +43,17 @@ struct Screen: Sendable {
 
     init(clockSeconds: Double) { self.clockSeconds = clockSeconds }
 
-    /// Notes with which bit rate the title goes on from a position.
+    /// Records the bit rate of the title from a position on.
     mutating func append(fromSeconds: Double, bitsPerSecond: Double) {
         guard runs.last?.bitsPerSecond != bitsPerSecond else { return }
         runs.append(Run(fromSeconds: fromSeconds, bitsPerSecond: bitsPerSecond))
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     ///
     /// - Parameters:
-    ///   - playable: up to where the title can be played.
-    ///   - isWhole: nothing more is to come after that.
+    ///   - playable: the position up to which the title can be played.
+    ///   - isWhole: true if nothing more follows.
     mutating func advance(toSeconds now: Double, playableToSeconds playable: Double, isWhole: Bool)
     {
         let passed = now - clockSeconds
@@ -78,7 +78,7 @@ struct Screen: Sendable {
         }
     }
 
-    /// Starts to play, or goes on after a stall.
+    /// Starts playback, or resumes it after a stall.
     mutating func play(plannedSeconds: Double, into interval: inout LoadInterval) {
         if let since = stalledSinceSeconds {
             interval.record(Self.microseconds(clockSeconds - since), .stall)
@@ -89,12 +89,12 @@ struct Screen: Sendable {
         state = .playing
     }
 
-    /// Counts a start-up, or how long one has taken that is cut off.
+    /// Records a start-up time, also that of a viewer that is cut off.
     func recordStartup(_ seconds: Double, into interval: inout LoadInterval) {
         interval.record(Self.microseconds(seconds), .startup)
     }
 
-    /// Adds what is new since the last call.
+    /// Adds the changes since the last call.
     mutating func report(into interval: inout LoadInterval) {
         interval.counts.playedSeconds += totals.playedSeconds - reported.playedSeconds
         interval.counts.stalledSeconds += totals.stalledSeconds - reported.stalledSeconds
@@ -121,7 +121,7 @@ struct Screen: Sendable {
             interval.record(Int64(saturating: ratio.rounded()), .viewerRebuffering)
         }
         let rate = played > 0 ? totals.playedBits / played / 1_000 : 0
-        // A rendition of an absurd bit rate is still a figure.
+        // A rendition with an absurd bit rate still counts.
         if rate > 0 {
             interval.record(Int64(saturating: min(rate.rounded(), 1e12)), .viewerBitRate)
         }

@@ -1,18 +1,17 @@
 import Glibc
 
-/// What a player thinks its connection can carry: two averages of the throughput of downloads that forget at
-/// different speeds, of which the lesser counts. One falls soon when throughput does, the other rises
-/// late.
+/// A player's estimate of its throughput: the lower of two moving averages with different
+/// half-lives. The fast one falls soon when throughput drops, the slow one rises late.
 ///
-/// A download weighs as much as it took time, so that without forgetting the average would be all bits
-/// over all the time. Source: Shaka Player's `EwmaBandwidthEstimator` and `Ewma`, with its values; hls.js
-/// has the same with half-lives of 3 and 9 s.
+/// Downloads are weighted by their duration, so that without decay the average would be all bits
+/// over all the time. Source: Shaka Player's `EwmaBandwidthEstimator` and `Ewma`, with its values;
+/// hls.js has the same with half-lives of 3 and 9 s.
 struct ThroughputEstimate: Sendable {
     private static let fastHalfLifeSeconds = 2.0
     private static let slowHalfLifeSeconds = 5.0
-    /// Smaller downloads tell of the latency more than of the throughput.
+    /// Smaller downloads measure latency rather than throughput.
     private static let leastSampleBytes: Int64 = 16_000
-    /// What there is no estimate before.
+    /// Minimum sum of downloads for an estimate.
     private static let leastBytes: Int64 = 128_000
     /// The clock of a browser has no finer step.
     private static let leastSeconds = 0.001
@@ -22,10 +21,10 @@ struct ThroughputEstimate: Sendable {
     private var fast = 0.0
     private var slow = 0.0
 
-    /// Nil before there were enough downloads to tell.
+    /// Nil until there are enough downloads.
     var bitsPerSecond: Double? {
         guard bytes >= Self.leastBytes else { return nil }
-        // Both averages began at 0; this takes the share of that out again.
+        // Both averages began at 0; this removes that bias.
         func whole(_ average: Double, _ halfLife: Double) -> Double {
             average / (1 - pow(2, -seconds / halfLife))
         }

@@ -1,10 +1,11 @@
-/// What a viewer's buffer holds, and when that is enough to play.
+/// The buffer of a viewer and the start of playback.
 ///
-/// Playing starts when `startupSeconds` are in the buffer, or all that there is, and goes on after a stall with as
-/// many (Shaka's `rebufferingGoal`, for both). A stall begins when the buffer runs empty before the end of
-/// the title, or of what is watched. A segment is late when it comes after the playhead has reached its start.
+/// Playback starts when `startupSeconds` are in the buffer, or all that there is. It resumes after
+/// a stall with as many (Shaka's `rebufferingGoal`, for both). A stall begins when the buffer runs
+/// empty before the end of the title or of the watched time. A segment is late if it arrives after
+/// the playhead has reached its start.
 extension Viewer {
-    /// From the playhead to where nothing more can be played.
+    /// Seconds from the playhead to the end of the playable buffer.
     var aheadSeconds: Double { playableToSeconds - screen.playheadSeconds }
 
     var hasMoreVideo: Bool {
@@ -22,7 +23,8 @@ extension Viewer {
         reel.bufferedToSeconds < limitSeconds - Self.toleranceSeconds
     }
 
-    /// Sound and picture are needed together; of one that is over nothing more is.
+    /// End of the playable buffer. Audio and video are needed together, unless one of them has
+    /// ended.
     var playableToSeconds: Double {
         let buffered =
             switch (hasMoreVideo, hasMoreAudio) {
@@ -39,7 +41,7 @@ extension Viewer {
             toSeconds: now, playableToSeconds: playableToSeconds, isWhole: !hasMore)
     }
 
-    /// Puts a segment into the buffer.
+    /// Adds a segment to the buffer.
     mutating func take(isAudio: Bool, bytes: Int64, into interval: inout LoadInterval) {
         interval.counts.segments += 1
         let reel = isAudio ? audio : video
@@ -58,7 +60,7 @@ extension Viewer {
         beginAgain()
     }
 
-    /// Plays if enough is there.
+    /// Starts or resumes playback if the buffer suffices.
     mutating func playAgain(atSeconds now: Double, into interval: inout LoadInterval) {
         guard screen.state == .starting || screen.state == .stalled else { return }
         let isEnough = aheadSeconds >= settings.startupSeconds - Self.toleranceSeconds
@@ -66,7 +68,7 @@ extension Viewer {
         screen.play(plannedSeconds: plannedSeconds, into: &interval)
     }
 
-    /// Goes back to the start of a title that loops once sound and picture have all of it.
+    /// Restarts a looping title once audio and video are complete.
     private mutating func beginAgain() {
         guard settings.loops, video.segment >= title.video[track].segments.count,
             audio.segment >= title.audio?.segments.count ?? 0

@@ -1,7 +1,7 @@
-/// The choice of a rendition, before every segment as hls.js does it: the highest whose bit rate, with the audio's,
-/// is at most `safety` of the estimated throughput, and the lowest if none is.
+/// Chooses a rendition before every segment, as hls.js does: the highest whose bit rate, with the
+/// audio's, is at most `safety` of the estimated throughput; otherwise the lowest.
 extension Viewer {
-    /// The rendition to begin with.
+    /// Returns the first rendition.
     static func first(of title: MediaTitle, _ settings: ViewerSettings) -> Int {
         guard let most = settings.fixedBitsPerSecond ?? settings.startBitsPerSecond else {
             return 0
@@ -9,7 +9,7 @@ extension Viewer {
         return highest(of: title, within: Double(most))
     }
 
-    /// Changes the rendition if throughput says so.
+    /// Changes the rendition if the throughput requires it.
     mutating func choose() {
         guard settings.fixedBitsPerSecond == nil, title.video.count > 1,
             let throughput = estimate.bitsPerSecond
@@ -33,7 +33,8 @@ extension Viewer {
         } ?? 0
     }
 
-    /// The segment of another rendition that has what comes after the buffer; nil where that one is over.
+    /// Returns the segment of another rendition that follows the buffer; nil if that rendition has
+    /// ended.
     private func place(inTrack track: Int) -> (segment: Int, startSeconds: Double)? {
         var start = passStartSeconds
         for (index, segment) in title.video[track].segments.enumerated() {

@@ -1,78 +1,83 @@
-/// One who plays a title, as far as requests tell: what to ask for when, and what that comes to on the screen.
+/// A viewer of a title as its requests show it: chooses the next object and its time, and simulates
+/// playback.
 ///
-/// The playhead is virtual and the clock the test's. The manifest comes first, then what the chosen rendition
-/// and the audio need before their first segments, then segments, one request at a time; with audio of its
-/// own, whichever of both has less in the buffer. A segment that needs another initialization section, or
-/// another key, has that asked for before it; each of these comes once, and is kept. While the buffer holds
-/// `bufferSeconds` nothing is asked for (Shaka's `bufferingGoal`, hls.js's `maxBufferLength`). Playing is in
-/// `Viewer+Playing.swift`, the choice of renditions in `Viewer+Renditions.swift`.
+/// The playhead is virtual and uses the test's clock. The manifest comes first, then the objects
+/// that the chosen rendition and the audio need, then segments, one request at a time. With
+/// separate audio, the track with less in the buffer comes first. If a segment needs another
+/// initialization section or another key, that is requested before it; each is requested once and
+/// kept. A buffer of `bufferSeconds` pauses requests (Shaka's `bufferingGoal`, hls.js's
+/// `maxBufferLength`). Playback is in `Viewer+Playing.swift`, the choice of renditions in
+/// `Viewer+Renditions.swift`.
 ///
-/// A request that failed is made again 0.5 s later, and 1 s after that; then the viewer has failed.
+/// A failed request is retried 0.5 s later, and 1 s after that; then the viewer has failed.
 ///
-/// A value, confined to the loop that drives it. Nothing is allocated for a segment of the same rendition.
+/// A value, confined to the loop that drives it. A segment of the same rendition allocates nothing.
 package struct Viewer: Sendable {
     package enum Action: Sendable, Equatable {
-        /// Ask for this object of the plan now.
+        /// Request this object of the plan now.
         case fetch(object: Int)
-        /// Nothing is to be asked for until then, on the test's clock.
+        /// Request nothing until then, on the test's clock.
         case wait(untilSeconds: Double)
-        /// It is over; call `finish`.
+        /// The viewer has ended; call `finish`.
         case end
     }
 
-    /// The targets of the command line.
+    /// The object of the current request.
     enum Request: Sendable, Equatable {
         case manifest
-        /// What a segment needs: playlist, initialization section, key, index.
+        /// An object that segments need: playlist, initialization section, key, index.
         case need(Int32)
         case segment
         case audioSegment
     }
 
-    /// One track's way through the title.
+    /// The progress of one track.
     struct Reel: Sendable {
-        /// The next segment, and where it begins.
+        /// The next segment, and its start.
         var segment = 0
         var cursorSeconds = 0.0
-        /// Up to where there is something to play.
+        /// End of the buffered time.
         var bufferedToSeconds = 0.0
-        /// The part of the track of which all that it needs is there; nil where that is not known.
+        /// The part of the track whose objects are all fetched; nil if unknown.
         var readyPart: Int32?
     }
 
     static let retrySeconds = [0.5, 1.0]
-    /// What sums of durations may be off by.
+    /// Tolerance for sums of durations.
     static let toleranceSeconds = 1e-6
 
     let title: MediaTitle
     let settings: ViewerSettings
     let plannedSeconds: Double
-    /// Seconds of the title, all passes together, that are watched at most.
+    /// Maximum watched seconds of the title, all passes together.
     let limitSeconds: Double
 
     var hasManifest = false
     /// The rendition being fetched.
     var track: Int
-    /// What is there of all that tracks need beside segments.
+    /// Fetched objects that tracks need beside segments.
     private var fetched = FetchedNeeds()
-    /// Whether picture and sound have what their first segments need.
+    /// True if video and audio have the objects that their first segments need.
     private var isSetUp = false
     var video = Reel()
     var audio = Reel()
-    /// Where this pass of a title that loops began.
+    /// Start of the current pass of a looping title.
     var passStartSeconds = 0.0
     var estimate = ThroughputEstimate()
     var screen: Screen
 
     private var request: Request?
     private var failures = 0
-    /// When a failed request is made again, or a full buffer has room.
+    /// Time at which a failed request is retried, or a full buffer has space.
     private var resumesSeconds: Double?
-    /// Whether a request failed for good.
+    /// True if a request failed permanently.
     package private(set) var hasFailed = false
     private var isOver = false
 
-    /// - Parameter plannedSeconds: when it was due on the test's clock; its start-up counts from then.
+    /// Creates a viewer.
+    ///
+    /// - Parameter plannedSeconds: due time on the test's clock; its start-up time counts from
+    ///   then.
     package init(title: MediaTitle, settings: ViewerSettings, plannedSeconds: Double) {
         self.title = title
         self.settings = settings
@@ -82,7 +87,7 @@ package struct Viewer: Sendable {
         screen = Screen(clockSeconds: plannedSeconds)
     }
 
-    /// What to do at first, after a wait, and after `received`.
+    /// Returns the next action, at first, after a wait, and after `received`.
     package mutating func next(atSeconds now: Double) -> Action {
         guard !isOver else { return .end }
         play(toSeconds: now)
@@ -95,7 +100,7 @@ package struct Viewer: Sendable {
         }
         if request == nil { request = nextRequest() }
         if let request { return .fetch(object: object(of: request)) }
-        // All is there: what is left is to play it.
+        // All segments are fetched: only playback is left.
         guard screen.state == .playing else {
             isOver = true
             return .end
@@ -103,7 +108,7 @@ package struct Viewer: Sendable {
         return .wait(untilSeconds: now + max(playableToSeconds - screen.playheadSeconds, 0))
     }
 
-    /// Takes the object that was asked for last.
+    /// Adds the last requested object.
     ///
     /// - Parameter tookSeconds: from sending the request to its last byte.
     package mutating func received(
@@ -123,7 +128,7 @@ package struct Viewer: Sendable {
         }
     }
 
-    /// Says what becomes of a request that failed.
+    /// Returns the action after a failed request.
     package mutating func failed(atSeconds now: Double) -> Action {
         guard request != nil, !isOver else { return .end }
         play(toSeconds: now)
@@ -138,22 +143,22 @@ package struct Viewer: Sendable {
         return .wait(untilSeconds: again)
     }
 
-    /// Adds what was played and waited for since the last call: once a second, and at the end.
+    /// Adds played and stalled time since the last call; called once a second and at the end.
     package mutating func account(toSeconds now: Double, into interval: inout LoadInterval) {
         if !isOver { play(toSeconds: now) }
         screen.report(into: &interval)
     }
 
-    /// Adds the rest and the viewer's own figures, once, and counts it among those that ended; who began it counts
-    /// it among those that started.
+    /// Adds the remaining time and the viewer's own figures, once, and counts it as ended; its
+    /// owner counts the start.
     ///
-    /// Figures of playing are those of viewers that played: one that failed before is counted as failed
-    /// alone. A stall that lasts counts with its length so far, and so does a start-up that has taken longer
-    /// than is usual: a shorter one says nothing of how long it would have been.
+    /// Playback figures include only viewers that played; one that failed earlier counts only as
+    /// failed. A stall in progress counts with its length so far. So does a start-up that has taken
+    /// longer than usual; a shorter one does not show its full length.
     ///
     /// - Parameters:
-    ///   - isCutOff: the test ended first, which is no failure.
-    ///   - usualStartupSeconds: of viewers that began to play; 0 where none did.
+    ///   - isCutOff: true if the test ended first, which is not a failure.
+    ///   - usualStartupSeconds: of viewers that began to play; 0 if none did.
     package mutating func finish(
         atSeconds now: Double, isCutOff: Bool, usualStartupSeconds: Double = 0,
         into interval: inout LoadInterval
@@ -170,9 +175,9 @@ package struct Viewer: Sendable {
         screen.finish(into: &interval)
     }
 
-    // MARK: What comes next
+    // MARK: Next request
 
-    /// When the buffer has room again; nil while it has.
+    /// Returns the time at which a full buffer has space again; nil if it has space.
     private func fullUntilSeconds(_ now: Double) -> Double? {
         guard screen.state == .playing, hasMore else { return nil }
         let goal = max(settings.bufferSeconds, settings.startupSeconds)
@@ -201,7 +206,7 @@ package struct Viewer: Sendable {
         missingAudio().map(Request.need) ?? .audioSegment
     }
 
-    /// The first object that the picture's next segment needs and that is not there.
+    /// Returns the first missing object that the next video segment needs.
     private mutating func missingVideo() -> Int32? {
         fetched.missing(of: title.video[track], in: title, &video)
     }

@@ -2,7 +2,8 @@ import Glibc
 import Rendering
 import Statistics
 
-/// Latency by percentile, the rarer the further to the right: each step across is a tenth of what was left.
+/// A chart of latency by percentile. The axis is logarithmic in the remaining fraction: each step
+/// is a tenth of the previous one.
 struct PercentileChart {
     var caption: String
     var series: [(name: String, histogram: Histogram)]
@@ -17,7 +18,7 @@ struct PercentileChart {
         let shown = series.filter { !$0.histogram.isEmpty }
         let samples = shown.map(\.histogram.total).max() ?? 0
         guard samples > 1 else { return "" }
-        // To the last sample that tells something, and to 99.9 % at least.
+        // Up to the last significant sample, at least to 99.9 %.
         let decades = min(max(log10(Double(samples)), 3), 5)
         let axis = ChartAxis(
             lowest: Double(max(shown.compactMap(\.histogram.minimum).min() ?? 0, 1)),

@@ -1,36 +1,36 @@
 import Rendering
 
-/// Lines over the seconds of a test, with the warm-up shaded.
+/// A line chart over the seconds of a test, with the warm-up shaded.
 struct TimeChart {
     struct Series {
         var name: String
-        /// By second; nil where there is nothing to show.
+        /// By second; nil without a value.
         var values: [Double?]
     }
 
     var caption: String
     var series: [Series]
-    /// Where each of the series' values begins.
+    /// Start of each value.
     var seconds: [Int]
-    /// Where the last of them ended: it may be a part.
+    /// End of the last value, whose second may be incomplete.
     var endSeconds: Double
     var warmUpSeconds: Double
-    /// From when on nothing new was begun; nil for a test that ended with that.
+    /// End of the load; nil if the test ended with it.
     var drainStartSeconds: Double?
-    /// The text of a value.
+    /// Formats a value.
     var format: (Double) -> String
-    /// Powers of ten evenly spaced: what is usual stays visible beside a peak.
+    /// True for a logarithmic axis, which keeps usual values visible beside a peak.
     var isLogarithmic = false
-    /// What is counted has no line between two numbers.
+    /// True for counts, whose axis has whole numbers only.
     var isWhole = false
-    /// What neighbours become where there are more seconds than can be drawn apart.
+    /// Merges adjacent values if there are too many seconds to draw.
     var merge: ([Double]) -> Double
 
-    /// Points of a line: more would lie on one another.
+    /// Maximum number of points of a line.
     private static let most = 600
     private static let (left, right, upper, lower) = (84.0, 24.0, 30.0, 210.0)
 
-    /// Empty where there is nothing to draw.
+    /// The chart; empty if there is nothing to draw.
     var text: String {
         let shown = series.filter { $0.values.contains { $0 != nil } }
         guard seconds.count > 1, !shown.isEmpty else { return "" }
@@ -43,7 +43,7 @@ struct TimeChart {
         var content = warmUp + drain
         content += axis.grid(left: Self.left, right: SVG.width - Self.right, format)
         content += clock
-        // The first on top: of lines that lie on one another it is the one that is seen.
+        // The first series is drawn last, so that it is on top.
         for (index, (_, points)) in drawn.enumerated().reversed() {
             content += SVG.polyline(points.map { (x($0.second), axis.y($0.value)) }, color: index)
         }
@@ -58,7 +58,7 @@ struct TimeChart {
         Self.left + (second - first) / max(last - first, 1) * (SVG.width - Self.left - Self.right)
     }
 
-    /// In the middle of the seconds that they stand for.
+    /// Returns values at the middle of their seconds.
     private func points(_ values: [Double?]) -> [(second: Double, value: Double)] {
         let parts = min(seconds.count, Self.most)
         return (0..<parts).compactMap { part in
@@ -104,7 +104,7 @@ struct TimeChart {
     ]
 
     private func legend(_ index: Int, of names: [String]) -> String {
-        // About seven units a character of the font in use.
+        // About seven units per character of the font.
         let before = names[..<index].reduce(0.0) { $0 + Double(TextLayout.width($1)) * 7 + 40 }
         let left = Self.left + before
         return SVG.rectangle(left, 6, 12, 12, color: index, tip: names[index])

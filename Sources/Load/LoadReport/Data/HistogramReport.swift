@@ -6,7 +6,7 @@ import Text
 
 /// Merges histogram logs tag by tag, without loss.
 package struct HistogramReport: Sendable {
-    /// Most tags that are told apart.
+    /// Maximum number of tags.
     package static let mostTags = 1_000
 
     private struct Series {
@@ -19,7 +19,7 @@ package struct HistogramReport: Sendable {
 
     private var all: [Series] = []
 
-    /// Reads logs that stand one after another; the error names the line.
+    /// Reads one or more concatenated logs; the error names the line.
     package init(_ text: String) throws(HistogramError) {
         var places: [String?: Int] = [:]
         var series: [Series] = []
@@ -47,11 +47,11 @@ package struct HistogramReport: Sendable {
         if hasTooMany { throw HistogramError(detail: "more than \(Self.mostTags) tags") }
         if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }
         if series.isEmpty { throw HistogramError(detail: "it has no interval") }
-        // What has no tag comes first, as in a log; the others in the order they were met.
+        // Values without a tag come first, as in a log; then the tags in order of appearance.
         all = series.filter { $0.tag == nil } + series.filter { $0.tag != nil }
     }
 
-    /// A table with a line for each tag.
+    /// A table with one line per tag.
     package var text: String {
         let headings = [
             "Tag", "Intervals", "Values", "Mean", "Min", "p50", "p90", "p99", "p99.9", "p99.99",
@@ -72,7 +72,7 @@ package struct HistogramReport: Sendable {
             alignments: [.left] + Array(repeating: .right, count: headings.count - 1), rows: rows)
     }
 
-    /// Times in microseconds; what an empty histogram does not have is null.
+    /// Returns JSON with times in microseconds; values that an empty histogram lacks are null.
     package func json() throws -> String {
         struct Entry: Encodable {
             var tag: String?
@@ -102,7 +102,7 @@ package struct HistogramReport: Sendable {
         return String(decoding: try encoder.encode(["tags": entries]), as: UTF8.self) + "\n"
     }
 
-    /// Of `99.90` that is `99.9`.
+    /// Removes trailing zeros: `99.90` becomes `99.9`.
     private static func trimmed(_ number: String) -> String {
         guard number.contains(".") else { return number }
         var number = number

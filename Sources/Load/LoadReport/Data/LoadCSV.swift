@@ -1,7 +1,7 @@
 package import LoadModel
 import Rendering
 
-/// The series of a result as CSV (RFC 4180), a row of the series a line; latencies in microseconds.
+/// Writes the series of a result as CSV (RFC 4180), one line per row; latencies in microseconds.
 package enum LoadCSV {
     private typealias Column = (name: String, value: (LoadSecond) -> String)
 

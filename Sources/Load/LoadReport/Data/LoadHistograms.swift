@@ -1,8 +1,8 @@
 package import LoadModel
 import Statistics
 
-/// A result as a histogram log: without a tag the latencies of each second that counts, those of the
-/// warm-up with `Tag=warm_up`, and every metric's sum of all that counts with its name as the tag.
+/// Writes a result as a histogram log. Latencies of each measured second have no tag, those of the
+/// warm-up `Tag=warm_up`. The sum of each metric over the measured time has its name as tag.
 package enum LoadHistograms {
     package static func text(_ result: LoadResult) throws -> String {
         var text = HistogramLog.header(

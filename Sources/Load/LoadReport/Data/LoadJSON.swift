@@ -4,13 +4,15 @@ import Model
 import Services
 import Statistics
 
-/// A result as JSON; `docs/load-testing.md` says what each field is. Units are in the names, latencies are
-/// microseconds, what there is no figure of is left out.
+/// Writes a result as JSON; `docs/load-testing.md` describes the fields. Names include units,
+/// latencies are in microseconds, missing figures are omitted.
 package enum LoadJSON {
-    /// Of this shape; fields may be added to it.
+    /// Name of the format; fields may be added to it.
     static let schema = "dray.loadtest/1"
 
-    /// - Parameter ladder: the steps of a test that was run with one load after another.
+    /// Returns the JSON of a result.
+    ///
+    /// - Parameter ladder: the steps of a test with several loads.
     package static func text(_ result: LoadResult, ladder: LoadLadder? = nil) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
@@ -164,7 +166,7 @@ package enum LoadJSON {
         let meanMicroseconds: Double
         let longestMicroseconds: Int64
 
-        /// The most asked for first.
+        /// Returns all entries, most requests first.
         static func all(_ tallies: [String: LoadTally]) -> [Tally] {
             tallies.sorted { ($1.value.requests, $0.key) < ($0.value.requests, $1.key) }.map {
                 name, tally in

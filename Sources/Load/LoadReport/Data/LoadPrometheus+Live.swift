@@ -1,7 +1,7 @@
 import LoadModel
 
-/// What Prometheus scrapes while a test runs: the families of a result, with all that was sent so far, and
-/// where the test is now.
+/// The metrics of a running test for Prometheus: those of a result, with all requests so far, and
+/// the test's progress.
 extension LoadPrometheus {
     package static func text(_ live: LoadLive) -> String {
         let name = LoadFormat.name(live.scenario.name)

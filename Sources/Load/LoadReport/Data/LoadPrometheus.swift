@@ -2,16 +2,17 @@ package import LoadModel
 import Statistics
 import Text
 
-/// A load test in Prometheus's text format, version 0.0.4: sums, and durations as histograms in seconds. Of a
-/// result, for a push gateway or the node exporter's directory of text files, what counts; of a test that runs,
-/// for Prometheus to scrape, all of it: `LoadPrometheus+Live.swift`.
+/// A load test in Prometheus's text format, version 0.0.4: sums, and durations as histograms in
+/// seconds. A result, for a push gateway or the node exporter's directory of text files, has the
+/// measured time. A running test, for Prometheus to scrape, has all requests:
+/// `LoadPrometheus+Live.swift`.
 package struct LoadPrometheus {
     private let total: LoadInterval
     private let hasViewers: Bool
     private let label: String
     private var lines: [String] = []
 
-    /// Upper bounds of buckets, seconds.
+    /// Upper bounds of buckets in seconds.
     private static let bounds = [
         0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
@@ -148,7 +149,7 @@ package struct LoadPrometheus {
         var named: Set<String> = []
         for verdict in verdicts {
             let text = Self.escaped(printable(verdict.threshold.text))
-            // One that is given twice is one: two series of a name make a page that nobody reads.
+            // A repeated threshold counts once: duplicate series make a page invalid.
             guard named.insert(text).inserted else { continue }
             sample(holds, verdict.holds ? 1 : 0, "threshold=\"\(text)\"")
         }

@@ -1,7 +1,7 @@
 import LoadModel
 import Statistics
 
-/// The steps of a test that was run with one load after another, in JSON.
+/// The steps of a test with several loads, in JSON.
 struct LoadSteps: Encodable {
     struct Step: Encodable {
         let level: Double
@@ -32,7 +32,7 @@ struct LoadSteps: Encodable {
         }
     }
 
-    /// As `dray plan fit --json` names them.
+    /// Fields as in `dray plan fit --json`.
     struct Law: Encodable {
         let alpha: Double
         let beta: Double

@@ -3,7 +3,7 @@ import Rendering
 import Statistics
 import Text
 
-/// Facts of a test with several loads in turn.
+/// Facts of a test with several loads.
 extension LoadFacts {
     func ladder(_ ladder: LoadLadder) -> Table {
         Table(

@@ -11,7 +11,7 @@ extension LoadFacts {
         ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999),
     ]
 
-    /// As `LoadMetric` in words.
+    /// Returns the title of a metric.
     static func title(_ metric: LoadMetric) -> String {
         switch metric {
         case .connect: "connect"
@@ -54,7 +54,7 @@ extension LoadFacts {
             spare: Self.spareQuantiles)
     }
 
-    /// The number, p95, p99.9 and p90 of a table of quantiles.
+    /// Columns of a table of quantiles to omit first: the number, p95, p99.9 and p90.
     private static let spareQuantiles = [1, 4, 6, 3]
 
     var viewers: [Row] {
@@ -119,7 +119,7 @@ extension LoadFacts {
     var renditions: Table? { tallies("By rendition", result.breakdown.renditions, atLeast: 1) }
     var targetTallies: Table? { tallies("By target", result.breakdown.targets, atLeast: 2) }
 
-    /// By their mean latency, the slowest first.
+    /// URLs by mean latency, the slowest first.
     var slowest: Table? {
         let urls = result.breakdown.urls
         guard urls.count > 1 else { return nil }
@@ -172,7 +172,7 @@ extension LoadFacts {
             }, text: [0, 1])
     }
 
-    /// Only for a test on several workers.
+    /// The shards of a test on several workers; nil for other tests.
     var shares: Table? {
         guard result.shares.count > 1 || result.shares.contains(where: { $0.state != .finished })
         else { return nil }
@@ -191,6 +191,6 @@ extension LoadFacts {
 }
 
 extension LoadTally {
-    /// Microseconds.
+    /// Mean in microseconds.
     var mean: Double { requests > 0 ? Double(totalMicroseconds) / Double(requests) : 0 }
 }

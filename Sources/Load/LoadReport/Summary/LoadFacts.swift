@@ -2,7 +2,7 @@ import LoadModel
 import Model
 import Rendering
 
-/// Collects the facts of a result as names, values and tables; each report lays them out.
+/// The facts of a result as names, values and tables; each report arranges them.
 struct LoadFacts {
     struct Row {
         var name: String
@@ -16,7 +16,7 @@ struct LoadFacts {
         var rows: [[String]]
         /// Columns of text; the others are figures.
         var text: Set<Int> = [0]
-        /// Columns to omit without space, the last first.
+        /// Columns to omit in a narrow table, the last first.
         var spare: [Int] = []
     }
 
@@ -39,7 +39,7 @@ struct LoadFacts {
             + "\(LoadFormat.seconds(result.measuredSeconds)), \(failed)"
     }
 
-    // MARK: What was asked for
+    // MARK: Test plan
 
     var asked: [Row] {
         var rows = [
@@ -80,7 +80,7 @@ struct LoadFacts {
         }
     }
 
-    /// With what it counts where that is no rate of requests.
+    /// Formats a level of the load, with its unit unless it is a rate of requests.
     private func level(_ value: Double, isNamed: Bool = true) -> String {
         let isRate = isOpen && !result.hasViewers
         let text = isOpen ? Quantity.rate(value) : Quantity.digits(value)
@@ -89,7 +89,7 @@ struct LoadFacts {
         return text + (result.hasViewers ? " viewer" : " user") + (value == 1 ? "" : "s")
     }
 
-    /// Returns whether only caps end the load.
+    /// Returns true if only caps end the load.
     private func isEndless(_ seconds: Double) -> Bool {
         seconds >= LoadLimits.stageSeconds.upperBound
             && (scenario.caps.requests != nil || scenario.caps.bytes != nil)
@@ -169,7 +169,7 @@ struct LoadFacts {
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
-    // MARK: What was achieved
+    // MARK: Results
 
     var achieved: [Row] {
         let planned = result.plannedPerSecond.map { "of \(Quantity.rate($0)) planned" } ?? ""

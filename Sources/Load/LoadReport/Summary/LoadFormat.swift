@@ -3,13 +3,13 @@ import Model
 import Rendering
 import Text
 
-/// Figures of a load test as people read them; what is no number is a dash.
+/// Formats figures of a load test for readers; missing numbers are a dash.
 enum LoadFormat {
     static let none = "–"
 
-    /// `850 µs`, `12.3 ms`, `1.27 s`, `2 min 05 s`
+    /// Formats a time: `850 µs`, `12.3 ms`, `1.27 s`, `2 min 05 s`.
     ///
-    /// - Parameter isMeasured: `4.00 ms`, not `4 ms`: beside `4.01 ms` it is as exact.
+    /// - Parameter isMeasured: true for `4.00 ms` instead of `4 ms`, which shows the precision.
     static func time(microseconds: Double, isMeasured: Bool = true) -> String {
         guard microseconds.isFinite, microseconds >= 0 else { return none }
         func digits(_ value: Double) -> String {
@@ -25,7 +25,7 @@ enum LoadFormat {
         microseconds.map { time(microseconds: Double($0)) } ?? none
     }
 
-    /// `30 s`, `1.5 s`, `2 min 30 s`: as short as what was asked for.
+    /// Formats a specified time briefly: `30 s`, `1.5 s`, `2 min 30 s`.
     static func seconds(_ value: Double) -> String {
         guard value.isFinite, value >= 0 else { return none }
         if value > 0, value < 0.999_5 {
@@ -36,7 +36,8 @@ enum LoadFormat {
             : HumanFormat.duration(seconds: value)
     }
 
-    /// `0.02 %`, `1.25 %`, `33 %`, `100 %`: nothing that is some is shown as none, or as all.
+    /// Formats a ratio: `0.02 %`, `1.25 %`, `33 %`, `100 %`. Rounding never yields 0 % or 100 % for
+    /// other values.
     static func percent(_ share: Double?) -> String {
         guard let share, share.isFinite else { return none }
         let percent = share * 100
@@ -54,7 +55,7 @@ enum LoadFormat {
 
     static func count(_ number: Int64) -> String { HumanFormat.count(number) }
 
-    /// `2 cores`, `0.5 cores`
+    /// Formats cores: `2 cores`, `0.5 cores`.
     static func cores(_ count: Double) -> String {
         if let whole = Int64(exactly: count) { return HumanFormat.count(whole, "core") }
         return "\(HumanFormat.fixed(count, places: 2)) cores"
@@ -71,7 +72,7 @@ enum LoadFormat {
         bitsPerSecond.map { Quantity.bandwidth($0, isMeasured: true) } ?? none
     }
 
-    /// In the unit of a metric.
+    /// Formats a value in the unit of a metric.
     static func value(_ value: Double?, of unit: LoadMetric.Unit) -> String {
         guard let value else { return none }
         return switch unit {
@@ -82,7 +83,7 @@ enum LoadFormat {
         }
     }
 
-    /// In the unit of a figure.
+    /// Formats a value in the unit of a figure.
     static func value(_ value: Double?, of figure: LoadFigure) -> String {
         switch figure {
         case .quantile(let metric, _), .mean(let metric), .maximum(let metric):
@@ -95,11 +96,11 @@ enum LoadFormat {
         }
     }
 
-    /// A name as it may be shown: one that is made of a URL has its secrets taken out.
+    /// Returns a name for display; URLs in it are redacted.
     static func name(_ text: String) -> String { printable(redacted(url: text)) }
 
-    /// One character a column, `columns` at most; where there are more values, `merge` makes one of
-    /// neighbours.
+    /// Draws a sparkline of at most `columns` characters; `merge` combines adjacent values if there
+    /// are more.
     static func sparkline(
         _ values: [Double], columns: Int, usesUnicode: Bool, merge: ([Double]) -> Double
     ) -> String {
@@ -113,7 +114,7 @@ enum LoadFormat {
             })
     }
 
-    /// `count` values at most: of neighbours in even parts.
+    /// Merges values in even parts to at most `count`.
     static func merged(_ values: [Double], to count: Int, _ merge: ([Double]) -> Double) -> [Double]
     {
         guard values.count > count, count > 0 else { return values }

@@ -3,13 +3,15 @@ import Rendering
 import Services
 import Statistics
 
-/// A result as one HTML page: no script, nothing from the network.
+/// A result as one HTML page without scripts or external resources.
 package struct LoadHTML {
     private let facts: LoadFacts
     private let ladder: LoadLadder?
     private var result: LoadResult { facts.result }
 
-    /// - Parameter ladder: the steps of a test that was run with one load after another.
+    /// Creates a page.
+    ///
+    /// - Parameter ladder: the steps of a test with several loads.
     package init(_ result: LoadResult, ladder: LoadLadder? = nil) {
         facts = LoadFacts(result: result)
         self.ladder = ladder

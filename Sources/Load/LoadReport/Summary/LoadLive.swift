@@ -1,30 +1,30 @@
 package import LoadModel
 
-/// A load test as it is seen from outside while it runs. Pure.
+/// The state of a running load test for monitoring. Pure.
 ///
-/// Counts all that was sent since the command began, the warm-up and every step of several, so that no sum
-/// ever falls; what is of now is of the last seconds, or of the step that runs.
+/// Counts all requests since the start, including the warm-up and all steps, so that sums never
+/// decrease. Current figures cover the last seconds, or the current step.
 package struct LoadLive: Sendable {
     /// Start in seconds since 1970.
     package let startedSeconds: Double
-    /// CPUs that the generators can use at once, from 1.
+    /// CPUs that the generators can use at once, 1 or more.
     package var cores = 1
-    /// How many shares of a cluster's test are in which state; empty for this process.
+    /// Number of shards of a cluster's test by state; empty for this process.
     package var shares: [LoadShareReport.State: Int] = [:]
 
     /// Sums of all steps so far.
     private(set) var total = LoadInterval(second: 0)
     private(set) var scenario: LoadScenario
-    /// Counted from 1; 0 before the first.
+    /// Number of the step, from 1; 0 before the first.
     private(set) var step = 0
     private(set) var isRunning = false
     /// Elapsed time of the step.
     private(set) var elapsedSeconds = 0.0
-    /// Judged by what counts so far; those left out that there is nothing to judge by.
+    /// Verdicts on the measured time so far; thresholds without a value are omitted.
     private(set) var verdicts: [LoadVerdict] = []
     private var recent: [(counts: LoadCounts, seconds: Double, cores: Double?)] = []
 
-    /// Seconds that the figures of now are of.
+    /// Seconds that current figures cover.
     private static let recentSeconds = 5
 
     package init(_ scenario: LoadScenario, startedSeconds: Double) {
@@ -32,7 +32,7 @@ package struct LoadLive: Sendable {
         self.startedSeconds = startedSeconds
     }
 
-    /// A run, of several perhaps, begins.
+    /// Begins a run, possibly one of several.
     package mutating func begin(_ scenario: LoadScenario) {
         self.scenario = scenario
         step += 1
@@ -43,9 +43,9 @@ package struct LoadLive: Sendable {
         total.counts.takeLevels(of: LoadCounts())
     }
 
-    /// Takes a second of the sum of all shares.
+    /// Adds a second summed over all shards.
     ///
-    /// - Parameter result: what counts so far of the run.
+    /// - Parameter result: the measured results of the run so far.
     package mutating func add(_ interval: LoadInterval, of result: LoadResult) {
         total.add(interval)
         total.counts.takeLevels(of: interval.counts)
@@ -58,7 +58,7 @@ package struct LoadLive: Sendable {
             .filter { $0.measured != nil }
     }
 
-    /// The last run is over.
+    /// Ends the last run.
     package mutating func end() {
         isRunning = false
         recent = []
@@ -72,7 +72,7 @@ package struct LoadLive: Sendable {
         isRunning ? scenario.wanted(atSeconds: elapsedSeconds)?.level ?? 0 : 0
     }
 
-    /// That the generators have.
+    /// Cores of the generators.
     var generatorCores: Double { recent.last?.cores ?? Double(max(cores, 1)) }
 
     /// Use of the generators' cores, 0 to 1; nil before the first second.
@@ -82,7 +82,7 @@ package struct LoadLive: Sendable {
         return recent.reduce(0) { $0 + $1.counts.cpuSeconds } / (seconds * generatorCores)
     }
 
-    /// Whether the generator is the bottleneck now.
+    /// True if the generator is the bottleneck now.
     var generatorIsLimit: Bool {
         let sent = recent.reduce(0) { $0 + $1.counts.sent }
         let late = recent.reduce(0) { $0 + $1.counts.lateSends }

@@ -3,15 +3,16 @@ package import Rendering
 import Statistics
 import Text
 
-/// How far a load test is: takes each second when it is over, and makes lines of it. Pure.
+/// The progress of a load test: takes each completed second and formats lines. Pure.
 ///
-/// Rates and percentiles are those of the last seconds, thresholds are judged by all that counts so far.
+/// Rates and percentiles cover the last seconds; thresholds are judged over the measured time so
+/// far.
 package struct LoadProgress: Sendable {
-    /// The name of a step; nil for a test that runs once.
+    /// Name of a step; nil for a single run.
     package var step: String?
 
     private let scenario: LoadScenario
-    /// CPUs that the generators can use at once, from 1.
+    /// CPUs that the generators can use at once, 1 or more.
     package var cores: Int
     private var recent: [LoadInterval] = []
     /// Requests that ended in each of the last seconds, for the bars.
@@ -20,24 +21,26 @@ package struct LoadProgress: Sendable {
     private var now = LoadInterval(second: 0)
     private var elapsedSeconds = 0.0
 
-    /// Seconds that the figures of now are of.
+    /// Seconds that current figures cover.
     private static let recentSeconds = 5
     private static let mostThresholds = 6
     private static let mostBars = 60
 
+    /// Creates the progress of a test.
+    ///
     /// - Parameter cores: CPUs that the generators can use at once.
     package init(_ scenario: LoadScenario, cores: Int) {
         self.scenario = scenario
         self.cores = max(cores, 1)
     }
 
-    /// Takes a second of the sum of all shares.
+    /// Adds a second summed over all shards.
     ///
-    /// - Parameter result: what counts so far.
+    /// - Parameter result: the measured results so far.
     package mutating func add(_ interval: LoadInterval, of result: LoadResult) {
         elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
         self.result = result
-        // The part of a second in which it ends is no drop.
+        // A short last second would look like a drop.
         if interval.lengthSeconds >= LoadSecond.leastSeconds {
             rates.append(Double(interval.counts.ended) / interval.lengthSeconds)
             if rates.count > Self.mostBars { rates.removeFirst() }
@@ -58,7 +61,7 @@ package struct LoadProgress: Sendable {
     }
     private var isWarmingUp: Bool { elapsedSeconds <= scenario.warmUpSeconds }
 
-    /// Nothing is sent any more; what is under way is waited for.
+    /// True after the load: no request starts, and those in flight end.
     private var isEnding: Bool { elapsedSeconds > durationSeconds }
     private var isOpen: Bool { scenario.isOpen }
     private var hasViewers: Bool { scenario.hasViewers }
@@ -88,7 +91,7 @@ package struct LoadProgress: Sendable {
         now.counts.ended > 0 ? Double(now.counts.failed) / Double(now.counts.ended) : nil
     }
 
-    /// Of the machine that is busiest, where machines are told apart.
+    /// CPU use of the busiest machine, if machines are distinguished.
     private var cpuShare: Double {
         guard let machine = now.busiestMachine else {
             return now.counts.cpuSeconds * perSecond / Double(cores)
@@ -105,7 +108,7 @@ package struct LoadProgress: Sendable {
 
     // MARK: Lines
 
-    /// At most `rows` of at most `columns` columns, what matters most first.
+    /// Returns at most `rows` lines of at most `columns` columns, the most important first.
     package func lines(columns: Int, rows: Int, style: TerminalStyle) -> [String] {
         func flowing(_ parts: [StyledLine]) -> [StyledLine] {
             StyledLine.flowing(parts, columns: columns, indent: 12)
@@ -137,8 +140,8 @@ package struct LoadProgress: Sendable {
         return line
     }
 
-    /// The load over the whole test, with a mark where it is now. One load for all of it, whose shape says
-    /// nothing, is a bar that fills.
+    /// Draws the load over the whole test with a mark at the current time. A constant load is drawn
+    /// as a progress bar.
     private func appendStages(to line: inout StyledLine, width: Int, _ style: TerminalStyle) {
         guard width > 0, durationSeconds.isFinite, durationSeconds > 0 else { return }
         let levels = (0..<width).map { column in
@@ -160,7 +163,7 @@ package struct LoadProgress: Sendable {
         }
     }
 
-    /// Of pieces with their looks.
+    /// Combines pieces with their looks.
     private static func part(_ pieces: (text: String, look: StyledLine.Look)...) -> StyledLine {
         pieces.reduce(into: StyledLine()) { $0.append($1.text, $1.look) }
     }
@@ -183,7 +186,7 @@ package struct LoadProgress: Sendable {
         return parts
     }
 
-    /// Side by side where there is room.
+    /// Returns the latencies side by side if the width allows it.
     private func latencyLines(_ columns: Int) -> [StyledLine] {
         func line(_ title: String, _ metric: LoadMetric) -> StyledLine {
             var line = Self.part((title, .dim))
@@ -286,7 +289,7 @@ package struct LoadProgress: Sendable {
         TextLayout.padded(text, to: width, right: true)
     }
 
-    /// One line without a terminal: what a log shows.
+    /// A single line for output without a terminal.
     package var plainLine: String {
         var parts = [clock]
         if isWarmingUp { parts.append("warm-up") }

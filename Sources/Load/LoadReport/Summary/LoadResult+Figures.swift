@@ -10,9 +10,9 @@ extension LoadResult {
         measuredSeconds > 0 ? value / measuredSeconds : nil
     }
 
-    /// Requests that ended before the end of the load, a second.
+    /// Requests per second that ended before the end of the load.
     var requestsPerSecond: Double? { perSecond(Double(total.counts.endedInTime)) }
-    /// Requests of the open model; a plan of viewers is none of requests.
+    /// Planned requests per second of the open model; nil for viewers, which plan no requests.
     var plannedPerSecond: Double? {
         guard case .open = scenario.model, !hasViewers else { return nil }
         return perSecond(Double(total.counts.planned))
@@ -35,7 +35,7 @@ extension LoadResult {
         return available > 0 ? machine.cpuSeconds / available : nil
     }
 
-    /// Whether the generator, not the target, was the bottleneck.
+    /// True if the generator, not the target, was the bottleneck.
     package var generatorIsLimit: Bool {
         (busiestShare ?? 0) > LoadHealth.mostCPUShare || isLate
     }
@@ -45,8 +45,8 @@ extension LoadResult {
             && (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
     }
 
-    /// Why a step of a search fails; nil if all thresholds pass with its load, all of which
-    /// was sent.
+    /// The reason why a step of a search fails; nil if its load was sent in full and all thresholds
+    /// pass.
     package var limit: LoadLadder.Limit? {
         if ending == .capped { return .cap }
         if !broken.isEmpty || ending == .aborted { return .threshold }
@@ -118,7 +118,7 @@ extension LoadResult {
     private var openWarnings: [String] {
         var warnings: [String] = []
         let counts = total.counts
-        // What its caps cut off was asked for.
+        // Requests cut off by caps are expected.
         if counts.unfinished > 0, ending != .capped {
             warnings.append(
                 "\(HumanFormat.count(counts.unfinished, "request")) "

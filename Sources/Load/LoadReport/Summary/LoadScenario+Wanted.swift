@@ -1,7 +1,7 @@
 import LoadModel
 
 extension LoadScenario {
-    /// Whether arrivals follow a schedule.
+    /// True if arrivals follow a schedule.
     var isOpen: Bool {
         if case .open = model { return true }
         return false
@@ -12,8 +12,8 @@ extension LoadScenario {
         return false
     }
 
-    /// The stage that runs, counted from 0, and the load that it wants then: arrivals a second, or users. Nil
-    /// where no stage lasts.
+    /// Returns the current stage, from 0, and its planned load: arrivals per second, or users. Nil
+    /// if no stage has a duration.
     func wanted(atSeconds seconds: Double) -> (stage: Int, level: Double)? {
         var start = 0.0
         for (index, stage) in stages.enumerated() where stage.seconds > 0 {

@@ -1,7 +1,7 @@
 package import LoadModel
 import Rendering
 
-/// A result for a terminal: what was asked, what came of it, and what it is worth.
+/// A result for a terminal: the test plan, the results and their limits.
 package struct LoadSummary {
     private let facts: LoadFacts
     private let ladder: LoadLadder?
@@ -14,9 +14,11 @@ package struct LoadSummary {
     private static let fewestColumns = 40
     private var bars: Int { min(60, width - 36) }
 
+    /// Creates a summary.
+    ///
     /// - Parameters:
-    ///   - ladder: the steps of a test that was run with one load after another.
-    ///   - columns: of the terminal that it is for, which lines keep to; nil for what is no terminal.
+    ///   - ladder: the steps of a test with several loads.
+    ///   - columns: width of the terminal, which limits lines; nil for other output.
     package init(
         _ result: LoadResult, ladder: LoadLadder? = nil, usesUnicode: Bool, columns: Int? = nil
     ) {
@@ -50,14 +52,14 @@ package struct LoadSummary {
             }
             sections.append(table(facts.ladder(ladder)) + conclusions.joined())
         }
-        // What could not be made to fit is cut where one sees it.
+        // Lines that remain too long are truncated visibly.
         return sections.joined(separator: "\n").split(
             separator: "\n", omittingEmptySubsequences: false
         )
         .map { TextLayout.truncated(String($0), to: width) }.joined(separator: "\n")
     }
 
-    /// Rate and slowness over time.
+    /// Rate and latency over time.
     private var series: String {
         let seconds = result.seconds.filter(\.tellsRates)
         guard seconds.count > 1 else { return "" }
@@ -119,8 +121,8 @@ package struct LoadSummary {
         return fitted.title + "\n" + text.split(separator: "\n").map { "  \($0)\n" }.joined()
     }
 
-    /// Names of 48 columns at most; where that is too wide, without the columns that say least, and with
-    /// shorter names then.
+    /// Shortens names to 48 columns. If the table is still too wide, it omits the least important
+    /// columns and shortens names further.
     private func fitted(_ table: LoadFacts.Table) -> LoadFacts.Table {
         var table = table
         func shorten(to columns: Int) {
@@ -141,7 +143,7 @@ package struct LoadSummary {
     private static let longestName = 48
     private static let shortestName = 12
 
-    /// Each with what helps on a line of its own.
+    /// Lists failures, each with its remedy on a separate line.
     private func failures(_ table: LoadFacts.Table) -> String {
         let codes = table.rows.map { TextLayout.width($0[0]) }.max() ?? 0
         let counts = table.rows.map { TextLayout.width($0[1]) }.max() ?? 0
@@ -165,7 +167,7 @@ package struct LoadSummary {
 }
 
 extension LoadFacts.Table {
-    /// Of a line with its indent.
+    /// Width of a line with its indent.
     fileprivate var width: Int {
         headings.indices.reduce(0) { sum, column in
             sum + 2

@@ -4,21 +4,21 @@ import Rendering
 
 /// Configures KEDA to keep as many workers as the plan has.
 ///
-/// KEDA hands a metric to Kubernetes' autoscaler, which keeps metric / target replicas, between the
-/// least and the most, and changes nothing where that is within 10 % of what there is (`tolerance` of
-/// kube-controller-manager). So a coordinator is asked for a tenth more workers than are needed, of
-/// which KEDA takes as many as the plan has at most.
+/// KEDA passes a metric to Kubernetes' autoscaler, which keeps metric / target replicas between a
+/// minimum and a maximum. It changes nothing if the metric is within 10 % of the current number
+/// (`tolerance` of kube-controller-manager). So the request allows 10 % more workers than
+/// needed, and KEDA limits them to the plan's maximum.
 struct WorkerScaling {
     /// The minimum number of workers.
     let least: Int
     let most: Int
-    /// What a coordinator takes a worker to do: at the plan's pace of the fill it comes to `most`, and
-    /// a tenth.
+    /// Assumed segments per second of a worker: at the plan's rate of the fill the result is `most`
+    /// plus 10 %.
     let segmentsPerSecond: Double
     let withinSeconds: Int
     let bootSeconds: Int
 
-    /// What Kubernetes takes for no difference.
+    /// Relative difference that Kubernetes ignores.
     static let tolerance = 0.1
 
     init(_ plan: Plan) {
@@ -26,7 +26,7 @@ struct WorkerScaling {
         let (workers, demand) = (plan.sizing.workers, plan.sizing.demand)
         most = max(1, workers.total ?? 1)
         least = workers.alwaysThere ?? most
-        // By the plan's own ratio, in which contention, misses and headroom are; tries are no jobs.
+        // The plan's ratio includes contention, misses and headroom; retries are not jobs.
         let jobsPerSecond = demand.fillSegmentsPerSecond / max(1, value(.attempts))
         let forFill = min(most, (workers.forDeadline ?? most) + workers.spare)
         let each =
@@ -38,13 +38,13 @@ struct WorkerScaling {
         bootSeconds = Int(saturating: value(.bootSeconds).rounded())
     }
 
-    /// The most that a coordinator may ask for: where one less than `most` are there, more than what
-    /// Kubernetes takes for no difference.
+    /// Upper limit of the coordinator's answer: if one worker of `most` is missing, it must exceed
+    /// Kubernetes' tolerance.
     var mostAskedFor: Int { Int(saturating: (Double(most) * (1 + Self.tolerance)).rounded(.up)) }
 
-    /// What a coordinator is asked for the number of workers that are wanted now.
+    /// Path of the coordinator's route that returns the wanted number of workers.
     var path: String {
-        // Less asks for more.
+        // A lower value increases the number of workers.
         let millionths = max(1, (segmentsPerSecond * 1e6).rounded(.down))
         return "/v1/workers/wanted?workerSegmentsPerSecond="
             + HumanFormat.fixed(millionths / 1e6, places: 6)
@@ -58,10 +58,10 @@ extension PlanManifests {
         let scaling = WorkerScaling(plan)
         let boot = value(plan, .bootSeconds)
         return """
-            # \(comment(plan)): the number of workers follows what is left to do until the deadline. A
-            # coordinator says how many; it lets none go that holds work, and does not flap. It is asked
-            # for up to \(scaling.mostAskedFor), as Kubernetes takes a tenth for no difference.
-            # The least are those that fetch on demand at the peak: a worker starts later than a fetch waits.
+            # \(comment(plan)): the number of workers follows the work left until the deadline. A
+            # coordinator calculates it; it releases no worker that has jobs, and does not flap. Its maximum
+            # is \(scaling.mostAskedFor), as Kubernetes ignores a difference of 10 %.
+            # The minimum is enough for on-demand fetches at the peak: these cannot wait for a worker to start.
             # Needs a secret `dray` whose `token` is DRAY_TOKEN.
             apiVersion: keda.sh/v1alpha1
             kind: TriggerAuthentication
@@ -91,7 +91,7 @@ extension PlanManifests {
                       policies: [{type: Pods, value: \(scaling.most), periodSeconds: 15}]
               triggers:
                 - type: metrics-api
-                  # Workers wanted, one of them a replica.
+                  # One replica per wanted worker.
                   metricType: AverageValue
                   authenticationRef: {name: dray}
                   metadata:

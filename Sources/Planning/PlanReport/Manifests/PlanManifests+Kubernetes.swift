@@ -1,7 +1,8 @@
 import Planner
 
 extension PlanManifests {
-    /// Deployments of coordinators and workers; the secret `dray` has `token` and `database`.
+    /// Returns deployments of coordinators and workers; the secret `dray` has `token` and
+    /// `database`.
     static func kubernetes(_ plan: Plan, version: String) -> String {
         let head = """
             # \(comment(plan)): coordinators and workers. Needs a secret `dray` with `token` and
@@ -73,7 +74,7 @@ extension PlanManifests {
         """
     }
 
-    /// `rest` goes on with the container, and after it with the pod.
+    /// Returns a deployment; `rest` continues its container and then its pod.
     private static func deployment(
         _ name: String, _ replicas: Int, cores: Double, version: String, arguments: [String],
         environment: String, rest: String
@@ -92,7 +93,7 @@ extension PlanManifests {
                 metadata:
                   labels: {app: dray-\(name)}
                 spec:
-                  # A worker finishes what it can in 15 seconds and gives the rest back.
+                  # A worker finishes jobs for up to 15 seconds and returns the rest.
                   terminationGracePeriodSeconds: 30
                   containers:
                     - name: \(name)

@@ -7,8 +7,8 @@ import Text
 package enum PlanManifests: String, CaseIterable, Sendable {
     case compose, kubernetes, keda, postgresql
 
-    /// `version` is that of Dray, for the image. Throws where no pool suffices: there are no workers to
-    /// start then.
+    /// Returns the configuration; `version` is that of Dray, for the image. Throws if no pool
+    /// suffices, as there are no workers to start.
     package func text(_ plan: Plan, version: String) throws(PlannerError) -> String {
         if self != .postgresql, let stop = plan.sizing.workers.stops.first {
             throw PlannerError(
@@ -25,7 +25,7 @@ package enum PlanManifests: String, CaseIterable, Sendable {
         }
     }
 
-    /// The first value of an input that the plan was made with.
+    /// Returns the likely value of an input of the plan.
     static func value(_ plan: Plan, _ input: ScenarioInput) -> Double {
         plan.inputs[input.rawValue].value?.likely ?? 0
     }
@@ -36,21 +36,22 @@ package enum PlanManifests: String, CaseIterable, Sendable {
         return min(given ?? machine, machine)
     }
 
-    /// Millicores, as Kubernetes counts.
+    /// Formats millicores for Kubernetes.
     static func cpu(_ cores: Double) -> String { "\(Int(saturating: (cores * 1_000).rounded()))m" }
 
-    /// The plan's name as a comment can hold it.
+    /// Returns the plan's name for a comment.
     static func comment(_ plan: Plan) -> String {
         printable(String(plan.name.prefix(80)))
     }
 
     // MARK: PostgreSQL
 
-    /// Settings with the values that the plan asks for, as `postgresql.conf` has them.
+    /// Returns settings for `postgresql.conf` with the values that the plan requires.
     static func settings(_ plan: Plan) -> [(name: String, value: String, why: String)] {
         let database = plan.sizing.database
         let memory = value(plan, .memoryGigabytes) * 1_024
-        // What 15 minutes between checkpoints write, twice: the next one runs while they go on.
+        // The log of two checkpoint intervals of 15 minutes: one is written while the previous
+        // checkpoint runs.
         let written = database.walBytesPerSecond * 900 * 2 / 1_048_576
         let wal = max(1_024, (written / 1_024).rounded(.up) * 1_024)
         return [

@@ -3,26 +3,26 @@ package import Statistics
 
 /// Inputs of a plan from measurements, each with its 95 % interval.
 package struct Calibration: Sendable {
-    /// By the input's place in a scenario: `worker.segmentsPerSecond`.
+    /// By the input's path in a scenario: `worker.segmentsPerSecond`.
     package private(set) var values: [String: Measured] = [:]
-    /// How throughput grows with workers, where that was measured with three numbers of them.
+    /// The fit of throughput by workers, if three different numbers of them were measured.
     package private(set) var scalability: ScalabilityFit?
-    /// The sources, a line each: `2 runs of dray benchmark transfer`.
+    /// The sources, one line each: `2 runs of dray benchmark transfer`.
     package private(set) var sources: [String] = []
 
-    /// The CPU time of a segment besides its bytes, if runs do not show it.
+    /// CPU time of a segment besides its bytes, used if runs do not show it.
     private let cpuMicrosecondsPerSegment: Double
 
     package init(cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds) {
         self.cpuMicrosecondsPerSegment = cpuMicrosecondsPerSegment
     }
 
-    /// Reads measurements: JSON of `dray benchmark transfer`, `dray benchmark queue` or `dray loadtest`,
-    /// runs of a pool as `docs/planning.md` has them, several in an array or one a line; or a CSV file of
-    /// N and X.
+    /// Reads measurements: JSON of `dray benchmark transfer`, `dray benchmark queue` or `dray
+    /// loadtest`, or runs of a pool as in `docs/planning.md`. Several are in an array or one per
+    /// line. A CSV file of N and X is allowed too.
     ///
-    /// `cpuMicrosecondsPerSegment` is what a segment takes besides its bytes where runs of one size do
-    /// not tell. Throws with the place of what is none of these.
+    /// `cpuMicrosecondsPerSegment` is the CPU time of a segment besides its bytes, used if runs of
+    /// one size do not show it. Throws with the location of invalid input.
     package static func read(
         _ text: String, cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds
     ) throws(PlannerError) -> Calibration {
@@ -50,7 +50,7 @@ package struct Calibration: Sendable {
         return files.flatMap(\.parts)
     }
 
-    /// As they were given, each perhaps of several runs.
+    /// Decodes the measurements of a file; one may contain several runs.
     private static func files(_ text: String) throws(PlannerError) -> [MeasuredRun] {
         let decoder = JSONDecoder()
         let data = Data(text.utf8)
@@ -95,8 +95,8 @@ package struct Calibration: Sendable {
         }
     }
 
-    /// One worker's engine: its speed and the time of a transfer, and of which size that is; what
-    /// objects and bytes take each where runs had different sizes.
+    /// Adds runs of one worker's engine: its speed, transfer time and segment size. Runs of
+    /// different sizes separate the times per object and per byte.
     private mutating func takeTransfers(_ runs: [MeasuredRun]) {
         guard !runs.isEmpty else { return }
         add(source: "\(runs.count) of dray benchmark transfer")
@@ -120,7 +120,7 @@ package struct Calibration: Sendable {
             set("worker.secondsPerGigabyte", line.slope.notNegative)
         }
         if let line = Self.bySize(runs, \.transferSeconds), line.slope.likely > 0 {
-            // At the mean size: their times have that of sizes in them, and no interval of one.
+            // At the mean size: the times vary with the sizes, so they show no interval.
             set("worker.serviceSeconds", line.middle.notNegative)
             let seconds = line.slope
             set(
@@ -133,8 +133,8 @@ package struct Calibration: Sendable {
         takeCPU(runs)
     }
 
-    /// What an object takes and what its bytes, where runs had different sizes; else the bytes have what
-    /// is left of an object's.
+    /// Separates CPU time per object and per byte if runs had different sizes. Otherwise the bytes
+    /// get what remains after the object's time.
     private mutating func takeCPU(_ runs: [MeasuredRun]) {
         if let line = Self.bySize(runs, \.objectCPUSeconds) {
             set("worker.cpuMicrosecondsPerSegment", line.start.notNegative.scaled(by: 1e6))
@@ -152,12 +152,12 @@ package struct Calibration: Sendable {
             }
             return
         }
-        // Of how many objects is not known.
+        // The number of objects is unknown.
         let plain = Moments(runs.compactMap(\.anyCPUSecondsPerGigabyte))
         if plain.count > 0 { set("worker.cpuSecondsPerGigabyte", plain.meanEstimate.notNegative) }
     }
 
-    /// A figure by the mean gigabytes of an object, of runs that have both.
+    /// Returns a figure by the mean gigabytes of an object, for runs that have both.
     private static func points(
         _ runs: [MeasuredRun], _ figure: (MeasuredRun) -> Double?
     ) -> [(x: Double, y: Double)] {
@@ -167,8 +167,8 @@ package struct Calibration: Sendable {
         }
     }
 
-    /// What a figure is for an object, and for a gigabyte of it more, over runs whose mean sizes are at
-    /// least twice apart; nil without those, or when one would be negative.
+    /// Fits a figure per object and per gigabyte to runs whose mean sizes differ by a factor of 2
+    /// or more. Nil without such runs, or if one would be negative.
     private static func bySize(
         _ runs: [MeasuredRun], _ figure: (MeasuredRun) -> Double?
     ) -> LineFit? {
@@ -201,7 +201,7 @@ package struct Calibration: Sendable {
             return (workers, rate)
         }
         try take(points: points, source: "\(runs.count) runs of a pool")
-        // Those of the segments that were fetched here, not of another benchmark's.
+        // The segment sizes of these runs replace those of other benchmarks.
         for path in ["worker.measuredBytes", "worker.secondsPerGigabyte"] { values[path] = nil }
         let sizes = Moments(runs.compactMap(\.segmentBytes))
         if sizes.count == runs.count {
@@ -219,8 +219,8 @@ package struct Calibration: Sendable {
         set("worker.serviceCV2", times.cv2Estimate)
     }
 
-    /// Throughput by number of workers: the law with three or more different numbers, what one worker
-    /// does with fewer.
+    /// Adds throughput by number of workers: fits the law to three or more different numbers,
+    /// otherwise takes the speed of one worker.
     mutating func take(
         points: [(n: Double, x: Double)], source: String
     ) throws(PlannerError) {
@@ -230,8 +230,8 @@ package struct Calibration: Sendable {
             if alone.count > 0 { set("worker.segmentsPerSecond", alone.meanEstimate.notNegative) }
             return
         }
-        // Three numbers of workers fit any law, their noise with it, and what is reckoned from it for
-        // many workers is then far off: β has to be needed.
+        // Three numbers of workers fit any law including their noise, and extrapolation is then far
+        // off: use β only if it is needed.
         let (full, plain): (ScalabilityFit, ScalabilityFit)
         do throws(FitError) {
             full = try Scalability.fit(points)
@@ -262,11 +262,11 @@ package struct Calibration: Sendable {
         estimate("worker.coherency", \.beta, \.beta)
     }
 
-    /// What throughput differs by from one run to the next although nothing has changed.
+    /// Relative variation of throughput between equal runs.
     private static let noise = 0.03
 }
 
-/// One measurement as a file has it: the reports of `dray benchmark`, or a run of a pool.
+/// A measurement in a file: a report of `dray benchmark`, or a run of a pool.
 private struct MeasuredRun: Decodable {
     enum Kind { case transfer, queue, pool, other }
 
@@ -290,11 +290,11 @@ private struct MeasuredRun: Decodable {
     var segmentsPerSecond: Double?
     var serviceSeconds: [Double]?
     var service: PowerSums?
-    /// Of a pool's segments, on average.
+    /// Mean bytes of a pool's segments.
     var segmentBytes: Double?
-    /// What an object holds that is more than one measurement: a load test's result.
+    /// Measurements inside an object: those of a load test's result.
     var calibration: [MeasuredRun]?
-    /// Why it holds none.
+    /// The reason why it has none.
     var noCalibration: String?
 
     var parts: [MeasuredRun] { calibration?.flatMap(\.parts) ?? [self] }
@@ -305,26 +305,26 @@ private struct MeasuredRun: Decodable {
         return cpuSeconds / bytes * 1e9
     }
 
-    /// The engine's objects, or a pool's segments.
+    /// Objects of the engine, or segments of a pool.
     private var fetched: Double? {
         if let objects { return objects > 0 ? objects : nil }
         guard let segmentBytes, segmentBytes > 0, let bytes, bytes > 0 else { return nil }
         return bytes / segmentBytes
     }
 
-    /// Of one that was fetched.
+    /// Mean bytes per fetched object.
     var meanBytes: Double? {
         guard let fetched, let bytes else { return nil }
         return bytes / fetched
     }
 
-    /// For one that was fetched.
+    /// CPU seconds per fetched object.
     var objectCPUSeconds: Double? {
         guard let fetched, let cpuSeconds else { return nil }
         return cpuSeconds / fetched
     }
 
-    /// Of the engine's objects, by Little's law.
+    /// Transfer time of the engine's objects, by Little's law.
     var transferSeconds: Double? {
         guard let connections, let objectsPerSecond else { return nil }
         return Double(connections) / objectsPerSecond
@@ -336,7 +336,7 @@ private struct MeasuredRun: Decodable {
         return workers != nil || serviceSeconds != nil || service != nil ? .pool : .other
     }
 
-    /// Throws when a figure is none that can be measured: 0 objects a second, a negative time.
+    /// Throws for impossible figures: 0 objects per second, a negative time.
     func check(number: Int) throws(PlannerError) {
         let amounts: [(String, Double?)] = [
             ("objectsPerSecond", objectsPerSecond), ("segmentsPerSecond", segmentsPerSecond),

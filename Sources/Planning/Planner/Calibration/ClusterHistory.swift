@@ -3,27 +3,28 @@ package import Statistics
 
 /// Inputs of a plan from a cluster's history.
 package struct ClusterHistory: Sendable {
-    /// By the input's place in a scenario.
+    /// By the input's path in a scenario.
     package private(set) var values: [String: Measured] = [:]
     /// Sources and missing inputs with their reasons, a sentence each.
     package private(set) var notes: [String] = []
 
-    /// Catalogs and minutes with fewer say more about their start and end than about workers.
+    /// Minimum segments of a catalog or minute: fewer measure their start and end rather than
+    /// workers.
     package static let leastSegments = 100
-    /// Minutes in which workers had something to fetch for less are left out.
+    /// Minimum seconds of a minute in which workers had work; shorter ones are excluded.
     static let leastBusySeconds = 5.0
-    /// Workers that use less of their transfers while they have work are held up by something else: an
-    /// origin's limit, or too little at a time.
+    /// Minimum utilization of transfers. Workers below it are limited by something else, such as an
+    /// origin.
     static let leastUtilisation = 0.7
 
-    /// What workers did in some minutes, as one.
+    /// The sum of workers' activity over several minutes.
     package struct Work: Sendable {
-        /// Of fetches, in seconds on the network.
+        /// Seconds of fetches on the network.
         package let fetches: Moments
         package let bytes: Double
-        /// Transfers that could have been under way, times the seconds that workers were busy.
+        /// Available transfer slots times the seconds in which workers were busy.
         package let slotSeconds: Double
-        /// Nil without any.
+        /// Maximum number of workers; nil without any.
         package let mostWorkers: Int?
 
         package init(_ minutes: [WorkersHistory.Minute]) {
@@ -39,10 +40,11 @@ package struct ClusterHistory: Sendable {
         }
     }
 
-    /// Learns from catalogs that have ended, and from what workers did minute by minute. Throws what no
-    /// law of throughput can be fitted to.
+    /// Derives inputs from ended catalogs and from the workers' activity by minute. Throws if no
+    /// throughput law fits.
     ///
-    /// `cpuMicrosecondsPerSegment` is what a segment takes besides its bytes where minutes do not tell.
+    /// `cpuMicrosecondsPerSegment` is the CPU time of a segment besides its bytes, used if minutes
+    /// do not show it.
     package init(
         _ status: ClusterStatus, _ history: WorkersHistory,
         cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds
@@ -62,7 +64,8 @@ package struct ClusterHistory: Sendable {
         takeEach("machine.cores", minutes, \.cores)
     }
 
-    /// What one worker has on average: in the last minute, between the fewest and the most of any.
+    /// Sets the mean of a figure per worker: last minute as likely, minimum and maximum over all
+    /// minutes.
     private mutating func takeEach(
         _ path: String, _ minutes: [WorkersHistory.Minute], _ figure: (WorkDone) -> Int
     ) {
@@ -83,7 +86,7 @@ package struct ClusterHistory: Sendable {
     private mutating func takeTries(_ status: ClusterStatus) {
         let ended = status.catalogs.filter { catalog in
             catalog.state.isTerminal && catalog.totals.segmentsDone >= Self.leastSegments
-                // What lay there already took no fetch.
+                // Reused files needed no fetch.
                 && catalog.totals.adoptedBytes == 0
         }
         guard !ended.isEmpty else {
@@ -149,7 +152,7 @@ package struct ClusterHistory: Sendable {
                 + "the two.")
     }
 
-    /// What the pool did in minutes in which it did all it could, by the number of its workers.
+    /// Adds the pool's throughput in fully busy minutes, by the number of workers.
     private mutating func takeSpeed(_ minutes: [WorkersHistory.Minute]) throws(PlannerError) {
         let long = minutes.filter {
             $0.longestBusySeconds >= Self.leastBusySeconds && $0.done.fetches >= Self.leastSegments
@@ -167,7 +170,7 @@ package struct ClusterHistory: Sendable {
                     + "were never busy (\(why)).")
             return
         }
-        // Over the time of the one that was busy for longest, so many as worked at once on average.
+        // Over the time of the worker that was busy longest: the mean number of concurrent workers.
         let points = full.map { minute in
             (
                 n: max(1, (minute.done.busySeconds / minute.longestBusySeconds).rounded()),

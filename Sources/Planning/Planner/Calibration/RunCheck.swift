@@ -1,6 +1,6 @@
 import Statistics
 
-/// A plan's figures beside those of a real run.
+/// A comparison of a plan's figures with a real run.
 package struct RunCheck: Codable, Hashable, Sendable {
     package let rows: [Row]
     /// The basis of the prediction, a sentence each.
@@ -12,7 +12,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
         package let unit: String
         package let predicted: Double
         package let measured: Double
-        /// Predicted over measured, less one; nil where nothing was measured.
+        /// Predicted over measured, minus one; nil if nothing was measured.
         package let error: Double?
     }
 
@@ -27,9 +27,9 @@ package struct RunCheck: Codable, Hashable, Sendable {
         package var assetsFailed: Double?
         /// From the start until a file was stored: p50, p95 and p99, in seconds.
         package var waits: (p50: Double, p95: Double, p99: Double)?
-        /// Of the transfers that workers can have under way, while they had work.
+        /// Utilization of the workers' transfer slots while they had work.
         package var utilisation: Double?
-        /// The mean time of a fetch on the network, and its variance over its squared mean.
+        /// Mean time of a fetch on the network, and its variance over its squared mean.
         package var fetchSeconds: Double?
         package var fetchCV2: Double?
 
@@ -44,8 +44,8 @@ package struct RunCheck: Codable, Hashable, Sendable {
         }
     }
 
-    /// What `values` say of a run of so many segments and bytes, beside what it took. Throws for a run
-    /// that fetched nothing or took no time.
+    /// Predicts a run of as many segments and bytes from `values` and compares it with the measured
+    /// run. Throws for a run that fetched nothing or took no time.
     package init(_ values: ScenarioValues, _ run: Run) throws(PlannerError) {
         try run.check()
         let size = run.bytes / run.segments
@@ -67,13 +67,13 @@ package struct RunCheck: Codable, Hashable, Sendable {
         add("time", "s", seconds, run.seconds)
         add("segments per second", "1/s", run.segments / seconds, run.segments / run.seconds)
         add("bandwidth", "bit/s", run.bytes * 8 / seconds, run.bytes * 8 / run.seconds)
-        // As many segments of the plan's own size; all else is of the run's.
+        // The same number of segments with the plan's size; all other figures use the run's size.
         add(
             "bytes, with the plan's segments", "B", run.segments * Demand(values).fillSegmentBytes,
             run.bytes)
         add("retries", "", tries - run.segments, run.retries)
         add("assets failed", "", 0, run.assetsFailed)
-        // All lie there from the start, and each waits for those before it.
+        // All are submitted at the start, and each waits for the earlier ones.
         for (name, share, measured) in [
             ("p50", 0.5, run.waits?.p50), ("p95", 0.95, run.waits?.p95),
             ("p99", 0.99, run.waits?.p99),
@@ -101,7 +101,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
 }
 
 extension RunCheck.Run {
-    /// Throws for a run that fetched nothing or took no time, and for figures that no run has.
+    /// Throws for a run that fetched nothing or took no time, and for impossible figures.
     fileprivate func check() throws(PlannerError) {
         guard 1...100_000 ~= workers else {
             throw PlannerError(

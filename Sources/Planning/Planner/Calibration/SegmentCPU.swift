@@ -1,18 +1,19 @@
 import Statistics
 
-/// CPU time of segments that are all of about one size: what of it is the bytes'.
+/// Splits the CPU time of segments of similar size into parts per segment and per byte.
 ///
-/// One size does not tell a segment's part from that of its bytes, so what a segment takes besides them
-/// comes from elsewhere. Measured together both stay what was measured.
+/// One size cannot separate the two, so the time per segment is assumed. Their sum stays as
+/// measured.
 package struct SegmentCPU {
-    /// What a plan assumes a segment to take besides its bytes, in microseconds.
+    /// Assumed CPU time of a segment besides its bytes, in microseconds.
     package static var assumedMicroseconds: Double { ScenarioValues(Scenario())[.cpuPerSegment] }
 
     let secondsPerGigabyte: Measured
-    /// Nil where the segment's part is what was given; less where all that was measured is less.
+    /// Nil if the assumed time holds; lower if the measured total is lower.
     let microsecondsPerSegment: Measured?
 
-    /// Of measurements by the mean gigabytes of a segment, over 0 in one at least, and its CPU seconds.
+    /// Creates it from measurements: mean gigabytes of a segment, above 0 in at least one, and its
+    /// CPU seconds.
     init(_ points: [(x: Double, y: Double)], microsecondsPerSegment: Double) {
         let points = points.filter { $0.x > 0 }
         let most = Moments(points.map(\.y)).mean

@@ -1,15 +1,15 @@
-/// Measured throughput by number of workers, as a CSV file has it.
+/// Measured throughput by number of workers, from a CSV file.
 ///
-/// Lines of two or more values between commas, semicolons, tabs or spaces; a first line of headings
-/// may say which columns are `N` and `X`, and without one, or with only two columns, they are the
-/// first and the second. Empty lines and those that begin with `#` are left out.
+/// Lines have two or more values, separated by commas, semicolons, tabs or spaces. A header may
+/// name the columns `N` and `X`; without one, or with only two columns, they are the first and the
+/// second. Empty lines and lines that begin with `#` are skipped.
 package struct ThroughputTable: Sendable {
     package let points: [(n: Double, x: Double)]
 
-    /// Points beyond this are refused: a fit needs a few dozen.
+    /// Maximum number of points: a fit needs a few dozen.
     package static let maximumPoints = 100_000
 
-    /// Throws with the line and the column of what is no number.
+    /// Throws with the line and the column of an invalid number.
     package init(csv text: String) throws(PlannerError) {
         var points: [(n: Double, x: Double)] = []
         var columns: (n: Int, x: Int)?
@@ -60,7 +60,7 @@ package struct ThroughputTable: Sendable {
         return trimmed.allSatisfy(\.isEmpty) ? [] : trimmed
     }
 
-    /// The columns that a first line of headings names, or else the first two.
+    /// Returns the columns named in a header, or the first two.
     private static func columns(
         _ cells: [Substring], line: Int
     ) throws(PlannerError) -> (n: Int, x: Int) {

@@ -1,4 +1,4 @@
-/// The sums behind a cost.
+/// The amounts behind a cost.
 struct Bill {
     private let choice: Scenario.MoneyChoice
     private let values: ScenarioValues
@@ -8,10 +8,10 @@ struct Bill {
     /// Machines for workers.
     let workers: Int
     private let barelyNeeded: Int
-    /// The part of all workers that stays where they are scaled.
+    /// Fraction of the workers that stays when the pool is scaled.
     private let alwaysThere: Double
 
-    /// Nil where no pool suffices: what cannot be bought has no price.
+    /// Returns nil if no pool suffices: it has no price.
     init?(
         _ choice: Scenario.MoneyChoice, _ values: ScenarioValues, _ sizing: Sizing,
         _ book: PriceBook, _ origin: PriceBook
@@ -34,8 +34,8 @@ struct Bill {
         money.converted(to: choice.currency, rates: choice.exchange)
     }
 
-    /// How many of a provider's instances hold a machine of the plan, by cores, memory and network
-    /// alike: larger ones of a family cost, and carry, in proportion.
+    /// Returns the number of a provider's instances per machine of the plan, by cores, memory and
+    /// network. Larger instances of a family cost, and carry, in proportion.
     private func instances(of book: PriceBook) -> Int {
         let instance = book.instance
         return max(
@@ -47,7 +47,7 @@ struct Bill {
                     instance.nicMegabitsPerSecond.map { values[.nicMegabits] / $0 } ?? 0)))
     }
 
-    /// A month of `count` machines as the plan has them.
+    /// Returns the monthly price of `count` machines of the plan.
     func machines(_ count: Int, months: Double = 1) -> Money {
         machines(count, months: months, of: book)
     }
@@ -68,7 +68,7 @@ struct Bill {
                 bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge))
     }
 
-    /// The origin's egress to workers in a month.
+    /// Bytes per month from the origin to workers.
     private var originBytes: Double {
         let demand = sizing.demand
         let missesPerMonth = demand.meanMissesPerSecond * 86_400 * Demand.daysPerMonth
@@ -76,15 +76,15 @@ struct Bill {
             + missesPerMonth * demand.missBytes
     }
 
-    /// Tiers count all that leaves one provider: those that viewers' traffic has filled up are not
-    /// there again for the origin's.
+    /// Tiers count all traffic out of one provider: units that viewers have used are not available
+    /// to the origin again.
     private var originEgress: Money {
         inOne(
             origin.egress.cost(
                 bytes: originBytes, machines: 1, after: origin.id == book.id ? viewersUnits : 0))
     }
 
-    /// What of viewers' traffic is paid for.
+    /// Paid units of the viewers' traffic.
     private var viewersUnits: Double {
         book.egress.billable(
             bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge)
@@ -121,14 +121,14 @@ struct Bill {
 
     var total: Money { items.reduce(Money()) { $0 + $1.cost } }
 
-    /// The same but for rounding, without a word about it: it is reckoned thousands of times.
+    /// The total without texts and up to rounding, calculated thousands of times.
     var quickTotal: Money {
         let machines = sizing.machines
         let count = workers + machines.coordinators + machines.database + machines.edge
         return self.machines(count) + storage + egress + originEgress
     }
 
-    /// The cost of bringing bytes to the edge, divided by these bytes.
+    /// The cost of fetching bytes to the edge per terabyte.
     var perTerabyte: Money? {
         let bytes = sizing.demand.fillBytesPerDay * Demand.daysPerMonth
         guard bytes > 0 else { return nil }
@@ -136,11 +136,11 @@ struct Bill {
         let sum =
             self.machines(workers + machines.coordinators + machines.database)
             + originEgress
-        // Misses pass the same way; they are not what is pre-fetched.
+        // Misses use the same path but are not prefetched.
         return sum * (bytes * values[.attempts] / originBytes) / (bytes / 1e12)
     }
 
-    /// Workers by the hour: all of them while the fill may last, else those that are always there.
+    /// Workers by the hour: all during the fill, otherwise those that always run.
     var scaled: Money {
         let share = min(1, values[.deadlineHours] / 24)
         return total - machines(workers) * ((1 - share) * (1 - alwaysThere))
@@ -158,7 +158,7 @@ struct Bill {
                 + sizing.machines.database / 2 + sizing.machines.coordinators / 2)
     }
 
-    /// Servers like the edge's at the origin, and every byte out of there.
+    /// Servers like the edge's at the origin, and all egress from there.
     var deviceSide: ProviderCost.DeviceSide {
         let demand = sizing.demand
         let servers = max(2, sizing.machines.edge / Int(values[.sites]) * Int(values[.sites]))
@@ -178,7 +178,7 @@ struct Bill {
             originShare: shares.compactMap { $0 }.max())
     }
 
-    /// Generators for the peak, and what the edge sends them on top of a month's traffic.
+    /// Generators for the peak, and the additional egress of the edge.
     var loadTest: ProviderCost.LoadTest {
         let hours = values[.loadTestHours]
         let demand = sizing.demand

@@ -1,21 +1,21 @@
 /// A provider's prices for machines, storage and traffic, from a price file.
 package struct PriceBook: Hashable, Sendable {
-    /// `aws`: what `--provider` names.
+    /// `aws`: the value for `--provider`.
     package var id: String
     package var name: String
     package var instance: Instance
     package var storage: Storage
     package var egress: Egress
 
-    /// An amount of money for something, with where and when it was read.
+    /// A price, with its source and date.
     package struct Price: Codable, Hashable, Sendable {
         package var amount: Double
         /// ISO 4217: `EUR`.
         package var currency: String
-        /// When it held: `2026-10-28`, `2026-10` or `2026`.
+        /// Date of validity: `2026-10-28`, `2026-10` or `2026`.
         package var date: String
         package var source: String
-        /// Nobody's price: to be replaced by the reader's own.
+        /// True for an assumption, which readers should replace with their own price.
         package var isAssumption: Bool
 
         package init(
@@ -34,7 +34,7 @@ package struct PriceBook: Hashable, Sendable {
         package var type: String
         package var cores: Double
         package var memoryGigabytes: Double
-        /// Of its network interface; nil where that is not known, and then it bounds nothing.
+        /// Bandwidth of its network interface; nil if unknown, which sets no limit.
         package var nicMegabitsPerSecond: Double?
         package var perMonth: Price
 
@@ -52,7 +52,7 @@ package struct PriceBook: Hashable, Sendable {
 
     package struct Storage: Hashable, Sendable {
         package var type: String
-        /// Bytes of what is priced: a GB, a GiB or a TB.
+        /// The unit of the price: a GB, a GiB or a TB.
         package var unit: Unit
         package var perUnitMonth: Price
 
@@ -65,9 +65,9 @@ package struct PriceBook: Hashable, Sendable {
 
     package struct Egress: Hashable, Sendable {
         package var unit: Unit
-        /// What is free each month for each machine, in units.
+        /// Free units per machine and month.
         package var includedPerMachine: Double
-        /// In ascending order; the last has no end.
+        /// In ascending order; the last has no upper bound.
         package var tiers: [Tier]
 
         package init(unit: Unit, includedPerMachine: Double, tiers: [Tier]) {
@@ -78,7 +78,7 @@ package struct PriceBook: Hashable, Sendable {
     }
 
     package struct Tier: Hashable, Sendable {
-        /// Up to so many units a month, all before counted; nil without end.
+        /// Upper bound in units per month, counted from 0; nil for no bound.
         package var upTo: Double?
         package var perUnit: Price
 
@@ -114,7 +114,7 @@ package struct PriceBook: Hashable, Sendable {
         self.egress = egress
     }
 
-    /// Every price of it, with what it is for.
+    /// All its prices with their items.
     package var prices: [(what: String, price: Price)] {
         [
             ("\(instance.type), a month", instance.perMonth),
@@ -127,7 +127,7 @@ package struct PriceBook: Hashable, Sendable {
     }
 }
 
-/// Money in the currencies it is asked for in; currencies are never added up unless a rate is given.
+/// Amounts by currency; different currencies are added only after conversion.
 package struct Money: Codable, Hashable, Sendable {
     /// By currency.
     package private(set) var amounts: [String: Double]
@@ -148,7 +148,7 @@ package struct Money: Codable, Hashable, Sendable {
 
     package static func / (money: Money, divisor: Double) -> Money { money * (1 / divisor) }
 
-    /// All of it in one currency where `rates` say how; what they do not name stays as it is.
+    /// Converts all amounts with a rate to one currency; others stay unchanged.
     package func converted(to currency: String?, rates: [String: Double]) -> Money {
         guard let currency else { return self }
         return amounts.reduce(into: Money()) { sum, part in
@@ -175,8 +175,8 @@ extension PriceBook.Price {
 }
 
 extension PriceBook.Egress {
-    /// What `bytes` out of `machines` machines cost a month, tier by tier; `after` units that were
-    /// paid for before them fill the tiers up first.
+    /// Returns the monthly cost of `bytes` from `machines` machines, tier by tier. The first
+    /// `after` units of the tiers are already used.
     package func cost(bytes: Double, machines: Int, after before: Double = 0) -> Money {
         let units = billable(bytes: bytes, machines: machines)
         var start = 0.0
@@ -191,7 +191,7 @@ extension PriceBook.Egress {
         return Money(amounts)
     }
 
-    /// Units that are not included with the machines.
+    /// Returns the units beyond the machines' free ones.
     package func billable(bytes: Double, machines: Int) -> Double {
         max(0, bytes / unit.bytes - includedPerMachine * Double(machines))
     }

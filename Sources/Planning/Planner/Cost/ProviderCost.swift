@@ -3,21 +3,23 @@ package struct ProviderCost: Codable, Hashable, Sendable {
     package let provider: String
     package let name: String
     package let originProvider: String
-    /// A month of the plan, item by item.
+    /// Monthly costs of the plan, item by item.
     package let items: [Item]
     package let perMonth: Money
-    /// The cost per TB brought to the edge: workers, coordinators, database, and the origin's egress.
-    /// Nil when nothing is pre-fetched.
+    /// The cost per TB fetched to the edge: workers, coordinators, database, and the origin's
+    /// egress. Nil if nothing is prefetched.
     package let perTerabytePrefetched: Money?
-    /// A month, for each monthly active user.
+    /// Per month and monthly active user.
     package let perUser: Money
-    /// The same when workers run only while the fill lasts, and as many as the mean load needs else.
+    /// Monthly cost if workers scale: all during the fill, otherwise as many as the mean load
+    /// needs.
     package let perMonthScaled: Money
     /// The part of `perMonth` for headroom, spare workers and standbys.
     package let overProvisioning: Money
     /// The additional cost of twice as many workers and edge servers.
     package let twiceAsMany: Money
-    /// No edge, no workers: devices fetch everything from the origin, and check it themselves.
+    /// The alternative without edge and workers: devices fetch and check everything from the
+    /// origin.
     package let deviceSide: DeviceSide
     package let loadTest: LoadTest
     /// Every price used, with its currency, date and source.
@@ -37,28 +39,28 @@ package struct ProviderCost: Codable, Hashable, Sendable {
     package struct DeviceSide: Codable, Hashable, Sendable {
         package let perMonth: Money
         package let originServers: Int
-        /// Processor hours a month that devices spend on what workers do otherwise, in all.
+        /// Processor hours per month that all devices together spend on the workers' tasks.
         package let deviceHours: Double
-        /// The peak over what the origin's limits allow; nil without limits.
+        /// The peak divided by the origin's limits; nil without limits.
         package let originShare: Double?
     }
 
     package struct LoadTest: Codable, Hashable, Sendable {
         package let hours: Double
-        /// Machines that make the load: one for 35,000 users, and for what its interface takes in.
+        /// Load generators: one per 35,000 users, and enough for the received traffic.
         package let generators: Int
         package let egressBytes: Double
         package let cost: Money
     }
 
-    /// Users that one load generator stands for: k6 states 30,000 to 40,000.
+    /// Users per load generator: k6 states 30,000 to 40,000.
     static let usersPerGenerator = 35_000.0
     static let hoursPerMonth = Demand.daysPerMonth * 24
 }
 
 extension ProviderCost {
-    /// One for the scenario's provider, or one for each there is; none without prices, or where no
-    /// pool suffices.
+    /// Returns the cost for the scenario's provider, or for every provider; empty without prices,
+    /// or if no pool suffices.
     static func all(
         _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing, _ books: [PriceBook]
     ) throws(PlannerError) -> [ProviderCost] {
@@ -84,7 +86,7 @@ extension ProviderCost {
             allowed: "use one of \(books.map(\.id).sorted().joined(separator: ", "))")
     }
 
-    /// Nil where no pool suffices.
+    /// Returns nil if no pool suffices.
     private init?(
         _ choice: Scenario.MoneyChoice, _ values: ScenarioValues, _ sizing: Sizing,
         _ book: PriceBook, origin: PriceBook

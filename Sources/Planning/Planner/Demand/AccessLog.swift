@@ -1,24 +1,23 @@
-/// Reads an access log of a web server or a CDN, in pieces, and sums up what it says of the load.
+/// Reads an access log of a web server or a CDN, in chunks, and summarizes its load.
 ///
-/// nginx's and Apache's common and combined formats, with the request's time behind them where it was
-/// configured (`LoggedTime`); and CloudFront's standard logs, by their `#Fields` line. Lines that are
-/// none of these are counted and left out. Memory grows by some bytes for each minute that the log
-/// spans, and not with requests.
+/// It reads the common and combined formats of nginx and Apache, with an optional request time at
+/// the end (`LoggedTime`), and CloudFront's standard logs by their `#Fields` line. Other lines are
+/// counted and skipped. Memory grows by some bytes per minute of the log, not with requests.
 package struct AccessLog: Sendable {
-    /// A line beyond this is left out.
+    /// Maximum length of a line; longer ones are skipped.
     package static let longestLine = 64 << 10
 
     private var held: [UInt8] = []
     private var isSkipping = false
     private var fields: CloudFrontFields?
     private var load = AccessLogLoad()
-    /// Requests from the first on whose time is a whole number, until it is known of what.
+    /// First requests with a whole number as time, held until its unit is known.
     private var undecided: [AccessLogRequest] = []
     private var wholeUnit: LoggedTime.Unit?
 
     package init() {}
 
-    /// Takes the next piece of the log. Throws when it spans more than four years.
+    /// Adds the next chunk of the log. Throws if it spans more than four years.
     package mutating func read(_ piece: [UInt8]) throws(PlannerError) {
         var start = 0
         while let end = piece[start...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -51,7 +50,7 @@ package struct AccessLog: Sendable {
         return try load.summary()
     }
 
-    /// So many times are enough to tell seconds from microseconds.
+    /// Number of times that suffice to distinguish seconds from microseconds.
     private static let decidingRequests = 1_000
 
     private mutating func add(_ request: AccessLogRequest) throws(PlannerError) {
@@ -60,7 +59,7 @@ package struct AccessLog: Sendable {
             guard let wholeUnit else { return try hold(request) }
             request.seconds = wholeUnit.seconds(number)
         } else if !undecided.isEmpty {
-            // In their order.
+            // Keeps the order.
             return try hold(request)
         }
         try load.add(request)
@@ -97,24 +96,24 @@ package struct AccessLog: Sendable {
 
 /// One line of an access log.
 struct AccessLogRequest: Equatable {
-    /// When it was logged, which is when it ended: seconds since 1970 in UTC.
+    /// Logging time, which is the end of the request: seconds since 1970 in UTC.
     var time: Int
-    /// How far the log's own clock is ahead of UTC, in seconds.
+    /// Offset of the log's time zone from UTC, in seconds.
     var zoneSeconds = 0
     var bytes = 0.0
-    /// Nil where the log does not say.
+    /// Nil if the log does not contain it.
     var seconds: Double?
-    /// A time whose unit one line does not tell.
+    /// A time whose unit a single line does not show.
     var wholeTime: Double?
-    /// Whether a cache answered; nil if the log does not show it.
+    /// True if a cache answered; nil if the log does not show it.
     var isHit: Bool?
 }
 
 // MARK: Common and combined
 
 extension AccessLogRequest {
-    /// `IP - USER [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "REFERER" "AGENT" 0.123`;
-    /// nil for anything else.
+    /// Parses `IP - USER [10/Oct/2026:13:55:36 +0200] "GET / HTTP/1.1" 200 2326 "REFERER" "AGENT"
+    /// 0.123`; nil for any other line.
     init?(combined line: ArraySlice<UInt8>) {
         var cursor = ByteCursor(line)
         guard cursor.skip(past: "["), let (time, zone) = cursor.commonTime(),
@@ -123,7 +122,7 @@ extension AccessLogRequest {
         self.init(time: time, zoneSeconds: zone)
         // Apache writes a dash for no bytes.
         bytes = cursor.number() ?? 0
-        // The first two in quotes are the referrer and the agent, which may hold anything.
+        // The first two in quotes are the referrer and the agent, which may contain anything.
         var quoted = 0
         var logged = LoggedTime()
         while true {
@@ -131,7 +130,7 @@ extension AccessLogRequest {
             if isQuoted { quoted += 1 }
             guard let field = cursor.field() else { break }
             guard !isQuoted || quoted > 2 else { continue }
-            // Behind the name of what stands behind it, a proxy says how that did.
+            // Fields after an upstream name describe the upstream, as a proxy logs it.
             if !isQuoted, field.first == UInt8(ascii: "[") { break }
             logged.take(field)
         }
@@ -142,7 +141,7 @@ extension AccessLogRequest {
 
 func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
-/// A place in a line.
+/// A position in a line.
 private struct ByteCursor {
     private let line: ArraySlice<UInt8>
     private var place: Int
@@ -158,7 +157,7 @@ private struct ByteCursor {
         return true
     }
 
-    /// To behind the quote that ends what is quoted; one after a backslash does not.
+    /// Skips to the position after the closing quote; a backslash escapes a quote.
     mutating func skipQuoted() -> Bool {
         while place < line.endIndex {
             let byte = line[place]
@@ -169,19 +168,20 @@ private struct ByteCursor {
         return false
     }
 
-    /// The digits after blanks; nil, and behind the word, where there are none.
+    /// Reads the digits after blanks; nil, after the word, if there are none.
     mutating func number() -> Double? {
         guard let field = field(), !field.isEmpty, field.count < 19, field.allSatisfy(isDigit)
         else { return nil }
         return field.reduce(0.0) { $0 * 10 + Double($1 - 0x30) }
     }
 
-    /// Whether what comes next, behind blanks, is in quotes.
+    /// True if the next field is quoted.
     var isAtQuote: Bool {
         line[place...].first { $0 != UInt8(ascii: " ") } == UInt8(ascii: "\"")
     }
 
-    /// What stands between blanks, or between quotes (then without them, and never nil).
+    /// Reads a field between blanks or quotes; quoted ones are returned without quotes and are
+    /// never nil.
     mutating func field() -> ArraySlice<UInt8>? {
         while place < line.endIndex, line[place] == UInt8(ascii: " ") { place += 1 }
         guard place < line.endIndex else { return nil }
@@ -189,7 +189,7 @@ private struct ByteCursor {
         if line[place] == UInt8(ascii: "\"") {
             place += 1
             _ = skipQuoted()
-            // A quoted request time is still one.
+            // A quoted request time is accepted.
             let end = max(start + 1, min(place, line.endIndex) - 1)
             return line[(start + 1)..<end]
         }
@@ -197,7 +197,7 @@ private struct ByteCursor {
         return line[start..<place]
     }
 
-    /// `10/Oct/2026:13:55:36 +0200`, to behind it.
+    /// Reads `10/Oct/2026:13:55:36 +0200`.
     mutating func commonTime() -> (time: Int, zone: Int)? {
         guard line.endIndex - place >= 26 else { return nil }
         let month = (0..<12).first { line[(place + 3)..<(place + 6)].elementsEqual(monthNames[$0]) }
@@ -223,7 +223,7 @@ private let monthNames = [
 ].map { Array($0.utf8) }
 private let yearsAllowed = 1_990...2_199
 
-/// The decimal number in `count` bytes from index `start`.
+/// Reads the decimal number in `count` bytes from index `start`.
 func wholeNumber(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int? {
     guard start + count <= text.endIndex else { return nil }
     var value = 0
@@ -234,8 +234,8 @@ func wholeNumber(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int? 
     return value
 }
 
-/// Seconds of a date of the Gregorian calendar (Hinnant, "chrono-compatible low-level date
-/// algorithms"); nil for one that there is not. A leap second counts as the one after it.
+/// Returns the seconds of a Gregorian date (Hinnant, "chrono-compatible low-level date
+/// algorithms"); nil for an invalid one. A leap second counts as the next second.
 func secondsSince1970(
     _ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int
 ) -> Int? {

@@ -3,55 +3,54 @@ package import Statistics
 /// The load in an access log.
 package struct AccessLogSummary: Sendable {
     package let requests: Int
-    /// Lines of no known form.
+    /// Lines of an unknown format.
     package let unreadableLines: Int
     /// First and last second, since 1970 in UTC.
     package let firstSecond: Int
     package let lastSecond: Int
-    /// Over the span of the log, from its first second to its last.
+    /// Over the log's span, from its first second to its last.
     package let meanRequestsPerSecond: Double
-    /// In the peak minute; over all of a shorter log.
+    /// In the peak minute, or over the whole of a shorter log.
     package let peakRequestsPerSecond: Double
     package let meanBytesPerSecond: Double
     package let peakBytesPerSecond: Double
-    /// Requests under way at once, on average over all of it and in the minute with the most; nil
-    /// where the log has no times.
+    /// Concurrent requests, on average and in the peak minute; nil if the log has no times.
     package let meanConcurrency: Double?
     package let peakConcurrency: Double?
-    /// Of requests with a time.
+    /// Histogram of requests with a time.
     package let seconds: LogHistogram
     package let bytes: LogHistogram
-    /// Requests a second by the hour of the log's own day, on average over its days; nil for an hour
-    /// that the log does not hold.
+    /// Requests per second by hour of the log's local day, averaged over its days; nil for a
+    /// missing hour.
     package let requestsPerSecondByHour: [Double?]
-    /// Variance over mean of arrivals a second, within minutes: what the arrivals' CV² comes to over
-    /// many of them. Nil without a minute of sixty requests.
+    /// Variance over mean of arrivals per second, within minutes: an estimate of the arrivals' CV².
+    /// Nil without a minute of sixty requests.
     package let arrivalDispersion: Double?
-    /// Share of requests that a cache answered; nil where the log does not say.
+    /// Ratio of requests that a cache answered; nil if the log does not show it.
     package let hitRatio: Double?
 
-    /// From the first request's second to the end of the last one's.
+    /// From the first request's second to the end of the last request's second.
     package var spanSeconds: Int { lastSecond - firstSecond + 1 }
 
-    /// Whether the log covers every hour of a day.
+    /// True if the log covers every hour of a day.
     package var holdsADay: Bool { spanSeconds >= 86_400 - 3_600 }
 
-    /// Requests a second in each hour of the day; nil of less than one.
+    /// Requests per second in each hour of the day; nil for less than a day.
     package var hourlyRequests: [Double]? {
         let rates = requestsPerSecondByHour.compactMap(\.self)
         return holdsADay && rates.count == 24 ? rates : nil
     }
 
-    /// What a plan can be made from: less shows chance, and not a load.
+    /// Minimum for a plan: less shows chance rather than load.
     package static let leastSeconds = 3_600
     package static let leastRequests = 100
 
-    /// What a plan can take from it, by the input's place in a scenario. `peakToMean` is what the
-    /// day's peak over its mean is taken for where the log holds less than a day.
+    /// Returns the inputs for a plan, by their path in a scenario. `peakToMean` is the assumed
+    /// ratio of the day's peak to its mean, used for a log of less than a day.
     ///
-    /// Every hour of the day counts alike in the day's mean, however often it is in the log. A log of
-    /// less than a day is taken to be of its busiest hours: its peak is the day's, and the day's mean is
-    /// the peak over `peakToMean`, at most the log's. Throws for a log that shows too little.
+    /// Every hour has the same weight in the day's mean, however often the log contains it. A log
+    /// of less than a day counts as the busiest hours: its peak is the day's, and the day's mean is
+    /// the peak over `peakToMean`, at most the log's mean. Throws if the log is too short.
     package func values(peakToMean: Estimate) throws(PlannerError) -> [String: Measured] {
         guard spanSeconds >= Self.leastSeconds, requests >= Self.leastRequests else {
             throw PlannerError(
@@ -86,23 +85,23 @@ package struct AccessLogSummary: Sendable {
     }
 }
 
-/// Sums by minute.
+/// Accumulates the load by minute.
 struct AccessLogLoad: Sendable {
     private struct Minute {
         var requests = 0
         var bytes = 0.0
-        /// Time that requests were under way in it.
+        /// Sum of the time of requests in it.
         var busySeconds = 0.0
     }
 
     private static let mostMinutes = 4 * 366 * 1_440
-    /// A request that takes longer counts as one that took this long.
+    /// Maximum duration; longer requests count with it.
     private static let longestSeconds = 86_400.0
-    /// Minutes whose seconds are still counted: a log is in the order in which requests end.
+    /// Minutes whose seconds are still counted: a log is ordered by the end of requests.
     private static let openMinutes = 16
 
     private var minutes: [Int: Minute] = [:]
-    /// Seconds of requests.
+    /// First and last second of requests.
     private var first = Int.max
     private var last = Int.min
     private var unreadable = 0
@@ -158,7 +157,7 @@ struct AccessLogLoad: Sendable {
         }
     }
 
-    // MARK: How evenly requests arrive
+    // MARK: Dispersion of arrivals
 
     private mutating func countArrival(_ second: Int) {
         let number = minute(second)
@@ -194,7 +193,7 @@ struct AccessLogLoad: Sendable {
         }
         let span = Double(last - first + 1)
         let all = minutes.filter { minute(first)...minute(last) ~= $0.key }.values
-        // A span of less than a minute has no busiest one.
+        // A span of less than a minute has no peak minute.
         func peak(_ figure: (Minute) -> Double, over mean: Double) -> Double {
             max(mean, (all.map(figure).max() ?? 0) / 60)
         }

@@ -1,4 +1,4 @@
-/// Where the fields stand that matter in a CloudFront log.
+/// Indexes of the used fields in a CloudFront log.
 struct CloudFrontFields: Sendable {
     private var date = -1
     private var time = -1
@@ -6,7 +6,7 @@ struct CloudFrontFields: Sendable {
     private var seconds = -1
     private var result = -1
 
-    /// Of `#Fields: date time x-edge-location sc-bytes …`; nil for another line.
+    /// Parses `#Fields: date time x-edge-location sc-bytes …`; nil for any other line.
     init?(_ line: ArraySlice<UInt8>) {
         let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
         guard words.first == "#Fields:" else { return nil }

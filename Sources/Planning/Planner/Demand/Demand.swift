@@ -1,14 +1,14 @@
-/// The demand of users, catalog and deadline: rates and volumes, before any machine.
+/// The demand of users, catalog and deadline: rates and volumes, before sizing.
 ///
-/// Users → requests and bytes → misses and the nightly fill, each from the likely or drawn values of a
-/// scenario's inputs. Bandwidths are in bits a second, volumes in bytes.
+/// Users → requests and bytes → misses and the nightly fill, from the likely or drawn values of a
+/// scenario's inputs. Bandwidths are in bits per second, volumes in bytes.
 package struct Demand: Codable, Hashable, Sendable {
-    /// Users were not known, and requests were.
+    /// True if users are calculated from requests.
     package private(set) var hasUsersByRequests = false
     package private(set) var monthlyActiveUsers = 0.0
     package private(set) var dailyActiveUsers = 0.0
     package private(set) var peakConcurrentUsers = 0.0
-    /// Viewers at once on average over a day, by Little's law: arrivals × time they stay.
+    /// Mean number of concurrent viewers over a day, by Little's law: arrivals × time they stay.
     package private(set) var meanConcurrentViewers = 0.0
 
     package private(set) var deliveredBitsPerSecond = 0.0
@@ -17,34 +17,34 @@ package struct Demand: Codable, Hashable, Sendable {
     package private(set) var peakEgressBitsPerSecond = 0.0
     package private(set) var egressBytesPerMonth = 0.0
 
-    /// Of one site.
+    /// Catalog of one site.
     package private(set) var catalogBytes = 0.0
     package private(set) var catalogSegments = 0.0
-    /// Of all sites, what has to stay free included.
+    /// Storage of all sites, with the free space.
     package private(set) var edgeStorageBytes = 0.0
 
     package private(set) var fillBytesPerDay = 0.0
-    /// Fetches, those that fail and are tried again included.
+    /// Fetches, with failed attempts.
     package private(set) var fillSegmentsPerDay = 0.0
-    /// What is left of the deadline once workers have started; a day at most, after which the next
-    /// day's fill comes on top.
+    /// Time until the deadline after workers have started, at most a day: then the next day's fill
+    /// is added.
     package private(set) var fillWindowSeconds = 0.0
     package private(set) var fillSegmentsPerSecond = 0.0
     package private(set) var fillBitsPerSecond = 0.0
     package private(set) var fillSegmentBytes = 0.0
 
-    /// On-demand fetches: requests that the edge has no answer to.
+    /// On-demand fetches: requests that the edge cannot answer.
     package private(set) var meanMissesPerSecond = 0.0
     package private(set) var peakMissesPerSecond = 0.0
     package private(set) var missBytes = 0.0
     package private(set) var peakMissBitsPerSecond = 0.0
 
-    /// Requests at the peak over the day's mean.
+    /// Peak requests over the day's mean.
     package var peakOverMean: Double {
         meanRequestsPerSecond > 0 ? max(1, peakRequestsPerSecond / meanRequestsPerSecond) : 1
     }
 
-    /// Days of a month on average over a year.
+    /// Mean days of a month over a year.
     package static let daysPerMonth = 365.25 / 12
 
     package init(_ values: ScenarioValues) {
@@ -56,8 +56,9 @@ package struct Demand: Codable, Hashable, Sendable {
         countMisses(values)
     }
 
-    /// MAU × stickiness = DAU, DAU × share = users at once; what is given replaces what is reckoned,
-    /// and what is not is reckoned back from it. Never fewer at once than watch on average.
+    /// Calculates MAU × stickiness = DAU, DAU × share = concurrent users. Given values replace
+    /// calculated ones; missing ones are calculated back. The peak is at least the mean of
+    /// concurrent viewers.
     private mutating func countUsers(_ values: ScenarioValues) {
         let daily = values.known(.dailyActiveUsers)
         let peak = values.known(.peakConcurrentUsers)
@@ -65,7 +66,7 @@ package struct Demand: Codable, Hashable, Sendable {
         let peakShare = values.known(.peakShare)
         hasUsersByRequests =
             values.known(.monthlyActiveUsers) == nil && daily == nil && peak == nil
-        // Any number will do for users that requests tell: what one asks for is what counts.
+        // The number does not matter if requests were measured: only the requests per user do.
         monthlyActiveUsers =
             values.known(.monthlyActiveUsers)
             ?? (hasUsersByRequests ? 1_000 : (daily ?? (peak ?? 0) / (peakShare ?? 1)) / share)
@@ -83,7 +84,7 @@ package struct Demand: Codable, Hashable, Sendable {
         let perViewer = values[.tracks] / values[.segmentSeconds]
         let actions = dailyActiveUsers * values.actionRequestsPerDay / 86_400
         let actionBytes = dailyActiveUsers * values.actionBytesPerDay
-        // Nobody asks for segments who does not watch.
+        // Without viewing there are no segment requests.
         let isWatched = values[.minutesPerDay] > 0
         let peakViewers = isWatched ? peakConcurrentUsers : 0
         deliveredBitsPerSecond = bitRate
@@ -95,8 +96,8 @@ package struct Demand: Codable, Hashable, Sendable {
             (meanConcurrentViewers * bitRate / 8 * 86_400 + actionBytes) * Self.daysPerMonth
     }
 
-    /// What was counted goes before what users come to; of the mean and the peak, one tells the other
-    /// by the peak over the mean.
+    /// Replaces calculated requests by measured ones. Mean and peak follow from each other by the
+    /// peak-to-mean ratio.
     private mutating func countMeasured(_ values: ScenarioValues) {
         let meanBytes =
             meanRequestsPerSecond > 0
@@ -121,8 +122,8 @@ package struct Demand: Codable, Hashable, Sendable {
         peakEgressBitsPerSecond = peakRequestsPerSecond * (bytes ?? peakBytes) * 8
     }
 
-    /// `ratio` times the users that were reckoned with make the requests that were counted. At the peak
-    /// as many watch as make its requests besides actions.
+    /// Scales the users so that their requests match the measured ones; `ratio` is measured over
+    /// calculated. The peak's viewers follow from its requests without actions.
     private mutating func countUsersBack(_ values: ScenarioValues, by ratio: Double) {
         monthlyActiveUsers *= ratio
         dailyActiveUsers *= ratio
@@ -138,7 +139,7 @@ package struct Demand: Codable, Hashable, Sendable {
     private mutating func countCatalog(_ values: ScenarioValues) {
         let kilobits = values.ladder.reduce(0, +)
         let renditions = Double(values.ladder.count)
-        // A rendition has a segment for each stretch of time, and so has each track that is apart.
+        // Each rendition, and each separate track, has one segment per interval.
         let perStretch = renditions + values[.tracks] - 1
         let bytesOfStretch = kilobits * 1_000 / 8 * values[.segmentSeconds]
         catalogBytes =

@@ -1,7 +1,7 @@
-/// How long a plan lasts: demand month by month against what is bought today.
+/// A forecast: the demand of each month compared with today's resources.
 package struct Growth: Codable, Hashable, Sendable {
     package let months: [Month]
-    /// The limits in the order in which they bind; those that do not come last.
+    /// The limits in the order in which they bind; those that never bind come last.
     package let limits: [Limit]
 
     /// The demand of a month.
@@ -11,40 +11,40 @@ package struct Growth: Codable, Hashable, Sendable {
         package let peakRequestsPerSecond: Double
         package let peakEgressBitsPerSecond: Double
         package let edgeStorageBytes: Double
-        /// That a plan made for that month has; nil when no pool suffices any more.
+        /// Resources of a plan for that month; nil if no pool suffices.
         package let workers: Int?
         package let machines: Int?
-        /// Of what is bought today, by limit; nil where there is no limit.
+        /// Utilization of today's resources, by limit; nil without a limit.
         package let shares: [String: Double]
     }
 
     package enum Resource: String, Codable, CaseIterable, Sendable {
-        /// Workers needed without headroom, of those bought: what binds first of all that makes one
-        /// slow.
+        /// Workers needed without headroom over bought workers; covers every bottleneck of a
+        /// worker.
         case workers
-        /// CPU time and interface of the workers that are bought.
+        /// CPU time and network interface of the bought workers.
         case workerCPU, workerNetwork
-        /// Of the edge servers that are bought.
+        /// CPU time and network interface of the bought edge servers.
         case edgeCPU, edgeNetwork
         case database, origin, storage
     }
 
     package struct Limit: Codable, Hashable, Sendable {
         package let resource: Resource
-        /// What is in use in the first month; nil where there is no limit, or nothing is bought.
+        /// Utilization in the first month; nil without a limit or without bought resources.
         package let shareNow: Double?
-        /// The first month in which all of it is in use; nil when none of them is.
+        /// The first month with full utilization; nil if there is none.
         package let bindsInMonth: Int?
     }
 
-    /// More users than people: no later month is planned for.
+    /// More users than people: the forecast ends there.
     package static let mostUsers = 1e10
 
-    /// `months` months from now, 0 to 120; month 0 is the plan itself. Ends before there would be more
-    /// than `mostUsers`.
+    /// Calculates `months` months from now, 0 to 120; month 0 is the plan itself. It ends before
+    /// `mostUsers` is exceeded.
     init(_ values: ScenarioValues, _ now: Sizing, months count: Int) {
         var months: [Month] = []
-        // Also where no number of them would do, which is no share of anything.
+        // Also counts months for which no number of workers suffices, which have no utilization.
         var workersBindIn: Int?
         for month in 0...max(0, count) {
             let sizing = month == 0 ? now : Sizing(Self.grown(values, by: month))
@@ -74,14 +74,14 @@ package struct Growth: Codable, Hashable, Sendable {
         }.sorted { ($0.bindsInMonth ?? .max) < ($1.bindsInMonth ?? .max) }
     }
 
-    /// The values of a later month: audience and catalog grown, all else as it is.
+    /// Returns the values of a later month: only audience and catalog grow.
     private static func grown(
         _ values: ScenarioValues, by month: Int
     ) -> ScenarioValues {
         var grown = values
         let audience = power(1 + values[.audienceGrowth], month)
         let catalog = power(1 + values[.catalogGrowth], month)
-        // What is known in numbers grows; shares of it stay.
+        // Absolute numbers grow; ratios stay.
         let numbers: [ScenarioInput] = [
             .monthlyActiveUsers, .dailyActiveUsers, .peakConcurrentUsers, .meanRequests,
             .peakRequests,
@@ -100,7 +100,7 @@ package struct Growth: Codable, Hashable, Sendable {
         (0..<exponent).reduce(1) { result, _ in result * base }
     }
 
-    /// What `later` takes of everything that `now` buys, its headroom and spare included.
+    /// Returns the utilization of `now` by `later`; headroom and spares count as available.
     private static func shares(
         _ values: ScenarioValues, of now: Sizing, in later: Sizing
     ) -> [Resource: Double] {

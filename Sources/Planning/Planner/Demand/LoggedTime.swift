@@ -1,11 +1,11 @@
-/// The request's time among the fields that stand behind a combined log line.
+/// Finds the request time among the fields after a combined log line.
 ///
-/// One under a name that says so goes before all others (`rt=0.123`, as nginx's documentation names
-/// `$request_time`; `D=123456`). Else it is the last number: with a point in seconds, as nginx's
-/// `$request_time`, and before those without; a whole one in microseconds, as Apache's `%D`, or in
-/// seconds, as its `%T`, which the log as a whole tells.
+/// A named field comes first (`rt=0.123`, as nginx's documentation names `$request_time`;
+/// `D=123456`). Otherwise it is the last number. One with a point is in seconds, as nginx's
+/// `$request_time`, and takes precedence. A whole number is in microseconds, as Apache's `%D`, or
+/// in seconds, as its `%T`; the whole log shows which.
 struct LoggedTime {
-    /// Of a whole number.
+    /// The unit of a whole number.
     enum Unit {
         case seconds, microseconds
 
@@ -14,16 +14,16 @@ struct LoggedTime {
 
     private var named: Double?
     private var fraction: Double?
-    /// The last whole number where no time in seconds stands.
+    /// The last whole number, if no time in seconds was found.
     private var lastWhole: Double?
 
     private static let names: Set<String> = [
         "rt", "request_time", "request-time", "reqtime", "time", "time_taken", "duration", "took",
     ]
 
-    /// In seconds, where that is known.
+    /// In seconds, if known.
     var seconds: Double? { named ?? fraction }
-    /// A number whose unit one line does not tell; nil when the time is known or there is none.
+    /// A number whose unit a single line does not show; nil if the time is known or missing.
     var whole: Double? { seconds == nil ? lastWhole : nil }
 
     mutating func take(_ field: ArraySlice<UInt8>) {
@@ -51,7 +51,7 @@ struct LoggedTime {
         digits.contains(UInt8(ascii: "."))
     }
 
-    /// Digits with one point at most; nil for anything else, addresses and versions among it.
+    /// Parses digits with at most one point; nil for others, such as addresses and versions.
     private static func number(_ digits: ArraySlice<UInt8>) -> Double? {
         guard let first = digits.first, isDigit(first), digits.count < 20,
             digits.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") })
@@ -59,7 +59,7 @@ struct LoggedTime {
         return Double(String(decoding: digits, as: UTF8.self)).flatMap { $0 < 1e15 ? $0 : nil }
     }
 
-    /// No server answers half of its requests in less than 30 µs, and none takes 30 s for them.
+    /// Infers the unit from the median: no server's is below 30 µs, and none's reaches 30 s.
     static func unit(of numbers: [Double]) -> Unit {
         let sorted = numbers.sorted()
         return sorted.isEmpty || sorted[sorted.count / 2] >= 30 ? .microseconds : .seconds

@@ -1,5 +1,5 @@
 extension Scenario {
-    /// Peaks that conflict with who is there to make them, and with each other.
+    /// Throws for peaks that conflict with the audience or with each other.
     func checkAudience() throws(PlannerError) {
         try checkUsers()
         try checkShares()
@@ -18,19 +18,19 @@ extension Scenario {
         }
     }
 
-    /// Inputs of the user, without measured ones.
+    /// Returns an input of the user; nil for a measured one.
     private func stated(_ input: ScenarioInput) -> Double? {
         measured[input] == nil ? given[input]?.likely : nil
     }
 
-    /// Users of a day, as they are known or come to; nil where the most at once is all there is.
+    /// Daily users, given or calculated; nil if only the peak is known.
     private var day: Double? {
         if let daily = given[.dailyActiveUsers]?.likely { return daily }
         if isReplaced(.monthlyActiveUsers) { return nil }
         return value(.monthlyActiveUsers) * value(.dailyActiveShare)
     }
 
-    /// More of a part than of the whole.
+    /// Throws if a subset is larger than the whole.
     private func checkUsers() throws(PlannerError) {
         let monthly = given[.monthlyActiveUsers]?.likely
         let daily = given[.dailyActiveUsers]?.likely
@@ -52,7 +52,7 @@ extension Scenario {
         }
     }
 
-    /// A number and a share that come to different numbers.
+    /// Throws if a number and a share contradict each other.
     private func checkShares() throws(PlannerError) {
         if given[.dailyActiveShare] != nil, let monthly = given[.monthlyActiveUsers]?.likely,
             let daily = given[.dailyActiveUsers]?.likely
@@ -65,7 +65,7 @@ extension Scenario {
         }
     }
 
-    /// Two inputs say the same; they may differ by what rounding does.
+    /// Throws if two inputs contradict each other beyond rounding.
     private func agree(
         _ input: ScenarioInput, _ value: Double, _ implied: Double, _ other: ScenarioInput
     ) throws(PlannerError) {
@@ -76,10 +76,10 @@ extension Scenario {
             allowed: "omit it or \(other.row.path): that gives \(Self.plain(rounded))")
     }
 
-    /// Share of a day's users that watch at once on average (Little 1961).
+    /// Mean share of daily users that watch concurrently (Little 1961).
     private var meanShare: Double { value(.minutesPerDay) / 1_440 }
 
-    /// The most at once as a share of a day's users; nil where `audience.peakToMean` tells it.
+    /// Peak concurrent users over daily users; nil if `audience.peakToMean` sets the peak.
     private var peakShareInUse: Double? {
         if let peak = given[.peakConcurrentUsers]?.likely, let day {
             return peak / max(day, peak)
@@ -87,7 +87,7 @@ extension Scenario {
         return isReplaced(.peakShare) ? nil : value(.peakShare)
     }
 
-    /// The peak is told by how many there are, and again by how much more than on average.
+    /// Throws if the peak's number and its ratio to the mean contradict each other.
     private func checkPeakOverMean() throws(PlannerError) {
         guard let ratio = stated(.peakToMean), meanShare > 0 else { return }
         if let peak = peakShareInUse {
@@ -103,7 +103,7 @@ extension Scenario {
         }
     }
 
-    /// Fewer at the peak than there are on average.
+    /// Throws if the peak is below the mean.
     private func checkMean() throws(PlannerError) {
         guard let share = peakShareInUse, share < meanShare * (1 - 1e-9) else { return }
         let minutes = "viewing.minutesPerDay, \(Self.plain(value(.minutesPerDay)))"

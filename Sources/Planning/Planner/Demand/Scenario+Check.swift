@@ -1,5 +1,5 @@
 extension Scenario {
-    /// Throws what no plan can be made of: values out of range, and values that cannot all hold.
+    /// Throws for values out of range and for contradictory values.
     package func check() throws(PlannerError) {
         for input in ScenarioInput.allCases {
             if let estimate = given[input] { try Self.check(estimate, input) }
@@ -10,7 +10,7 @@ extension Scenario {
         try checkMoney()
     }
 
-    /// Rates say what other currencies are worth in one, which has to be named.
+    /// Throws for exchange rates without a target currency.
     private func checkMoney() throws(PlannerError) {
         guard !money.exchange.isEmpty else { return }
         guard let currency = money.currency else {
@@ -25,7 +25,7 @@ extension Scenario {
         }
     }
 
-    /// Throws when `estimate` is nothing that `input` can be.
+    /// Throws if `estimate` is not valid for `input`.
     package static func check(
         _ estimate: Estimate, _ input: ScenarioInput
     ) throws(PlannerError) {
@@ -139,7 +139,7 @@ extension Scenario {
         }
     }
 
-    /// A number as one writes it: `1000`, `0.05`.
+    /// Formats a number plainly: `1000`, `0.05`.
     package static func plain(_ value: Double) -> String {
         guard value.isFinite, value == value.rounded(), abs(value) < 1e15 else { return "\(value)" }
         return String(Int(value))

@@ -2,36 +2,37 @@ package import Statistics
 
 /// The input of a plan.
 ///
-/// Every input may be missing; `ScenarioInput.table` has what stands in for it then.
+/// Every input is optional; `ScenarioInput.table` has the defaults.
 package struct Scenario: Sendable {
     package var name = "plan"
-    /// What is known; nothing else stands in a scenario.
+    /// The given inputs.
     package var given: [ScenarioInput: Estimate] = [:]
-    /// Where an input came from that is not from the scenario itself: `--calibrate run.json`.
+    /// Sources of inputs from outside the scenario: `--calibrate run.json`.
     package var origins: [ScenarioInput: String] = [:]
-    /// What was measured of those that were.
+    /// Measurements of measured inputs.
     package var measured: [ScenarioInput: Measured] = [:]
-    /// Requests a second in each of 24 hours, where an access log tells them.
+    /// Requests per second in each of 24 hours, from an access log.
     package var hourlyRequests: [Double]?
-    /// How waits are corrected for variation; nil for Kimura's.
+    /// Correction of waits for variation; nil for Kimura's.
     package var correction: WaitingModel.Correction?
-    /// Bit rates of the renditions, in kbit/s, ascending; nil for Apple's, or that of a picture.
+    /// Bit rates of the renditions, in kbit/s, ascending; nil for Apple's, or for that of a
+    /// picture.
     package var ladder: [Double]?
     package var codec: VideoCodec?
-    /// What a day's user does besides watching; nil for the standard.
+    /// Actions of a daily user besides watching; nil for the default.
     package var actions: [UserAction]?
     package var money = MoneyChoice()
 
     package init() {}
 
-    /// Something users do besides watching.
+    /// An action of users besides watching.
     package struct UserAction: Hashable, Sendable, Codable {
         package var name: String
-        /// How often a day's user does it.
+        /// Times per daily user.
         package var perDay: Estimate
-        /// Requests that it makes of the edge each time.
+        /// Requests to the edge per action.
         package var requests: Estimate
-        /// Bytes that it fetches each time.
+        /// Bytes fetched per action.
         package var bytes: Estimate
 
         package init(name: String, perDay: Estimate, requests: Estimate, bytes: Estimate) {
@@ -42,23 +43,23 @@ package struct Scenario: Sendable {
         }
     }
 
-    /// Whose prices count, and what one currency is worth in another.
+    /// The providers for prices, and exchange rates.
     package struct MoneyChoice: Hashable, Sendable, Codable {
-        /// Who runs workers, coordinators, database and edge; nil to compare all there are.
+        /// Provider of workers, coordinators, database and edge; nil to compare all.
         package var provider: String?
-        /// Who runs the origin; nil for the same.
+        /// Provider of the origin; nil for the same.
         package var originProvider: String?
-        /// The currency to give sums in; nil leaves each amount in its own.
+        /// Currency of totals; nil keeps each amount in its own.
         package var currency: String?
-        /// What one unit of a currency is worth in `currency`.
+        /// Value of one unit of a currency in `currency`.
         package var exchange: [String: Double] = [:]
-        /// When those rates held; nil where none are needed.
+        /// Date of the rates; nil if none are needed.
         package var exchangeDate: String?
 
         package init() {}
     }
 
-    /// Opening the application and looking for something to watch.
+    /// Opening the application and browsing.
     package static let standardActions = [
         UserAction(
             name: "browse", perDay: Estimate(low: 1, likely: 2, high: 5),
@@ -73,11 +74,11 @@ package struct Scenario: Sendable {
 
     package var actionsInUse: [UserAction] { actions ?? Self.standardActions }
 
-    /// The bit rates of the renditions in use, in kbit/s: the ladder, a picture's, the only bit rate
-    /// there is, or Apple's.
+    /// Bit rates of the renditions in use, in kbit/s: the ladder, a picture's, the only bit rate
+    /// given, or Apple's.
     package var ladderInUse: [Double] { ladder { estimate($0)?.likely } }
 
-    /// The same, of the values that `number` has of the inputs that make it.
+    /// Returns the same with the input values of `number`.
     func ladder(_ number: (ScenarioInput) -> Double?) -> [Double] {
         if let ladder { return ladder }
         if hasPicture, let width = number(.width), let height = number(.height) {
@@ -91,7 +92,7 @@ package struct Scenario: Sendable {
         return Self.appleLadder
     }
 
-    /// What holds for an input: what is given, else what stands in; nil when that is nothing.
+    /// Returns the given value of an input or its default; nil if it has none.
     package func estimate(_ input: ScenarioInput) -> Estimate? {
         if let known = given[input] { return known }
         if input == .kilobitsPerSecond { return deliveredRate }
@@ -100,7 +101,7 @@ package struct Scenario: Sendable {
         return nil
     }
 
-    /// What is known of others makes this input's standard value be of no use.
+    /// Returns true if other given inputs replace this input's default.
     func isReplaced(_ input: ScenarioInput) -> Bool {
         func isGiven(_ input: ScenarioInput) -> Bool { given[input] != nil }
         if isGiven(input) { return false }
@@ -121,7 +122,7 @@ package struct Scenario: Sendable {
         }
     }
 
-    /// Requests were counted and users were not: they are reckoned back.
+    /// True if requests but no users were given: users are calculated from requests.
     var hasUsersByRequests: Bool {
         let users: [ScenarioInput] = [
             .monthlyActiveUsers, .dailyActiveUsers, .peakConcurrentUsers,
@@ -135,8 +136,8 @@ package struct Scenario: Sendable {
     package static let standardCorrection = WaitingModel.Correction.kimura
     package static let standardCodec = VideoCodec.h264
 
-    /// What viewers get of the ladder: the mean of its upper half; at least the mean of all of it, at
-    /// most its top.
+    /// Mean bit rate of viewers: the mean of the ladder's upper half; at least the mean of all of
+    /// it, at most its top.
     private var deliveredRate: Estimate {
         let rates = ladderInUse
         let upper = rates.suffix((rates.count + 1) / 2)
@@ -146,14 +147,14 @@ package struct Scenario: Sendable {
     }
 }
 
-/// How pictures are coded.
+/// Video codecs.
 package enum VideoCodec: String, CaseIterable, Codable, Sendable {
     case raw, h264, hevc, vp9, av1
 
-    /// Uncompressed (24 bits a pixel) over coded bit rate.
+    /// Uncompressed (24 bits per pixel) over coded bit rate.
     ///
-    /// H.264: Apple's ladder has 6,000 kbit/s for 1920 × 1080 at 30 frames a second, which is 1/249.
-    /// HEVC half of H.264 (Ohm et al., IEEE TCSVT 22, 2012), VP9 taken like it, AV1 two thirds of
+    /// H.264: Apple's ladder has 6,000 kbit/s for 1920 × 1080 at 30 frames per second, which is
+    /// 1/249. HEVC half of H.264 (Ohm et al., IEEE TCSVT 22, 2012), VP9 the same, AV1 two thirds of
     /// that: both assumed.
     package var compression: Double {
         switch self {
@@ -165,20 +166,20 @@ package enum VideoCodec: String, CaseIterable, Codable, Sendable {
     }
 }
 
-/// One value for every input: what a plan is reckoned from.
+/// One value per input: the basis of a calculation.
 package struct ScenarioValues: Sendable {
     /// By the input's number; NaN for none.
     private var numbers: [Double]
-    /// Times a day, requests and bytes of what users do besides watching, each summed over all.
+    /// Requests and bytes per day and user of actions besides watching, summed over all actions.
     package var actionRequestsPerDay: Double
     package var actionBytesPerDay: Double
     /// In kbit/s, ascending.
     package let ladder: [Double]
     package let correction: WaitingModel.Correction
-    /// How requests are spread over 24 hours, where that was counted.
+    /// Distribution of requests over 24 hours, if measured.
     package let hourlyShape: [Double]?
 
-    /// What is nearer to 0 counts as 0: no plan differs by it, and what is divided by it has no end.
+    /// Smaller values count as 0: they change no plan, and division by them overflows.
     package static let negligible = 1e-15
 
     private static func counted(_ value: Double) -> Double {
@@ -188,7 +189,8 @@ package struct ScenarioValues: Sendable {
     /// The likely values.
     package init(_ scenario: Scenario) { self.init(scenario) { $0.likely } }
 
-    /// Values that `choose` takes of each estimate, in the order of the inputs, then of the actions.
+    /// Selects a value of each estimate by `choose`, in the order of the inputs, then of the
+    /// actions.
     package init(_ scenario: Scenario, choose: (Estimate) -> Double) {
         numbers = ScenarioInput.allCases.map { input in
             guard let estimate = scenario.estimate(input) else { return .nan }
@@ -207,7 +209,7 @@ package struct ScenarioValues: Sendable {
             let value = drawn[input.rawValue]
             return value.isNaN ? nil : value
         }
-        // What viewers get of a picture is its bit rate, as it was drawn.
+        // Viewers get the bit rate of the picture, as drawn.
         if scenario.hasPicture, scenario.ladder == nil, scenario.given[.kilobitsPerSecond] == nil,
             let only = ladder.first
         {
@@ -225,7 +227,7 @@ package struct ScenarioValues: Sendable {
         set { numbers[input.rawValue] = newValue }
     }
 
-    /// The value of an input that may have none.
+    /// Returns the value of an input that may have none.
     package func known(_ input: ScenarioInput) -> Double? {
         let value = numbers[input.rawValue]
         return value.isNaN ? nil : value

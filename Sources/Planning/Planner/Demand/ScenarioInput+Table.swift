@@ -1,5 +1,5 @@
 extension ScenarioInput {
-    /// Every input in the order of its cases; `docs/planning.md` has the same table.
+    /// All inputs in the order of the cases; `docs/planning.md` has the same table.
     package static let table: [Row] =
         audience + viewing + media + catalog + edge + origin + pool + cluster
 

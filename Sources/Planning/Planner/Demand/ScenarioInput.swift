@@ -1,4 +1,4 @@
-/// A number that a plan is made from; `ScenarioInput.table` says what each one means.
+/// A number of a plan's scenario; `ScenarioInput.table` describes each one.
 package enum ScenarioInput: Int, CaseIterable, Sendable {
     case monthlyActiveUsers, dailyActiveShare, dailyActiveUsers, peakShare, peakConcurrentUsers
     case audienceGrowth, peakToMean, rampMinutes
@@ -24,21 +24,21 @@ package enum ScenarioInput: Int, CaseIterable, Sendable {
     /// The default of an input.
     package enum Standard: Hashable, Sendable {
         case value(Estimate)
-        /// Nothing: what that means, `no limit` or how it is derived.
+        /// No value; the text describes it: `no limit`, or its derivation.
         case none(String)
     }
 
     /// Describes an input.
     package struct Row: Sendable {
         package let input: ScenarioInput
-        /// Where it stands in a scenario: `audience.monthlyActiveUsers`.
+        /// Path in a scenario: `audience.monthlyActiveUsers`.
         package let path: String
-        /// What it is counted in, empty for a share or a count of what its name says.
+        /// Unit; empty for a share or a count.
         package let unit: String
         package let allowed: ClosedRange<Double>
         package let isWhole: Bool
         package let standard: Standard
-        /// Where the standard value comes from.
+        /// Source of the default.
         package let source: String
         /// Its meaning, one line.
         package let help: String

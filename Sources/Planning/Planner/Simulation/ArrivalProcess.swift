@@ -1,24 +1,24 @@
 package import Statistics
 
-/// When jobs arrive: at a rate that may change by the hour of the day, as evenly or in such bursts as
-/// the variation says.
+/// Arrivals of jobs: at a rate that may change by the hour, evenly or in bursts according to the
+/// variation.
 ///
-/// Times between arrivals are drawn for a rate of 1 and stretched by the rate in force, which for
-/// exponential ones gives an exact Poisson process (inversion; Çinlar 1975).
+/// Times between arrivals are drawn for a rate of 1 and scaled by the current rate. Exponential
+/// ones then give an exact Poisson process (inversion; Çinlar 1975).
 package struct ArrivalProcess: Sendable {
     private let ratesPerSecond: [Double]
     private let pieceSeconds: Double
     private let gaps: TimeDistribution
-    /// On average; infinite for a rate that never changes.
+    /// Mean arrivals per day; infinite for a constant rate.
     private let arrivalsPerDay: Double
     private var random: SeededRandom
     private var piece = 0
     private var pieceEnd: Double
-    /// The time of the arrival told last, in seconds from midnight of the first day.
+    /// Time of the last returned arrival, in seconds from midnight of the first day.
     private(set) var now = 0.0
 
-    /// Nil when nothing ever arrives. `ratesPerSecond` are those of equal parts of a day, which comes
-    /// again and again; one is a rate that never changes.
+    /// Returns nil if nothing ever arrives. `ratesPerSecond` are the rates of equal parts of a
+    /// repeating day; one is a constant rate.
     package init?(ratesPerSecond: [Double], cv2: Double = 1, random: SeededRandom) {
         guard ratesPerSecond.contains(where: { $0 > 0 }) else { return nil }
         precondition(ratesPerSecond.allSatisfy { $0 >= 0 && $0.isFinite })
@@ -34,11 +34,11 @@ package struct ArrivalProcess: Sendable {
 
     package static let daySeconds = 86_400.0
 
-    /// The time of the next arrival; infinite where none comes within any time.
+    /// Returns the time of the next arrival; infinite if there is none.
     package mutating func next() -> Double {
         guard now.isFinite else { return now }
         var left = gaps.draw(&random)
-        // Whole days at once, where next to nothing arrives in one.
+        // Skip whole days if almost nothing arrives in one.
         if arrivalsPerDay > 0, left > arrivalsPerDay {
             let days = (left / arrivalsPerDay).rounded(.down)
             left -= days * arrivalsPerDay

@@ -1,10 +1,10 @@
-/// A binary heap with the least element at the front.
+/// A binary heap with the smallest element at the front.
 struct MinHeap<Element: Comparable> {
     private var elements: [Element] = []
 
     init() {}
 
-    /// `count` elements that are all alike.
+    /// Creates a heap of `count` equal elements.
     init(repeating element: Element, count: Int) {
         elements = [Element](repeating: element, count: count)
     }
@@ -34,7 +34,7 @@ struct MinHeap<Element: Comparable> {
         return first
     }
 
-    /// Puts `element` where the least one is, which goes.
+    /// Replaces the smallest element by `element`.
     mutating func replaceFirst(with element: Element) {
         elements.withUnsafeMutableBufferPointer { buffer in
             let count = buffer.count

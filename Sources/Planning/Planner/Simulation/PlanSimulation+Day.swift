@@ -1,12 +1,12 @@
 import Glibc
 import Statistics
 
-/// A day: fetches by the hour, the fill from its start, workers that fail.
+/// Simulates a day: on-demand fetches by the hour, the fill from its start, worker failures.
 struct DayRun {
     private(set) var rows: [PlanSimulation.Row] = []
     private(set) var hours: [PlanSimulation.Hour] = []
     private(set) var notes: [String] = []
-    /// Least is asked for then, and the fill begins.
+    /// Hour with the lowest demand, at which the fill begins.
     private static let quietHour = 3
     private static let mostTransfers = 100_000
 
@@ -31,7 +31,7 @@ struct DayRun {
         var simulation = PoolSimulation(
             workers: workers, slotsPerWorker: day.slots / workers, arrivalsPerSecond: day.rates,
             service: TimeDistribution(meanSeconds: day.missSeconds, cv2: values[.serviceCV2]),
-            // More than come: the day's end ends them.
+            // More than needed: the simulation ends with the day.
             jobs: day.onDemandJobs > 0 ? wholeDown(day.onDemandJobs * 2) + 1_000 : 0)
         simulation.untilSeconds = ArrivalProcess.daySeconds
         simulation.arrivalCV2 = values[.arrivalCV2]
@@ -89,7 +89,7 @@ struct DayRun {
     private mutating func compareFailures(
         _ day: PlannedDay, _ failures: PoolSimulation.Failures, _ result: SimulationResult
     ) {
-        // A worker that has failed does not fail again before another has taken its place.
+        // A failed worker cannot fail again before its replacement has started.
         let cycle = failures.meanSecondsBetween + failures.repairSeconds
         let lost = Double(day.workers) * result.seconds / cycle
         add("workers lost", "", lost, Double(result.failures))
@@ -120,15 +120,15 @@ struct DayRun {
 /// A plan's day, hour by hour.
 struct PlannedDay {
     let workers: Int
-    /// Transfers that can be under way.
+    /// Concurrent transfers.
     let slots: Int
-    /// Misses a second in each hour.
+    /// Misses per second in each hour.
     let rates: [Double]
     let fillJobs: Double
     let fillStartSeconds: Double
-    /// Nil when it never ends.
+    /// Nil if it never ends.
     let fillHours: Double?
-    /// Time of a transfer on demand and of the fill, with what contention and origins add.
+    /// Time of an on-demand transfer and of the fill's, with contention and origin limits.
     let missSeconds: Double
     let fillSeconds: Double
     private let models: [WaitingModel]
@@ -162,7 +162,7 @@ struct PlannedDay {
 
     var onDemandJobs: Double { rates.reduce(0, +) * 86_400 / Double(rates.count) }
 
-    /// Of a day; of the time until the fill is done where nothing else is fetched.
+    /// Mean over a day; without on-demand fetches over the time until the fill ends.
     var utilisation: Double {
         let work = onDemandJobs * missSeconds + fillJobs * fillSeconds
         let seconds =
@@ -171,7 +171,7 @@ struct PlannedDay {
         return work / Double(slots) / seconds
     }
 
-    /// The part of an hour in which the fill runs.
+    /// Returns the part of an hour in which the fill runs.
     private func fillShare(_ hour: Int) -> Double {
         guard fillJobs >= 1 else { return 0 }
         let begin = fillStartSeconds / 3_600
@@ -179,7 +179,7 @@ struct PlannedDay {
         func within(_ from: Double) -> Double {
             max(0, min(end, from + 1) - max(begin, from))
         }
-        // What is left of it at midnight goes on.
+        // The rest of it continues after midnight.
         return min(1, within(Double(hour)) + within(Double(hour + 24)))
     }
 
@@ -201,7 +201,7 @@ struct PlannedDay {
         return beside + (filling < 1 ? (1 - filling) * models[hour].meanWaitSeconds : 0)
     }
 
-    /// Jobs that wait, on average over the day, by Little's law.
+    /// Mean number of waiting jobs over the day, by Little's law.
     var meanQueueLength: Double {
         rates.indices.reduce(0) { $0 + (rates[$1] > 0 ? rates[$1] * meanWait($1) : 0) }
             / Double(rates.count)
@@ -212,8 +212,8 @@ struct PlannedDay {
         return rate > 0 ? meanQueueLength / rate : 0
     }
 
-    /// What a share of a day's fetches, or of an hour's, does not wait longer than; infinite for a
-    /// queue that grows without end.
+    /// Returns the wait that a share of a day's or an hour's fetches does not exceed; infinite for
+    /// a growing queue.
     func waitSeconds(_ share: Double, hour: Int? = nil) -> Double {
         let parts = hour.map { [$0] } ?? Array(rates.indices)
         let all = parts.reduce(0) { $0 + rates[$1] }
@@ -236,8 +236,8 @@ struct PlannedDay {
         return high
     }
 
-    /// Misses a second in each hour: of the shape that an access log has, or a day's wave with the
-    /// plan's mean and its peak, which is at 21:00.
+    /// Returns misses per second in each hour: by an access log's shape, or by a daily wave with
+    /// the plan's mean and its peak at 21:00.
     static func hours(_ demand: Demand, shape: [Double]?) -> [Double] {
         let mean = demand.meanMissesPerSecond
         guard mean > 0 else { return [Double](repeating: 0, count: 24) }

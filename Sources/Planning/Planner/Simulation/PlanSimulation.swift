@@ -1,15 +1,15 @@
 import Statistics
 
-/// A plan's pool simulated job by job, beside what the plan says of it.
+/// A simulation of a plan's pool job by job, compared with the plan's figures.
 package struct PlanSimulation: Codable, Hashable, Sendable {
     package let seed: UInt64
     package let rows: [Row]
-    /// The simulated day; empty where none was.
+    /// The simulated day; empty if none was simulated.
     package let hours: [Hour]
     /// The simulations, a sentence each.
     package let notes: [String]
 
-    /// A figure as it was reckoned and as it was simulated; nil for what has no end.
+    /// A figure as calculated and as simulated; nil for infinite ones.
     package struct Row: Codable, Hashable, Sendable {
         package let figure: String
         /// `s`, `h`, or empty for a share or a count.
@@ -18,22 +18,22 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
         package let simulated: Double?
     }
 
-    /// An hour of the day: fetches a second, and the wait that 95 % of those on demand do not exceed, in
+    /// An hour of the day: fetches per second, and the 95th percentile of on-demand waits, in
     /// seconds.
     package struct Hour: Codable, Hashable, Sendable {
         package let hour: Int
         package let onDemandPlanned: Double
         package let onDemandSimulated: Double
         package let fillSimulated: Double
-        /// Nil where nothing is fetched on demand, or where the queue has no end.
+        /// Nil without on-demand fetches, or for an infinite queue.
         package let waitPredicted: Double?
         package let waitSimulated: Double?
     }
 
-    /// On-demand jobs of the peak, and jobs of a day, that are simulated at most.
+    /// Maximum numbers of simulated on-demand jobs at the peak, and of jobs of a day.
     package static let mostJobs = 2_000_000
 
-    /// A lease by default (docs/queue.md): so long what a killed worker held waits.
+    /// Default lease time (docs/queue.md): jobs of a killed worker wait so long.
     static let leaseSeconds = 30.0
 
     init(_ values: ScenarioValues, _ sizing: Sizing, jobs: Int, seed: UInt64) {
@@ -51,7 +51,7 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
     }
 }
 
-/// The busiest hour as if it never ended: what the formulas say must come out.
+/// Simulates the busiest hour as a steady state, to verify the formulas.
 struct PeakRun {
     private(set) var rows: [PlanSimulation.Row] = []
     private(set) var notes: [String] = []

@@ -1,9 +1,9 @@
 import Statistics
 
-/// A simulation event by event, for what happens out of order.
+/// An event-driven simulation, for events that occur out of order.
 ///
-/// On-demand jobs that wait are not stored: a second copy of the arrival process, which draws the
-/// same numbers later, tells when the one at the front arrived.
+/// Waiting on-demand jobs are not stored. A second copy of the arrival process draws the same
+/// numbers later and yields the arrival of the job at the front.
 struct PoolRun {
     private enum What {
         case ended, failed, replaced, handedBack, backlog
@@ -14,7 +14,7 @@ struct PoolRun {
         let what: What
         /// A slot for `ended`, a worker for `failed` and `replaced`.
         var index: Int32 = 0
-        /// What the slot's number of failures was: its worker has failed since when it has changed.
+        /// The slot's number of failures: if it has changed, its worker has failed since.
         var epoch: Int32 = 0
 
         static func < (left: Event, right: Event) -> Bool { left.time < right.time }
@@ -32,7 +32,7 @@ struct PoolRun {
     private var service: SeededRandom
     private var failing: SeededRandom
     private var arrivals: ArrivalProcess?
-    /// Behind `arrivals` by the jobs that wait.
+    /// Lags behind `arrivals` by the waiting jobs.
     private var waiting: ArrivalProcess?
     private var nextArrival: Double?
     private var waitingJobs = 0
@@ -45,7 +45,7 @@ struct PoolRun {
     private var busySlots = 0
     private var backlogWaiting = 0
     private var backlogLeft: Int
-    /// Arrivals of lost jobs: until their lease is over, and then until a slot is free.
+    /// Arrivals of lost jobs: until their lease expires, and then until a slot is free.
     private var lost = Deque()
     private var again = Deque()
 
@@ -80,7 +80,7 @@ struct PoolRun {
         }
         for worker in 0..<simulation.workers { planFailure(of: Int32(worker)) }
         draw()
-        // Each run ends or is lost: a job that is lost 50 times on average will never be done.
+        // Each run ends or is lost. A job that is lost 50 times on average will never finish.
         let limit = 50 * (simulation.jobs + simulation.backlogJobs + 1_000)
         while nextArrival != nil || waitingJobs + busySlots + backlogLeft > 0 || !lost.isEmpty
             || !again.isEmpty
@@ -115,7 +115,7 @@ struct PoolRun {
         now = time
     }
 
-    /// Utilisation is that of the time in which jobs arrive; of all of it when there is only a backlog.
+    /// End of the time for the utilization: the last arrival, or infinite with a backlog only.
     private var horizon: Double {
         arrivals != nil && nextArrival == nil ? lastArrival : .infinity
     }
@@ -127,7 +127,7 @@ struct PoolRun {
         nextArrival = next
     }
 
-    /// The arrival of the job to start next; nil when none waits.
+    /// Returns the arrival of the next job; nil if none waits.
     private mutating func nextJob() -> Double? {
         if let arrival = again.removeFirst() { return arrival }
         if waitingJobs > 0 {
@@ -236,7 +236,7 @@ extension PoolRun {
     }
 }
 
-/// Numbers first in, first out; its memory is that of those in it.
+/// A FIFO queue of numbers; memory is proportional to its contents.
 private struct Deque {
     private var elements: [Double] = []
     private var head = 0

@@ -1,36 +1,36 @@
 package import Statistics
 
-/// A pool of workers simulated job by job, with a seed: what the formulas are held against, and what
-/// they cannot say (hours of the day, failures, a nightly fill below on-demand work).
+/// A seeded simulation of a pool of workers, job by job. It verifies the formulas and covers what
+/// they do not: hours of the day, failures, a nightly fill with lower priority than on-demand work.
 package struct PoolSimulation: Sendable {
     package var workers: Int
-    /// Jobs that a worker has under way at a time.
+    /// Concurrent jobs of a worker.
     package var slotsPerWorker = 1
-    /// On-demand jobs that arrive, a second, in equal parts of a day; one rate for all of it.
+    /// On-demand arrivals per second in equal parts of a day; one rate is constant.
     package var arrivalsPerSecond: [Double]
     package var arrivalCV2 = 1.0
     package var service: TimeDistribution
-    /// On-demand jobs to simulate; fewer when `untilSeconds` comes first.
+    /// On-demand jobs to simulate; fewer if `untilSeconds` comes first.
     package var jobs: Int
-    /// No job arrives later, in seconds from the first midnight.
+    /// Time of the last arrival, in seconds from the first midnight.
     package var untilSeconds = Double.infinity
-    /// Jobs at the beginning that are simulated but not counted: the pool starts empty.
+    /// First jobs, which are simulated but not counted: the pool starts empty.
     package var warmUpJobs = 0
-    /// Jobs there from `backlogStartSeconds` on, which are taken when no other waits.
+    /// Jobs available from `backlogStartSeconds` on, with the lowest priority.
     package var backlogJobs = 0
-    /// How long they take; nil for as long as the others.
+    /// Service times of the backlog; nil for those of the other jobs.
     package var backlogService: TimeDistribution?
     package var backlogStartSeconds = 0.0
     package var failures: Failures?
     package var seed: UInt64 = 1
 
-    /// How workers fail: what they have in hand is done again from the start.
+    /// Failures of workers: their jobs are repeated from the start.
     package struct Failures: Sendable, Hashable {
         /// Mean time of a worker from its start to its failure; exponential.
         package var meanSecondsBetween: Double
-        /// Mean time until another takes its place; exponential.
+        /// Mean time until a replacement starts; exponential.
         package var repairSeconds: Double
-        /// Time until its jobs are handed out again: what is left of their lease.
+        /// Time until its jobs are leased again: the rest of their lease.
         package var leaseSeconds: Double
 
         package init(meanSecondsBetween: Double, repairSeconds: Double, leaseSeconds: Double = 0) {
@@ -51,7 +51,7 @@ package struct PoolSimulation: Sendable {
         self.jobs = jobs
     }
 
-    /// Simulates it; memory does not grow with the number of jobs.
+    /// Runs the simulation; memory does not grow with the number of jobs.
     package func run() -> SimulationResult {
         precondition(workers > 0 && slotsPerWorker > 0 && jobs >= 0 && backlogJobs >= 0)
         precondition(warmUpJobs >= 0 && backlogStartSeconds >= 0)
@@ -60,8 +60,8 @@ package struct PoolSimulation: Sendable {
         return run.result()
     }
 
-    /// The streams of random numbers: arrivals draw from one, service from another, so that the same
-    /// jobs arrive whatever becomes of them.
+    /// Returns separate random streams for arrivals, service and failures, so that arrivals do not
+    /// depend on the others.
     func streams() -> (arrivals: SeededRandom, service: SeededRandom, failures: SeededRandom) {
         var random = SeededRandom(seed: seed)
         return (random.split(), random.split(), random.split())
@@ -76,35 +76,35 @@ package struct PoolSimulation: Sendable {
 
 /// The result of a simulation.
 package struct SimulationResult: Sendable {
-    /// From arrival to the start of the run that ended well, of on-demand jobs without the warm-up, by
-    /// the part of the day in which they arrived; one for all when the rate never changes.
+    /// Waits from arrival to the start of the successful run, of on-demand jobs after the warm-up,
+    /// by the part of the day of their arrival; one histogram for a constant rate.
     package internal(set) var waitsByPart: [LogHistogram]
-    /// All of them.
+    /// All waits.
     package internal(set) var waits = LogHistogram()
-    /// The half-width of the mean wait's 95 % interval, in seconds, by batch means.
+    /// Half-width of the 95 % interval of the mean wait, in seconds, by batch means.
     package internal(set) var meanWaitMargin = 0.0
-    /// On-demand jobs that waited, on average over time (by Little's law).
+    /// Mean number of waiting on-demand jobs over time (by Little's law).
     package internal(set) var meanQueueLength = 0.0
-    /// The share of all slots' time that was spent on jobs, those that failed as well.
+    /// Ratio of slot time spent on jobs, failed ones included.
     package internal(set) var utilisation = 0.0
-    /// Jobs done, a second, the backlog's as well.
+    /// Completed jobs per second, with the backlog's.
     package internal(set) var jobsPerSecond = 0.0
-    /// When the last job of the backlog was done, in seconds from the first midnight; nil without one.
+    /// End of the backlog's last job, in seconds from the first midnight; nil without one.
     package internal(set) var backlogDoneSeconds: Double?
-    /// Jobs of the backlog that were done, by the part of the day.
+    /// Completed jobs of the backlog, by part of the day.
     package internal(set) var backlogDoneByPart: [Int] = []
     package internal(set) var failures = 0
-    /// Workers that took the place of those.
+    /// Replacements of failed workers.
     package internal(set) var replacements = 0
-    /// Runs that a failure ended.
+    /// Runs lost by failures.
     package internal(set) var lostRuns = 0
-    /// Of simulated time: to the end of the last job.
+    /// Simulated seconds, to the end of the last job.
     package internal(set) var seconds = 0.0
-    /// False when it was given up: workers failed so often that jobs came to no end.
+    /// False if the simulation was stopped: workers failed too often for jobs to finish.
     package internal(set) var isComplete = true
 }
 
-/// Waits as they come, with batches for the mean's margin.
+/// Records waits, with batches for the margin of the mean.
 struct WaitRecorder {
     private(set) var parts: [LogHistogram]
     private let partSeconds: Double
@@ -136,7 +136,7 @@ struct WaitRecorder {
         }
     }
 
-    /// `seconds` is the time over which those counted arrived.
+    /// Writes the results. `seconds` is the time in which the counted jobs arrived.
     func finish(_ result: inout SimulationResult, seconds: Double) {
         result.waitsByPart = parts
         for part in parts { result.waits.add(part) }
@@ -153,7 +153,7 @@ struct WaitRecorder {
 // MARK: First come, first served
 
 extension PoolSimulation {
-    /// Without failures and backlog a job needs only the time at which the first slot is free (Kiefer
+    /// Without failures and backlog a job depends only on the time of the first free slot (Kiefer
     /// and Wolfowitz 1955).
     private func runInOrder() -> SimulationResult {
         var result = SimulationResult(waitsByPart: [])
@@ -192,7 +192,7 @@ extension PoolSimulation {
         return result
     }
 
-    /// What slots have to do yet at `time`.
+    /// Returns the remaining work of the slots at `time`.
     private static func beyond(_ time: Double, _ free: MinHeap<Double>) -> Double {
         free.all.reduce(0) { $0 + max(0, $1 - time) }
     }

@@ -1,13 +1,14 @@
 import Glibc
 package import Statistics
 
-/// How long something takes, by its mean and how it varies.
+/// A distribution of durations, by mean and variation.
 package struct TimeDistribution: Sendable, Hashable {
     /// The shape of a distribution with given moments.
     package enum Shape: String, Sendable, CaseIterable, Codable {
-        /// Fixed, gamma, exponential, or two exponentials of balanced means, as the variation wants.
+        /// Fixed, gamma, exponential, or two exponentials of balanced means, depending on the
+        /// variation.
         case phases
-        /// Lognormal, with the long tail that sizes of files have.
+        /// Lognormal, with a long tail as in file sizes.
         case lognormal
     }
 
@@ -20,15 +21,15 @@ package struct TimeDistribution: Sendable, Hashable {
     }
 
     package let meanSeconds: Double
-    /// Variance over squared mean: 0 is always the same, 1 exponential.
+    /// Variance over squared mean: 0 is constant, 1 exponential.
     package let cv2: Double
     private let kind: Kind
 
-    /// Below it times differ by less than 32 millionths, and the gamma distribution's shape, 1 / `cv2`, grows
-    /// beyond what can be drawn from.
+    /// Below it times differ by less than 32 millionths, and the gamma distribution's shape, 1 /
+    /// `cv2`, is too large to draw from.
     private static let leastCV2 = 1e-9
 
-    /// `meanSeconds` and `cv2` are 0 or more and finite.
+    /// Creates a distribution. `meanSeconds` and `cv2` are 0 or more and finite.
     package init(meanSeconds: Double, cv2: Double = 1, shape: Shape = .phases) {
         precondition(meanSeconds >= 0 && cv2 >= 0)
         self.meanSeconds = meanSeconds

@@ -4,12 +4,12 @@ package struct OriginLimits: Hashable, Sendable {
     private let requestsPerSecond: Double?
     private let bytesPerSecond: Double?
 
-    /// The most fetches a second, and the input that says so.
+    /// The maximum fetches per second, and the input that limits them.
     package struct Most: Hashable, Sendable {
         package let perSecond: Double
         package let input: ScenarioInput
 
-        /// Whether so many a second are allowed, but for rounding.
+        /// Returns true if a rate is allowed, with a tolerance for rounding.
         func allows(_ rate: Double) -> Bool { rate <= perSecond * (1 + 1e-9) }
     }
 
@@ -19,9 +19,10 @@ package struct OriginLimits: Hashable, Sendable {
         bytesPerSecond = values.known(.originMegabits).map { $0 * 1e6 / 8 }
     }
 
-    /// The most fetches of a kind a second, beside `rate` of another kind; nil without limits.
+    /// Returns the maximum fetches per second of one kind, beside `rate` of another kind; nil
+    /// without limits.
     ///
-    /// A connection is in use for as long as a transfer takes (Little 1961).
+    /// A transfer uses a connection for its whole time (Little 1961).
     package func most(
         of fetch: WorkerSpeed, beside rate: Double = 0, of other: WorkerSpeed? = nil
     ) -> Most? {

@@ -5,22 +5,21 @@ extension Plan {
     package struct InputInUse: Codable, Hashable, Sendable {
         package let path: String
         package let unit: String
-        /// Nil for nothing, which `source` then tells the meaning of, and for what is no number.
+        /// Nil for no value, which `source` explains, and for values that are not numbers.
         package let value: Estimate?
-        /// What is no number: a ladder, a codec.
+        /// A value that is not a number: a ladder, a codec.
         package var text: String?
         package let isAssumed: Bool
         package let source: String
-        /// Of an input that was measured.
+        /// The measurement of a measured input.
         package var measurement: Measurement?
     }
 
-    /// What an input's value rests on.
+    /// The basis of a measured value.
     package struct Measurement: Codable, Hashable, Sendable {
-        /// Values, requests, runs.
+        /// Number of values, requests or runs.
         package let samples: Int
-        /// The least and the most that it is with 95 % confidence; nil where there is no telling,
-        /// as from one sample.
+        /// Bounds of the 95 % confidence interval; nil if unknown, as for one sample.
         package let interval95: [Double]?
 
         init(_ measured: Measured) {
@@ -30,7 +29,7 @@ extension Plan {
 
         private enum Key: String, CodingKey { case samples, interval95 }
 
-        /// With null where there is no interval.
+        /// Encodes null without an interval.
         package func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: Key.self)
             try container.encode(samples, forKey: .samples)
@@ -38,7 +37,7 @@ extension Plan {
         }
     }
 
-    /// What every input came to and where from: those of their table in its order, then the others.
+    /// Returns all inputs with their sources: those of the table in its order, then the others.
     static func inputs(_ scenario: Scenario) -> [InputInUse] {
         ScenarioInput.allCases.map { number($0, scenario) } + media(scenario) + actions(scenario)
             + choices(scenario)
@@ -58,7 +57,7 @@ extension Plan {
             source: source, measurement: scenario.measured[input].map(Measurement.init))
     }
 
-    /// What takes the place of an input's standard value; nil when nothing does.
+    /// Describes what replaces an input's default; nil if nothing does.
     private static func replacement(_ input: ScenarioInput, _ scenario: Scenario) -> String? {
         guard scenario.isReplaced(input) else { return nil }
         switch input {

@@ -2,7 +2,7 @@ import Statistics
 
 /// Notes on a plan.
 extension Plan {
-    /// From which number of workers on an origin's limit is what binds.
+    /// Notes the number of workers from which on an origin's limit binds.
     private static func atOrigin(_ values: ScenarioValues, _ sizing: Sizing) -> [String] {
         let demand = sizing.demand
         guard let total = sizing.workers.total else { return [] }
@@ -88,7 +88,7 @@ extension Plan {
         return notes
     }
 
-    /// What the peak is by, of viewers and of all else.
+    /// Notes the source of the peak, for viewers and for other requests.
     private static func peaks(
         _ scenario: Scenario, _ values: ScenarioValues, _ demand: Demand
     ) -> [String] {

@@ -30,7 +30,7 @@ extension Plan {
         return problems
     }
 
-    /// Why no pool reaches a goal, and what would help.
+    /// Describes why no pool reaches a goal, and possible remedies.
     private static func reason(
         _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
     ) -> String {
@@ -77,7 +77,7 @@ extension Plan {
             : "because more of them gain nothing (\(stop.limit))"
     }
 
-    /// What a fill needs where the origin lets it have `most` fetches a second.
+    /// Describes the fill's needs if the origin allows it `most` fetches per second.
     private static func moreTime(
         _ values: ScenarioValues, _ demand: Demand, _ most: Double
     ) -> String {
@@ -94,7 +94,7 @@ extension Plan {
             "A fill.deadlineHours of \(Scenario.plain(min(24, deadline))) would help, or \(others)."
     }
 
-    /// Three significant digits.
+    /// Formats three significant digits.
     static func rate(_ value: Double) -> String {
         guard value.isFinite, value != 0 else { return Scenario.plain(value) }
         var scale = 1.0

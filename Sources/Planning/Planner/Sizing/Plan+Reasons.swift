@@ -1,8 +1,8 @@
 import Statistics
 
-/// Why no pool reaches a goal where it is neither workers alone nor an origin's limit that is passed.
+/// Reasons why no pool reaches a goal, other than workers alone or an exceeded origin limit.
 extension Plan {
-    /// The goal is reached, but with too little of the pool to spare.
+    /// Describes a goal that is reached only without the headroom.
     static func withoutHeadroom(
         _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
     ) -> String {
@@ -14,7 +14,7 @@ extension Plan {
         let peak = law.peakN ?? Double(Sizing.mostWorkers)
         let workers = max(1, min(wholeDown(peak), Sizing.mostWorkers))
         let most = law.throughput(Double(workers))
-        // Rounded down to what is still reached.
+        // Rounded down to a reachable value.
         let headroom = max(0, ((1 - asked / most) * 1_000).rounded(.down) / 1_000)
         let goal =
             isDeadline
@@ -27,7 +27,7 @@ extension Plan {
             + (isDeadline ? "split the catalog over several clusters." : "split the cluster.")
     }
 
-    /// What stops a fill besides an origin, and what would help.
+    /// Describes what limits a fill other than an origin, and possible remedies.
     static func ofFill(
         _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
     ) -> String {
@@ -51,7 +51,7 @@ extension Plan {
             + (isEnough ? ", or give it more hours." : "; even a whole day would not be enough.")
     }
 
-    /// An origin's limit that is above what is asked for, and yet too near to it.
+    /// Describes an origin's limit that is above the demand but too close to it.
     static func atUse(
         _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing, _ most: Double
     ) -> String {
@@ -75,7 +75,8 @@ extension Plan {
                 ?? ". A higher edge.hitRatio would help, or a higher limit.")
     }
 
-    /// The least that the origin would have to allow, to three digits; nil when no limit does it alone.
+    /// Returns the lowest sufficient limit of the origin, to three digits; nil if no limit alone
+    /// suffices.
     private static func sufficientLimit(
         _ stop: Sizing.Stop, _ values: ScenarioValues, _ sizing: Sizing
     ) -> Double? {
@@ -104,7 +105,7 @@ extension Plan {
         return (high * scale).rounded(.up) / scale
     }
 
-    /// While the fill runs, fetches on demand wait for its transfers to end.
+    /// Notes long waits of on-demand fetches for transfers of the fill.
     static func besideFill(_ values: ScenarioValues, _ sizing: Sizing) -> [String] {
         let demand = sizing.demand
         guard let workers = sizing.workers.total, demand.meanMissesPerSecond > 0,

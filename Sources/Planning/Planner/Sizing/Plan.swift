@@ -1,45 +1,45 @@
-/// A plan: what is needed, how well that does, how long it lasts, what it costs, how sure that is.
+/// A plan: resources, performance, growth, costs and their uncertainty.
 package struct Plan: Codable, Sendable {
     package var name: String
     package var sizing: Sizing
-    /// The pool as planned, with one worker fewer and with one more; where no pool suffices, around
-    /// the largest of which each worker is of use, if there is one.
+    /// The pool as planned, with one worker fewer and with one more. If no pool suffices, around
+    /// the largest useful one, if there is one.
     package var outcomes: [Outcome]
     package var growth: Growth
     package var uncertainty: Uncertainty?
-    /// The pool job by job, where that was asked for.
+    /// The simulation job by job, if requested.
     package var simulation: PlanSimulation?
-    /// A real run beside what the plan's inputs say of it, where one was given.
+    /// A comparison with a real run, if given.
     package var check: RunCheck?
-    /// Empty without prices, and where no pool suffices: what cannot be bought has none.
+    /// Empty without prices, and if no pool suffices.
     package var costs: [ProviderCost]
-    /// What stands against the plan: limits of origins, deadlines that no number of workers meets.
+    /// Problems of the plan: limits of origins, deadlines that no number of workers meets.
     package var problems: [String]
     package var notes: [String]
-    /// Every input with its value, whether it was assumed, and its source.
+    /// Every input with its value, a flag for assumptions, and its source.
     package var inputs: [InputInUse]
 
-    /// How a pool of a size does.
+    /// The performance of a pool of one size.
     package struct Outcome: Codable, Hashable, Sendable {
         package let workers: Int
-        /// Of all transfers that can be under way, at the peak.
+        /// Ratio of transfer slots in use, at the peak.
         package let utilisation: Double
-        /// Jobs that wait on average; nil for a queue that grows without end, as the waits then are.
+        /// Mean number of waiting jobs; nil for a growing queue, like the waits.
         package let queueLength: Double?
         /// Seconds from submission to the start of the transfer.
         package let waitP50: Double?
         package let waitP95: Double?
         package let waitP99: Double?
-        /// Seconds for a transfer that is free, on average over all, by the chosen correction and by
-        /// the other one; without the time to hand a job out.
+        /// Mean seconds of waiting for a free slot, by the chosen correction and by the other one;
+        /// without the dispatch time.
         package let meanWait: Double?
         package let meanWaitOtherwise: Double?
-        /// How long the nightly fill takes; nil for longer than there is.
+        /// Duration of the nightly fill; nil if it exceeds the available time.
         package let fillHours: Double?
-        /// The 95th percentile of waits while the fill runs, with misses at their mean; nil where there
-        /// are no misses or no fill, and for a queue without end.
+        /// 95th percentile of waits during the fill, with mean misses; nil without misses or fill,
+        /// and for a growing queue.
         package let waitP95BesideFill: Double?
-        /// Whether so many reach both goals, without headroom.
+        /// True if the pool reaches both goals without headroom.
         package let isEnough: Bool
     }
 }
@@ -49,17 +49,17 @@ extension Plan {
     package struct Options: Sendable {
         package var prices: [PriceBook] = []
         package var months = 36
-        /// Draws for the ranges; 0 leaves them out.
+        /// Draws for the ranges; 0 omits them.
         package var draws = 1_000
-        /// Of the draws, and of the simulation.
+        /// Seed of the draws and of the simulation.
         package var seed: UInt64 = 1
-        /// Jobs to simulate at most, in each of two runs; nil leaves the simulation out.
+        /// Maximum number of simulated jobs in each of two runs; nil omits the simulation.
         package var simulatedJobs: Int?
 
         package init() {}
     }
 
-    /// Plans for `scenario`; throws what no plan can be made of.
+    /// Plans for `scenario`; throws if the scenario is invalid.
     package init(_ scenario: Scenario, _ options: Options = Options()) throws(PlannerError) {
         try scenario.check()
         let values = ScenarioValues(scenario)
@@ -93,7 +93,7 @@ extension Plan {
         }
     }
 
-    /// How `workers` workers do at the peak, and in the night.
+    /// Returns the performance of `workers` workers at the peak and during the fill.
     package static func outcome(
         _ values: ScenarioValues, _ demand: Demand, workers: Int
     ) -> Outcome {

@@ -1,6 +1,6 @@
 import Statistics
 
-/// An input that no plan can be made of: which field, what was given, what is allowed.
+/// An invalid input of a plan: the field, the given and the allowed value.
 package struct PlannerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The input as the user wrote it: `catalog.assets`, `--load`, `line 3, column X`.
     package let field: String

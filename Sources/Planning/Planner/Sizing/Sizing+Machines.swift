@@ -2,12 +2,12 @@ import Model
 
 /// Machines and connections for workers, viewers and the database.
 extension Sizing.Database {
-    // Measured: 500 idle workers take 4 % of a core (docs/queue.md); a title's segment writes 4 rows in
-    // 0.021 transactions of some statements each (docs/planning.md).
+    // Measured: 500 idle workers take 4 % of a core (docs/queue.md). A title's segment writes 4
+    // rows in 0.021 transactions of some statements each (docs/planning.md).
     private static let coresPerIdleWorker = 0.04 / 500
     private static let rowsPerSegment = 4.0
     private static let statementsPerSegment = 0.1
-    /// Heartbeats and requests for work of a worker, a second.
+    /// A worker's heartbeats and lease requests per second.
     private static let statementsPerWorker = 0.2
 
     init(_ values: ScenarioValues, _ demand: Demand, workers: Int) {
@@ -44,7 +44,7 @@ extension Sizing.Machines {
             wholeUp(Double(database.coordinators) * min(values[.coordinatorCores], cores) / cores))
         self.workers = forWorkers
         self.coordinators = coordinators
-        // Each on the machines that are priced; a standby of the same size.
+        // Each on the priced machines, with a standby of the same size.
         let servers = 2 * max(1, wholeUp(values[.databaseCores] / cores))
         self.database = servers
         let sites = values[.sites]
@@ -72,7 +72,7 @@ extension Sizing.Connections {
             demand.fillSegmentsPerSecond * fill.transferSeconds
                 + demand.meanMissesPerSecond * miss.transferSeconds,
             demand.peakMissesPerSecond * miss.transferSeconds)
-        // A coordinator's pool of eight and the one that listens.
+        // A coordinator's pool of eight, and its listening connection.
         self.database = database.coordinators * 9
         coordinators = workers.map { $0 * 2 }
     }
@@ -88,7 +88,7 @@ extension Sizing.OriginUse {
             demand.fillSegmentsPerSecond * fill.transferSeconds
                 + demand.meanMissesPerSecond * miss.transferSeconds,
             demand.peakMissesPerSecond * miss.transferSeconds)
-        // What fails and is tried again passes too.
+        // With retries.
         let bits = max(
             (demand.fillSegmentsPerSecond * fill.segmentBytes
                 + demand.meanMissesPerSecond * miss.segmentBytes) * 8,
@@ -100,14 +100,14 @@ extension Sizing.OriginUse {
     }
 }
 
-/// No count of a plan is larger: sums and products of two of them stay within 64 bits for what is bought.
+/// Maximum count of a plan: products of two counts fit into 64 bits for purchased resources.
 private let maxCount = 1_000_000_000_000
 
-/// The least whole number that is not under `value`; what no count can be is the largest that can.
+/// Returns the smallest whole number that is at least `value`, at most `maxCount`.
 func wholeUp(_ value: Double) -> Int {
-    // 1e-9: what is whole but for rounding is not the next one.
+    // 1e-9: a value that is whole except for rounding is not rounded up.
     min(maxCount, max(0, Int(saturating: (value - 1e-9).rounded(.up))))
 }
 
-/// The largest whole number that is not over `value`, 0 or more, and no more than `wholeUp`'s largest.
+/// Returns the largest whole number that is at most `value`, from 0 to `maxCount`.
 package func wholeDown(_ value: Double) -> Int { min(maxCount, max(0, Int(saturating: value))) }

@@ -1,8 +1,8 @@
 extension Sizing.Workers {
-    /// Those that stay where workers are scaled with the load; nil when no pool suffices.
+    /// Workers that keep running when the pool is scaled with the load; nil if no pool suffices.
     ///
-    /// Fetches on demand have to begin sooner than a worker starts: so those of the peak, with those that
-    /// may fail, and one at least.
+    /// On-demand fetches must start sooner than a worker boots, so these are the workers for the
+    /// peak, with spares, and at least one.
     package var alwaysThere: Int? {
         guard let total, let forOnDemand else { return nil }
         return min(total, max(1, forOnDemand > 0 ? forOnDemand + spare : 1))

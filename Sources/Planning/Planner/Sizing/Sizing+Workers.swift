@@ -1,6 +1,6 @@
 import Statistics
 
-/// How many workers, or what stops any number of them.
+/// The number of workers, or the limit that no number of them overcomes.
 extension Sizing.Workers {
     init(_ values: ScenarioValues, _ demand: Demand, _ fill: WorkerSpeed, _ miss: WorkerSpeed) {
         let most = Sizing.mostWorkers
@@ -15,7 +15,7 @@ extension Sizing.Workers {
                 mostUtilisation: utilisation, atMost: most, by: correction)
         }
         let chosen = values.correction
-        // A drawn time to boot may be longer than a drawn deadline.
+        // A drawn boot time may exceed a drawn deadline.
         let isInTime = demand.fillSegmentsPerDay == 0 || Self.hasTime(values)
         let forDeadline = isInTime ? night.fewest(utilisation: used, atMost: most) : nil
         let forOnDemand = onDemand(used, by: chosen, of: pool)
@@ -72,7 +72,7 @@ extension Sizing.Workers {
         self.stops = stops
     }
 
-    /// Whether anything is left of the deadline once workers have started.
+    /// Returns true if any time is left until the deadline after workers have started.
     private static func hasTime(_ values: ScenarioValues) -> Bool {
         values[.deadlineHours] * 3_600 > values[.bootSeconds]
     }
@@ -82,7 +82,7 @@ extension Sizing.Workers {
         return max(1, one, other)
     }
 
-    /// Why more and more workers do not come to what is asked for, besides the origin.
+    /// Returns the input that keeps a larger pool from meeting the demand, other than the origin.
     private static func ofWorkers(_ values: ScenarioValues) -> String {
         if values[.coherency] > 0 { return ScenarioInput.coherency.row.path }
         return values[.contention] > 0 ? ScenarioInput.contention.row.path : "workers"
@@ -90,6 +90,6 @@ extension Sizing.Workers {
 }
 
 extension WaitingModel.Correction {
-    /// The one that was not chosen.
+    /// The alternative correction.
     package var other: WaitingModel.Correction { self == .kimura ? .allenCunneen : .kimura }
 }

@@ -1,43 +1,44 @@
-/// How many of everything a demand needs.
+/// The resources for a demand.
 package struct Sizing: Codable, Hashable, Sendable {
     package let demand: Demand
-    /// With fetches of the nightly fill, and of misses.
+    /// Speed with fetches of the nightly fill, and of misses.
     package let fillSpeed: WorkerSpeed
     package let missSpeed: WorkerSpeed
     package let workers: Workers
     package let machines: Machines
     package let database: Database
     package let connections: Connections
-    /// Nil where the origin has no limits.
+    /// Nil if the origin has no limits.
     package let origin: OriginUse?
 
-    /// Workers, for what and how many; without a number where no pool suffices.
+    /// Numbers of workers by purpose; nil if no pool suffices.
     package struct Workers: Codable, Hashable, Sendable {
-        /// To meet the deadline while misses are fetched as well; nil when no number does.
+        /// Workers that meet the deadline while misses are fetched; nil if no number does.
         package let forDeadline: Int?
-        /// To keep on-demand fetches within their wait at the peak; nil when no number does.
+        /// Workers that keep on-demand fetches within their wait at the peak; nil if no number
+        /// does.
         package let forOnDemand: Int?
-        /// The same with the correction that was not chosen.
+        /// The same with the alternative correction.
         package let forOnDemandOtherwise: Int?
-        /// The larger of both, at least one; nil when either is.
+        /// The larger of both, at least one; nil if either is nil.
         package let needed: Int?
-        /// Those that may fail at once.
+        /// Workers that may fail at the same time.
         package let spare: Int
-        /// The same without headroom, for what more than needed there is; nil when no number does.
+        /// The needed workers without headroom, which shows over-provisioning; nil if no number
+        /// suffices.
         package let barelyNeeded: Int?
-        /// By square-root staffing, for on-demand fetches; a check.
+        /// Square-root staffing for on-demand fetches; a check.
         package let squareRootCheck: Int?
-        /// Of the needed, those to have before the load comes, because booting takes its time while
-        /// load rises.
+        /// Part of the needed workers to start before the load rises, because of their boot time.
         package let aheadForBoot: Int
-        /// Why no pool suffices; empty when one does.
+        /// Reasons why no pool suffices; empty if one does.
         package let stops: [Stop]
-        /// From so many on nothing is gained by more, for the fill and on demand: an origin's limit
-        /// binds, or workers are in each other's way. Nil where more always help.
+        /// Number of workers beyond which more gain nothing, for the fill and on demand: an
+        /// origin's limit binds, or contention does. Nil if more always help.
         package let mostUsefulForDeadline: Int?
         package let mostUsefulOnDemand: Int?
 
-        /// So many come as near to both goals as any number does; nil where more always help.
+        /// Number of workers that comes closest to both goals; nil if more always help.
         package var mostUseful: Int? {
             guard let one = forDeadline ?? mostUsefulForDeadline,
                 let other = forOnDemand ?? mostUsefulOnDemand
@@ -45,36 +46,35 @@ package struct Sizing: Codable, Hashable, Sendable {
             return max(1, one, other)
         }
 
-        /// What is bought: the needed and the spare ones; nil when no pool suffices.
+        /// Purchased workers: needed and spare ones; nil if no pool suffices.
         package let total: Int?
     }
 
-    /// A goal that no number of workers reaches, and what stops it.
+    /// A goal that no number of workers reaches, and its limit.
     package struct Stop: Codable, Hashable, Sendable {
         package enum Goal: String, Codable, Sendable { case deadline, onDemand }
 
         package let goal: Goal
-        /// The input that stops it: `origin.requestsPerSecond`; `pool.headroom` where the goal is
-        /// reached, but not with so much of the pool to spare; `workers` for the million that is the
-        /// most a pool may have.
+        /// The limiting input: `origin.requestsPerSecond`; `pool.headroom` if the goal is reached
+        /// only with less headroom; `workers` for the maximum of a million.
         package let limit: String
     }
 
     package struct Machines: Codable, Hashable, Sendable {
-        /// Nil when no pool suffices.
+        /// Nil if no pool suffices.
         package let workers: Int?
         package let coordinators: Int
         /// The server and its standby.
         package let database: Int
         package let edge: Int
 
-        /// Nil when no pool suffices.
+        /// Nil if no pool suffices.
         package let total: Int?
     }
 
-    /// The load on PostgreSQL, and who stands in front of it.
+    /// The load on PostgreSQL, and its coordinators.
     package struct Database: Codable, Hashable, Sendable {
-        /// Segments a second that go through the queue, at the worse of night and peak.
+        /// Segments per second through the queue, at the higher of night and peak.
         package let segmentsPerSecond: Double
         package let statementsPerSecond: Double
         package let rowsPerSecond: Double
@@ -85,18 +85,18 @@ package struct Sizing: Codable, Hashable, Sendable {
     }
 
     package struct Connections: Codable, Hashable, Sendable {
-        /// Of viewers to the edge: one each, as HTTP/2 has it.
+        /// Connections of viewers to the edge: one each, as with HTTP/2.
         package let edge: Double
-        /// That workers can open to origins, and those allow; nil where neither is known.
+        /// Connections that workers can open and origins allow; nil if neither is known.
         package let originMost: Int?
-        /// In use there on average at the worse of night and peak: Little's law.
+        /// Mean connections in use at the higher of night and peak: Little's law.
         package let originInUse: Double
         package let database: Int
-        /// Of workers to coordinators: a request for work that is held open and one for cooldowns.
+        /// Connections of workers to coordinators: a held lease request, and one for cooldowns.
         package let coordinators: Int?
     }
 
-    /// What an origin's limits allow, and what of that is used; shares above 1 are too much.
+    /// Utilization of an origin's limits; above 1 they are exceeded.
     package struct OriginUse: Codable, Hashable, Sendable {
         package let connectionShare: Double?
         package let requestShare: Double?
@@ -112,7 +112,7 @@ package struct Sizing: Codable, Hashable, Sendable {
         }
     }
 
-    /// No pool has more: what no number up to here does, none does.
+    /// Maximum size of a pool.
     package static let mostWorkers = 1_000_000
 
     package init(_ values: ScenarioValues) {

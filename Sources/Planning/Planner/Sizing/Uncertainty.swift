@@ -1,18 +1,18 @@
 import Statistics
 
-/// How far a plan may be off, and because of which inputs: drawn again and again from what is known.
+/// The uncertainty of a plan and its causes, by repeated draws of the inputs.
 package struct Uncertainty: Codable, Hashable, Sendable {
     package let draws: Int
     package let seed: UInt64
     package let ranges: [Range]
-    /// For workers and for the cost, the inputs that matter most first.
+    /// The most influential inputs for workers and for the cost, largest influence first.
     package let influences: [Influence]
-    /// Share of all draws in which the plan as it is suffices; nil when there is none.
+    /// Ratio of draws in which the plan suffices; nil if there is no plan.
     package let planSuffices: Double?
-    /// Share of all draws in which no pool suffices. Workers and costs are those of the others.
+    /// Ratio of draws in which no pool suffices. Workers and costs refer to the other draws.
     package let noPoolSuffices: Double
 
-    /// Where a figure lies: below p10 in a tenth of all draws, below p90 in nine tenths.
+    /// Percentiles of a figure over all draws.
     package struct Range: Codable, Hashable, Sendable {
         package let figure: String
         package let unit: String
@@ -28,10 +28,10 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         package let correlation: Double
     }
 
-    /// With fewer draws in which a pool suffices, nothing is said of workers and costs.
+    /// Minimum number of draws with a sufficient pool; below it workers and costs are omitted.
     static func fewest(draws: Int) -> Int { min(max(1, draws), 20) }
 
-    /// How many inputs are named for a figure.
+    /// Maximum number of named inputs per figure.
     private static let mostNamed = 8
 
     init(
@@ -61,7 +61,7 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         noPoolSuffices = Double(figures.suffices.count { !$0 }) / all
         inputs.keep(figures.suffices)
         ranges = figures.ranges
-        // The costs of different providers depend on the same inputs: one of them tells.
+        // The costs of different providers depend on the same inputs, so one of them suffices.
         influences =
             inputs.influences(
                 on: "workers", figures.workers, most: Self.mostNamed, draws: options.draws)
@@ -72,7 +72,7 @@ package struct Uncertainty: Codable, Hashable, Sendable {
             }
     }
 
-    /// The chosen provider's prices, or those of all, with those of who runs the origin.
+    /// Returns the prices of the chosen provider, or of all, with those of the origin's provider.
     private static func books(
         _ scenario: Scenario, _ all: [PriceBook]
     ) -> [(own: PriceBook, origin: PriceBook)] {
@@ -122,7 +122,7 @@ private struct Inputs {
         return values
     }
 
-    /// Leaves out draws in which no pool suffices.
+    /// Removes draws in which no pool suffices.
     mutating func keep(_ suffices: [Bool]) {
         guard suffices.contains(false) else { return }
         drawn = drawn.map { values in zip(values, suffices).filter(\.1).map(\.0) }
@@ -135,7 +135,7 @@ private struct Inputs {
             return []
         }
         let ranked = Ranking.ranks(values)
-        // What chance alone gives one input in a thousand.
+        // Correlation that chance exceeds for one input in a thousand.
         let least = max(0.05, 3.3 / Double(max(1, values.count)).squareRoot())
         return names.indices.map { index in
             Uncertainty.Influence(
@@ -150,9 +150,9 @@ private struct Inputs {
 
 /// The results of the draws.
 private struct Figures {
-    /// Of the draws in which a pool suffices.
+    /// Workers in the draws with a sufficient pool.
     private(set) var workers: [Double] = []
-    /// Whether one does, draw by draw.
+    /// For each draw, true if a pool suffices.
     private(set) var suffices: [Bool] = []
     /// A provider's cost in each of its currencies.
     struct Cost {
@@ -178,7 +178,7 @@ private struct Figures {
         requests.append(sizing.demand.peakRequestsPerSecond)
         egress.append(sizing.demand.peakEgressBitsPerSecond)
         storage.append(sizing.demand.edgeStorageBytes)
-        // Where no time is left for it, it has no rate.
+        // Without time for the fill, it has no rate.
         let isWithoutTime = sizing.workers.stops.contains {
             $0.limit == ScenarioInput.bootSeconds.row.path
         }
@@ -227,9 +227,9 @@ private struct Figures {
     }
 }
 
-/// Ranks of values, and how far two of them go together.
+/// Ranks of values, and their correlation.
 enum Ranking {
-    /// Ranks from 1; equal values share the mean of theirs.
+    /// Returns ranks from 1; equal values share their mean rank.
     static func ranks(_ values: [Double]) -> [Double] {
         let order = values.indices.sorted { values[$0] < values[$1] }
         var ranks = [Double](repeating: 0, count: values.count)
@@ -243,7 +243,7 @@ enum Ranking {
         return ranks
     }
 
-    /// Pearson's correlation, of ranks Spearman's; 0 where one of them does not vary.
+    /// Returns Pearson's correlation, which for ranks is Spearman's; 0 if one of them is constant.
     static func correlation(_ left: [Double], _ right: [Double]) -> Double {
         guard left.count == right.count, left.count > 1 else { return 0 }
         let count = Double(left.count)

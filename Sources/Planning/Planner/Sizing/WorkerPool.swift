@@ -1,9 +1,9 @@
 import Glibc
 package import Statistics
 
-/// From a job's submission to a worker that is free, by its median and its 99th percentile.
+/// The time from a job's submission to its lease by an idle worker, by median and 99th percentile.
 ///
-/// Lognormal between and beyond them, which is an assumption.
+/// The distribution between and beyond them is assumed to be lognormal.
 package struct DispatchTime: Sendable {
     private let median: Double
     private let p99: Double
@@ -13,7 +13,7 @@ package struct DispatchTime: Sendable {
         median = min(values[.dispatchMedian], p99)
     }
 
-    /// Seconds that a share of `quantile` (over 0, under 1) does not exceed.
+    /// Returns the seconds that a share of `quantile` (above 0, below 1) does not exceed.
     package func seconds(quantile: Double) -> Double {
         guard median > 0 else { return quantile > 0.5 ? p99 : 0 }
         return median * pow(p99 / median, normalQuantile(quantile) / Self.normalP99)
@@ -22,11 +22,11 @@ package struct DispatchTime: Sendable {
     private static let normalP99 = normalQuantile(0.99)
 }
 
-/// A pool of workers that fetch on demand, and how long a fetch waits there.
+/// A pool of workers for on-demand fetches, and the waits of fetches.
 ///
-/// Transfers under way are the servers of a G/G/c queue; what the pool does not gain by more workers
-/// (the Universal Scalability Law) makes each transfer take longer. What an origin allows bounds the
-/// transfers under way: from the workers on that reach it, more of them change nothing.
+/// Transfer slots are the servers of a G/G/c queue. Losses by contention (the Universal Scalability
+/// Law) lengthen each transfer. An origin's limit bounds the concurrent transfers: from the number
+/// of workers that reaches it on, more of them have no effect.
 package struct OnDemandPool: Sendable {
     package let arrivalsPerSecond: Double
     package let scalability: Scalability
@@ -34,13 +34,14 @@ package struct OnDemandPool: Sendable {
     package let arrivalCV2: Double
     package let serviceCV2: Double
     package let correction: WaitingModel.Correction
-    /// Before any waiting for a transfer.
+    /// Time before any wait for a transfer slot.
     package let dispatch: DispatchTime
-    /// What the origin allows; nil without limits.
+    /// The origin's limit; nil without one.
     package let originMost: OriginLimits.Most?
     private let atOrigin: AtOrigin?
 
-    /// Where the origin binds: from how many workers on, and the transfers that are under way then.
+    /// The number of workers from which on the origin's limit binds, and the concurrent transfers
+    /// there.
     private struct AtOrigin {
         let workers: Int
         let transfers: Int
@@ -78,10 +79,10 @@ package struct OnDemandPool: Sendable {
         }
     }
 
-    /// From so many workers on the origin binds; nil when it never does.
+    /// Number of workers from which on the origin's limit binds; nil if it never does.
     package var workersAtOrigin: Int? { atOrigin?.workers }
 
-    /// The queue in front of `workers` workers.
+    /// Returns the queue of `workers` workers.
     package func waiting(
         _ workers: Int, by correction: WaitingModel.Correction? = nil
     ) -> WaitingModel {
@@ -96,17 +97,17 @@ package struct OnDemandPool: Sendable {
             serviceCV2: serviceCV2, correction: correction ?? self.correction)
     }
 
-    /// Seconds from submission to the start of the transfer that a share of `quantile` does not
-    /// exceed, infinite for a queue that grows without end.
+    /// Returns the seconds from submission to the start of the transfer that a share of `quantile`
+    /// does not exceed; infinite for a growing queue.
     ///
-    /// Quantiles of the time to hand a job out and of the wait are added, which is no less than the
-    /// quantile of their sum where both are long together, and little more where not.
+    /// It adds the quantiles of dispatch time and of the wait. The sum is at least the quantile of
+    /// the total if both are long together, and otherwise slightly above it.
     package func waitSeconds(_ workers: Int, quantile: Double) -> Double {
         waiting(workers).waitSeconds(quantile: quantile) + dispatch.seconds(quantile: quantile)
     }
 
-    /// The fewest workers with which a share of `level` of all fetches begins within `seconds`, and no
-    /// more than `mostUtilisation` of them is in use; nil when no number does.
+    /// Returns the minimum number of workers with which a share of `level` of all fetches starts
+    /// within `seconds`, at a utilization of at most `mostUtilisation`; nil if no number suffices.
     package func fewest(
         level: Double, withinSeconds seconds: Double, mostUtilisation: Double, atMost: Int,
         by correction: WaitingModel.Correction? = nil
@@ -118,7 +119,7 @@ package struct OnDemandPool: Sendable {
         let first = scalability.fewest(
             forThroughput: arrivalsPerSecond / mostUtilisation, atMost: atMost)
         guard let first else { return nil }
-        // Beyond the peak, more workers do less; from the origin's limit on they do as much.
+        // Throughput falls beyond the law's peak and stays constant beyond the origin's limit.
         var most = max(first, min(atMost, scalability.peakN.map { wholeDown($0) } ?? atMost))
         if let atOrigin { most = max(first, min(most, atOrigin.workers)) }
         return leastSufficient(from: first, atMost: most) { workers in
@@ -126,7 +127,8 @@ package struct OnDemandPool: Sendable {
         }
     }
 
-    /// ⌈a + β√a⌉ transfers in workers: a check on the plan, for a share of `waiting` that waits at all.
+    /// Returns ⌈a + β√a⌉ transfers in workers: a check on the plan, for a probability `waiting` of
+    /// any wait.
     package func squareRootStaffing(sizedAs workers: Int, waiting share: Double) -> Int {
         let model = waiting(max(1, workers))
         guard model.load < 1e12 else { return Sizing.mostWorkers }
@@ -136,13 +138,13 @@ package struct OnDemandPool: Sendable {
     }
 }
 
-/// The pool while the fill runs: fetches of the fill, and misses at their mean.
+/// The pool during the fill: fetches of the fill, and misses at their mean.
 package struct NightPool: Sendable {
     package let segmentsPerSecond: Double
     package let missesPerSecond: Double
-    /// Of the mixture of both, as it is asked for.
+    /// Scalability for the mixture of both in proportion to the demand.
     package let scalability: Scalability
-    /// What the origin leaves the fill; nil without limits.
+    /// The origin's limit for the fill; nil without one.
     package let originMost: OriginLimits.Most?
     private let fillPerSecond: Double
     private let fill: WorkerSpeed
@@ -153,7 +155,7 @@ package struct NightPool: Sendable {
     ) {
         let misses = demand.meanMissesPerSecond
         let all = demand.fillSegmentsPerSecond + misses
-        // What a worker does of a mixture: the harmonic mean of what it does of each.
+        // A worker's speed with a mixture: the harmonic mean of its speeds with each kind.
         let seconds =
             all > 0
             ? (demand.fillSegmentsPerSecond / fill.segmentsPerSecond
@@ -168,7 +170,7 @@ package struct NightPool: Sendable {
         self.miss = miss
     }
 
-    /// Whether the origin lets the fill end by its deadline.
+    /// True if the origin's limits allow the fill to end by its deadline.
     var originAllows: Bool {
         fillPerSecond == 0 || originMost?.allows(fillPerSecond) ?? true
     }
@@ -180,22 +182,23 @@ package struct NightPool: Sendable {
             forThroughput: segmentsPerSecond / utilisation, atMost: atMost)
     }
 
-    /// Fetches of both kinds a second that `workers` workers do of the mixture that is asked for, as
-    /// far as the origin lets the fill.
+    /// Returns the fetches of both kinds per second of `workers` workers, within the origin's limit
+    /// for the fill.
     package func segmentsPerSecond(workers: Int) -> Double {
         let byWorkers = scalability.throughput(Double(workers))
         return min(byWorkers, originMost.map { $0.perSecond + missesPerSecond } ?? byWorkers)
     }
 
-    /// Fetches of the fill a second that `workers` workers do beside the misses; 0 for none.
+    /// Returns the fetches of the fill per second of `workers` workers beside the misses; 0 for
+    /// none.
     package func fillPerSecond(workers: Int) -> Double {
         let inUse = Double(workers) * scalability.efficiency(Double(workers))
         let byWorkers = (inUse - missesPerSecond / miss.segmentsPerSecond) * fill.segmentsPerSecond
         return max(0, min(byWorkers, originMost?.perSecond ?? byWorkers))
     }
 
-    /// Seconds from submission to the start of its transfer that a share of `quantile` of the misses
-    /// does not exceed while the fill runs; infinite for a queue that grows without end.
+    /// Returns the seconds from submission to the start of the transfer that a share of `quantile`
+    /// of the misses does not exceed during the fill; infinite for a growing queue.
     package func waitBesideFill(
         _ workers: Int, _ pool: OnDemandPool, quantile: Double
     ) -> Double {
@@ -211,15 +214,16 @@ package struct NightPool: Sendable {
         return mean * -log(1 - quantile) + pool.dispatch.seconds(quantile: quantile)
     }
 
-    /// While the fill runs every transfer is in use, and a fetch on demand waits until enough have
-    /// ended: as many a second as end, less those before it (M/M/c with priority, saturated).
+    /// Returns the mean wait during the fill. All transfer slots are in use, so an on-demand fetch
+    /// waits for slots to become free, less those taken by earlier fetches (M/M/c with priority,
+    /// saturated).
     static func meanWaitBesideFill(fillSeconds: Double, slots: Int, load: Double) -> Double {
         let spare = Double(slots) - load
         return spare > 0 ? fillSeconds / spare : .infinity
     }
 
-    /// The fewest workers that fill as fast as the origin allows; nil without limits, or when no
-    /// number gets there.
+    /// Minimum number of workers that fill as fast as the origin allows; nil without limits, or if
+    /// no number suffices.
     package var workersAtOrigin: Int? {
         guard let originMost, fillPerSecond > 0 else { return nil }
         let inUse =
@@ -230,7 +234,7 @@ package struct NightPool: Sendable {
         return single.fewest(forThroughput: inUse, atMost: Sizing.mostWorkers).map { max(1, $0) }
     }
 
-    /// How long `workers` workers need for a day's fill; nil when they never end.
+    /// Returns the hours that `workers` workers need for a day's fill; nil if they never finish.
     package func hours(_ demand: Demand, workers: Int) -> Double? {
         guard workers > 0 else { return nil }
         guard demand.fillSegmentsPerDay > 0 else { return 0 }

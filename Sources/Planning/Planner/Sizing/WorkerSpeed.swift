@@ -1,30 +1,29 @@
 /// The bottleneck of a worker.
 package enum WorkerBound: String, Codable, Sendable {
-    /// Transfers under way, each of which takes its time: latency and the connection's bandwidth.
+    /// Transfer slots, limited by latency and the connection's bandwidth.
     case connections
     case cpu
     case network
-    /// It was measured, not reckoned.
+    /// Measured, not calculated.
     case measured
 }
 
-/// How fast one worker is with fetches of one size.
+/// The speed of one worker with fetches of one size.
 package struct WorkerSpeed: Codable, Hashable, Sendable {
-    /// Of what is fetched.
+    /// Size of a fetch.
     package let segmentBytes: Double
-    /// Time of one transfer when nothing is short, in seconds.
+    /// Time of one transfer without contention, in seconds.
     package let transferSeconds: Double
-    /// CPU time of a worker for one of them, in seconds.
+    /// CPU time of a worker per fetch, in seconds.
     package let cpuSeconds: Double
     /// The speed of a single worker.
     package let segmentsPerSecond: Double
     package let bound: WorkerBound
 
-    /// For fetches of `bytes` each.
+    /// Calculates the speed for fetches of `bytes` each.
     ///
-    /// A transfer takes a fixed time and its bytes over a rate. So does what was measured: at another
-    /// size than that of the measurement, each byte more or less counts with what a byte takes. CPU
-    /// and network bound it either way.
+    /// A transfer takes a fixed time plus its bytes over a rate. Measured speeds are adjusted to
+    /// this size by the time per byte. CPU and network limit both.
     package init(_ values: ScenarioValues, bytes: Double) {
         segmentBytes = bytes
         transferSeconds = max(1e-6, Self.transferSeconds(values, bytes: bytes))
@@ -56,7 +55,7 @@ package struct WorkerSpeed: Codable, Hashable, Sendable {
         return atSize(bytes, measured, values.known(.measuredBytes), perByte: perByte)
     }
 
-    /// Seconds that a worker takes for a segment by what was measured; nil where nothing was.
+    /// Returns a worker's measured seconds per segment; nil if nothing was measured.
     private static func measuredSeconds(_ values: ScenarioValues, bytes: Double) -> Double? {
         guard let rate = values.known(.segmentsPerSecond) else { return nil }
         let reckoned = max(
@@ -66,7 +65,8 @@ package struct WorkerSpeed: Codable, Hashable, Sendable {
         return atSize(bytes, 1 / rate, values.known(.measuredBytes), perByte: perByte)
     }
 
-    /// `seconds` were measured for `size` bytes. What is fixed of it is never less than nothing.
+    /// Adjusts `seconds`, measured for `size` bytes, to another size; its fixed part is never
+    /// negative.
     private static func atSize(
         _ bytes: Double, _ seconds: Double, _ size: Double?, perByte: Double
     ) -> Double {
@@ -74,12 +74,12 @@ package struct WorkerSpeed: Codable, Hashable, Sendable {
         return seconds + (bytes - size) * min(perByte, seconds / size)
     }
 
-    /// The cores that a worker has: an event loop a core.
+    /// Returns a worker's cores: one event loop per core.
     package static func cores(_ values: ScenarioValues) -> Double {
         min(values.known(.workerCores) ?? values[.machineCores], values[.machineCores])
     }
 
-    /// Its part of the machine's interface.
+    /// Returns its part of the machine's bandwidth.
     static func bytesPerSecond(_ values: ScenarioValues) -> Double {
         values[.nicMegabits] * 1e6 / 8 * min(1, cores(values) / values[.machineCores])
     }

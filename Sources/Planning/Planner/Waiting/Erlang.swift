@@ -1,15 +1,15 @@
-/// Erlang's formulas for servers that share one queue, Poisson arrivals and exponential service.
+/// Erlang's formulas for servers with one queue, Poisson arrivals and exponential service.
 ///
-/// Both take time in proportion to the square root of the load, not to the number of servers, and
-/// keep a relative error under 1e-10 up to a million servers.
+/// Both take time proportional to the square root of the load, not to the number of servers. The
+/// relative error is below 1e-10 up to a million servers.
 package enum Erlang {
-    /// The probability that all servers are busy when those who find them so leave (Erlang B).
+    /// Returns the probability that all servers are busy if blocked arrivals leave (Erlang B).
     ///
-    /// `load` in erlangs, 0 or more; `servers` 0 or more. 0 where it is under about 1e-308.
+    /// `load` in erlangs, 0 or more; `servers` 0 or more. Returns 0 below about 1e-308.
     ///
-    /// Its reciprocal is the sum over k of c/a · (c−1)/a · … · (c−k+1)/a: terms that are all
-    /// positive, so that nothing cancels, and that fall off as soon as c−k is under the load
-    /// (Jagerman, "Some properties of the Erlang loss function", 1974).
+    /// Its reciprocal is the sum over k of c/a · (c−1)/a · … · (c−k+1)/a. All terms are positive,
+    /// so nothing cancels, and they decrease as soon as c−k is below the load (Jagerman, "Some
+    /// properties of the Erlang loss function", 1974).
     package static func blocking(servers: Int, load: Double) -> Double {
         precondition(servers >= 0 && load >= 0)
         guard servers > 0 else { return 1 }
@@ -28,7 +28,7 @@ package enum Erlang {
         return 1 / sum
     }
 
-    /// The probability that an arrival has to wait when all wait (Erlang C); 1 when the load is at
+    /// Returns the probability that an arrival waits if all wait (Erlang C); 1 if the load is at
     /// least the number of servers.
     package static func waiting(servers: Int, load: Double) -> Double {
         let spare = Double(servers) - load

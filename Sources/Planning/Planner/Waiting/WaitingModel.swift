@@ -2,42 +2,42 @@ import Glibc
 import Model
 import Statistics
 
-/// How long jobs wait for one of several servers: M/M/c exactly, G/G/c by two moments.
+/// Waits of jobs for one of several servers: M/M/c exactly, G/G/c by two moments.
 ///
-/// The probability of waiting is Erlang's C. The mean wait is that of M/M/c times a factor for how
-/// arrivals and service times vary; a wait, where there is one, is taken to be exponential, which it
-/// is for M/M/c and comes to be under heavy load for all others (Kingman 1962, Köllerström 1974).
+/// The probability of waiting is Erlang's C. The mean wait is that of M/M/c times a factor for the
+/// variation of arrivals and service times. Positive waits are taken as exponential, which is exact
+/// for M/M/c and the limit under heavy load for all others (Kingman 1962, Köllerström 1974).
 package struct WaitingModel: Sendable, Hashable {
-    /// What the mean wait of M/M/c is multiplied by.
+    /// The factor for the mean wait of M/M/c.
     package enum Correction: String, Sendable, CaseIterable, Codable {
         /// (Ca² + Cs²) / 2 (Allen 1990; exact for M/G/1, where it is Pollaczek and Khinchine's).
         case allenCunneen = "allen-cunneen"
-        /// Kimura's interpolation between M/M/c, M/D/c and D/M/c (Management Science 32, 1986),
-        /// nearer where servers are many (docs/planning.md has both beside simulations); the same for
-        /// M/M/c and M/G/1.
+        /// Kimura's interpolation between M/M/c, M/D/c and D/M/c (Management Science 32, 1986). It
+        /// is more exact with many servers (docs/planning.md compares both with simulations) and
+        /// equal for M/M/c and M/G/1.
         case kimura
     }
 
     package let servers: Int
-    /// The mean time one job takes a server, in seconds.
+    /// Mean service time of a job, in seconds.
     package let serviceSeconds: Double
     /// The squared coefficients of variation (variance over squared mean) of the times between
-    /// arrivals and of service: 0 is clockwork, 1 exponential.
+    /// arrivals and of service: 0 is constant, 1 exponential.
     package let arrivalCV2: Double
     package let serviceCV2: Double
     package let correction: Correction
 
-    /// The mean number of servers in use, in erlangs.
+    /// Mean number of busy servers, in erlangs.
     package let load: Double
-    /// Load over servers; 1 and more is a queue that grows without end.
+    /// Load over servers; from 1 on the queue grows without bound.
     package let utilisation: Double
     package let probabilityOfWait: Double
-    /// Jobs that wait, on average over time; infinite when the load is at least the servers.
+    /// Mean number of waiting jobs over time; infinite if the load is at least the servers.
     package let meanQueueLength: Double
-    /// The wait for a server, without service, on average over jobs; infinite like the queue.
+    /// Mean wait for a server, without service; infinite like the queue.
     package let meanWaitSeconds: Double
 
-    /// All values 0 or more and finite, `servers` 1 or more.
+    /// Creates a model. All values are 0 or more and finite, `servers` is 1 or more.
     package init(
         servers: Int, arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
         serviceCV2: Double = 1, correction: Correction = .kimura
@@ -48,7 +48,7 @@ package struct WaitingModel: Sendable, Hashable {
             correction: correction)
     }
 
-    /// As the other, by the load in erlangs: arrivals a second times seconds of service.
+    /// Creates a model by the load in erlangs: arrivals per second times seconds of service.
     package init(
         servers: Int, load: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
         serviceCV2: Double = 1, correction: Correction = .kimura
@@ -70,13 +70,14 @@ package struct WaitingModel: Sendable, Hashable {
             ? correction.factor(
                 servers: servers, utilisation: load / Double(servers), arrivalCV2: arrivalCV2,
                 serviceCV2: serviceCV2) : 1
-        // Clockwork arrivals and service times wait for nothing as long as servers suffice.
+        // Constant arrivals and service times cause no wait while servers suffice.
         probabilityOfWait = factor == 0 ? 0 : waiting
         meanWaitSeconds = isStable ? waiting * serviceSeconds / spare * factor : .infinity
         meanQueueLength = isStable ? waiting * load / spare * factor : .infinity
     }
 
-    /// The wait that a share of `quantile` (0 to 1) of all jobs does not exceed, in seconds.
+    /// Returns the wait that a share of `quantile` (0 to 1) of all jobs does not exceed, in
+    /// seconds.
     package func waitSeconds(quantile: Double) -> Double {
         precondition((0...1).contains(quantile))
         guard meanWaitSeconds.isFinite else { return .infinity }
@@ -85,7 +86,7 @@ package struct WaitingModel: Sendable, Hashable {
         return meanWaitSeconds / probabilityOfWait * log(probabilityOfWait / later)
     }
 
-    /// The share of jobs that wait no longer than `withinSeconds`; 0 when the queue never ends.
+    /// Returns the share of jobs that wait at most `withinSeconds`; 0 for a growing queue.
     package func serviceLevel(withinSeconds: Double) -> Double {
         precondition(withinSeconds >= 0)
         guard meanWaitSeconds.isFinite else { return 0 }
@@ -96,10 +97,10 @@ package struct WaitingModel: Sendable, Hashable {
 }
 
 extension WaitingModel.Correction {
-    /// Up to which CV² of service Kimura's interpolation stands by itself (docs/planning.md).
+    /// Maximum CV² of service for Kimura's interpolation alone (docs/planning.md).
     package static let mostInterpolatedCV2 = 4.0
 
-    /// What the mean wait of M/M/c is multiplied by; `utilisation` under 1.
+    /// Returns the factor for the mean wait of M/M/c; `utilisation` is below 1.
     func factor(
         servers: Int, utilisation: Double, arrivalCV2: Double, serviceCV2: Double
     ) -> Double {
@@ -107,7 +108,7 @@ extension WaitingModel.Correction {
         guard self == .kimura, utilisation > 0, plain > 0 else { return plain }
         let count = Double(servers)
         let idle = 1 - utilisation
-        // M/D/c and D/M/c as parts of M/M/c: Cosmetatos 1975 with Whitt's bound (1993, 2.16).
+        // M/D/c and D/M/c relative to M/M/c: Cosmetatos 1975 with Whitt's bound (1993, 2.16).
         let bend = min(
             0.24,
             idle * (count - 1) * ((4 + 5 * count).squareRoot() - 2) / (16 * count * utilisation))
@@ -118,21 +119,21 @@ extension WaitingModel.Correction {
             let fixedArrivals = (1 - 4 * bend) / 2 * exp(-2 * idle / (3 * utilisation))
             sum += (1 - arrival) / fixedArrivals
         }
-        // Arrivals burstier than Poisson count as Allen and Cunneen have them.
+        // Arrivals burstier than Poisson follow Allen and Cunneen.
         let bursts = arrivalCV2 > 1 ? (arrivalCV2 + serviceCV2) / (1 + serviceCV2) : 1
-        // Kimura's stays bounded as service varies more, waits do not: simulated ones come to lie half
-        // way to Allen and Cunneen's.
+        // Kimura's factor stays bounded as service varies more, real waits do not: simulated waits
+        // are about halfway to Allen and Cunneen's.
         let share = min(0.5, max(0, serviceCV2 - Self.mostInterpolatedCV2) / 32)
         let interpolated = (arrival + serviceCV2) / sum
         return bursts * (interpolated + share * ((arrival + serviceCV2) / 2 - interpolated))
     }
 }
 
-// MARK: How many servers
+// MARK: Number of servers
 
 extension WaitingModel {
-    /// The fewest servers with which a share of `targetLevel` waits no longer than `withinSeconds`;
-    /// nil when more than `atMost` would be needed.
+    /// Returns the minimum number of servers with which a share of `targetLevel` waits at most
+    /// `withinSeconds`; nil if more than `atMost` are needed.
     package static func fewestServers(
         arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
         serviceCV2: Double = 1, correction: Correction = .kimura, targetLevel: Double,
@@ -144,7 +145,7 @@ extension WaitingModel {
             targetLevel: targetLevel, withinSeconds: withinSeconds, atMost: atMost)
     }
 
-    /// As the other, by the load in erlangs.
+    /// Returns the same by the load in erlangs.
     package static func fewestServers(
         load: Double, serviceSeconds: Double, arrivalCV2: Double = 1, serviceCV2: Double = 1,
         correction: Correction = .kimura, targetLevel: Double, withinSeconds: Double,
@@ -159,8 +160,8 @@ extension WaitingModel {
         }
     }
 
-    /// ⌈a + β√a⌉ with the β for which a share of `targetProbabilityOfWait` (over 0, to 1) waits, as
-    /// the load grows: P = 1 / (1 + β Φ(β) / φ(β)) (Halfin and Whitt 1981).
+    /// Returns ⌈a + β√a⌉ with the β for which a share of `targetProbabilityOfWait` (above 0, up to
+    /// 1) waits as the load grows: P = 1 / (1 + β Φ(β) / φ(β)) (Halfin and Whitt 1981).
     package static func squareRootStaffing(
         load: Double, targetProbabilityOfWait: Double
     ) -> Int {
@@ -171,11 +172,12 @@ extension WaitingModel {
             let middle = (low + high) / 2
             if halfinWhitt(middle) > targetProbabilityOfWait { low = middle } else { high = middle }
         }
-        // Less what halving leaves: a whole number of servers is not rounded to the next.
+        // Subtracts the rest of the bisection, so that a whole number of servers is not rounded up.
         return max(1, Int(saturating: (load + high * load.squareRoot() - 1e-6).rounded(.up)))
     }
 
-    /// The share that waits when the servers are the load and `beta` times its square root.
+    /// Returns the probability of waiting if the servers are the load plus `beta` times its square
+    /// root.
     private static func halfinWhitt(_ beta: Double) -> Double {
         let density = exp(-beta * beta / 2) / (2 * Double.pi).squareRoot()
         let below = erfc(-beta / 2.0.squareRoot()) / 2

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// What operators do to work and to queues.
 extension QueueModel {

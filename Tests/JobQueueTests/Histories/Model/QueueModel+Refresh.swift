@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// Refreshes of what is completed, and their switches.
 extension QueueModel {

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// Fresh URLs for segments whose signatures have expired.
 extension QueueModel.Plan {

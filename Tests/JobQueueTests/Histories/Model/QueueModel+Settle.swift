@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// What results do to segments, assets, directories and catalogs.
 extension QueueModel {

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// Submissions: what `open`, `add`, `start` and `interrupt` do.
 extension QueueModel {

@@ -1,4 +1,5 @@
 import Model
+import TestSupport
 
 /// The queue as a value: what it must hold after each step, and nothing of how it holds it.
 ///

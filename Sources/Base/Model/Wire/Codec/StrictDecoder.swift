@@ -1,8 +1,7 @@
-/// Decodes a value and throws `DecodingError.dataCorrupted` for a field that it does not have, at
-/// any depth.
+/// Decodes a value and throws `DecodingError.dataCorrupted` for an unknown field, at any depth.
 ///
-/// What is misspelt would be taken for what is left out otherwise, and left out often means: as
-/// before, or none. Each type says which fields it has by its coding keys; dictionaries have any.
+/// A misspelt field would otherwise count as omitted, which often means unchanged or none. Each
+/// type defines its fields by its coding keys; dictionaries may have any.
 struct Strict<Value: Decodable>: Decodable {
     let value: Value
 
@@ -11,7 +10,7 @@ struct Strict<Value: Decodable>: Decodable {
     }
 }
 
-/// Hands everything on to another decoder, after a look at an object's names.
+/// Forwards to another decoder after a check of an object's names.
 private struct StrictDecoder: Decoder {
     let base: any Decoder
 
@@ -47,7 +46,7 @@ private struct StrictDecoder: Decoder {
     }
 }
 
-/// Scalars come from the container itself: a decoder of its own for each would cost too much.
+/// Decodes scalars with the container itself: a separate decoder for each would cost too much.
 private struct StrictFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let base: KeyedDecodingContainer<Key>
 

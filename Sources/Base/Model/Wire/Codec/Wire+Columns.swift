@@ -1,11 +1,12 @@
-// On the wire, what makes up nearly all of the hot path, plain fetches and their results, travels in
-// columns: an array a field instead of an object a job. That is a third of the bytes, and a fraction
-// of the work of reading keys. Whatever is out of the ordinary stays an object of its own; each
-// column says at which places of the whole list its rows stand.
+// Plain fetches and their results are nearly all of the hot path. They travel in columns: an array
+// per field instead of an object per job. That is a third of the bytes, and a fraction of the work
+// of reading keys. Unusual elements stay separate objects; each column has the indices of its rows
+// in the whole list.
 
 internal import Glibc
 
-/// Fetches of whole objects, of which nothing is known but what was stored before, all or none.
+/// Fetches of whole objects without further fields, except for the object stored before, for all or
+/// none.
 private struct FetchColumns: Decodable {
     var site: SiteID
     var role: SegmentRole
@@ -14,13 +15,13 @@ private struct FetchColumns: Decodable {
     var asset: [AssetID]
     var attempt: [Int]
     var url: [String]
-    /// Empty where it is the URL without its scheme.
+    /// Empty if it is the URL without its scheme.
     var key: [String]
     /// Both absent, or as long as the others.
     var knownBytes: [Int64]?
     var knownSHA256: [String]?
 
-    /// Nil when the columns are not of one length.
+    /// The jobs; nil if the columns differ in length.
     var rows: PlacedRows<Job>? {
         guard place.count == id.count, id.count == asset.count, id.count == attempt.count,
             id.count == url.count, id.count == key.count,
@@ -42,18 +43,18 @@ private struct FetchColumns: Decodable {
     }
 }
 
-/// The key of an object that lies at a site as its origin has it: an http or https URL without its
+/// Returns the key of an object stored under its origin's path: an http or https URL without its
 /// scheme.
 package func keyOf(_ url: String) -> Substring {
     Substring(url.utf8.dropFirst(schemeLength(url.utf8)))
 }
 
-/// Of `https://` or `http://`.
+/// Returns the length of `https://` or `http://`.
 private func schemeLength(_ url: some Collection<UInt8>) -> Int {
     url.dropFirst(4).first == UInt8(ascii: "s") ? 8 : 7
 }
 
-/// Whether the bytes are the same, not just the characters.
+/// Returns true if the bytes are the same, not just the characters.
 private func isKey(_ key: String, of url: String) -> Bool {
     let isSame = key.utf8.withContiguousStorageIfAvailable { key in
         url.utf8.withContiguousStorageIfAvailable { url in
@@ -227,10 +228,10 @@ private struct DoneColumns: Decodable {
     var job: [JobID]
     var bytes: [Int64]
     var sha256: [String]
-    /// Absent, or as long as the others; empty where there is none.
+    /// Absent, or as long as the others; empty if there is none.
     var validator: [String]?
 
-    /// Nil when the columns are not of one length.
+    /// The reports; nil if the columns differ in length.
     var rows: PlacedRows<JobReport>? {
         guard place.count == job.count, job.count == bytes.count, job.count == sha256.count,
             validator?.count ?? job.count == job.count
@@ -281,7 +282,7 @@ extension ReportRequest: ColumnMessage {
             && report.digests == nil
         {
             let (adopted, verified) = (report.adopted ?? false, report.verified ?? false)
-            // Mostly that of the result before.
+            // Usually that of the previous result.
             let group = groups.lastIndex {
                 $0.lease == report.lease && $0.adopted == adopted && $0.verified == verified
             }
@@ -361,9 +362,9 @@ extension ReportRequest: ColumnMessage {
     }
 }
 
-/// Its list is short words, by the hundred.
+/// Its list has hundreds of short words.
 extension ReportAnswer: WireMessage {
-    /// By hand when there is nothing else to say.
+    /// Hand-written unless there are other fields.
     func wireBytes() throws -> [UInt8] {
         guard cooling == nil else { return try WireJSON.plain(self) }
         var writer = WireTextWriter()

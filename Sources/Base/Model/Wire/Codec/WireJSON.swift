@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// JSON of the API's bodies: by Foundation, but for the columns of messages that have them.
+/// JSON of the API's bodies: by Foundation, except for messages with a hand-written codec.
 package enum WireJSON {
     package static func encode(_ value: some Encodable) throws -> [UInt8] {
         if let message = value as? any WireMessage { return try message.wireBytes() }
@@ -19,14 +19,14 @@ package enum WireJSON {
         return try JSONDecoder().decode(type, from: Data(bytes))
     }
 
-    /// Decodes what must have no field that `type` does not have. Throws a `DecodingError`.
+    /// Decodes input and rejects fields that `type` does not have. Throws a `DecodingError`.
     ///
-    /// For requests. Answers are read by `decode`, so that a coordinator may be newer than who asks
-    /// it.
+    /// For requests. Answers are read by `decode`, so that a coordinator may be newer than its
+    /// client.
     package static func decodeStrictly<Value: Decodable>(
         _ type: Value.Type = Value.self, from bytes: [UInt8]
     ) throws -> Value {
-        // What is read by hand has no other field.
+        // Hand-written readers accept no other fields.
         if let type = type as? any WireMessage.Type,
             let message = try type.reading(bytes) as? Value
         {
@@ -42,38 +42,39 @@ package enum WireJSON {
     }
 }
 
-/// A message that is written and read by hand, where it can be.
+/// A message with a hand-written codec for its usual form.
 protocol WireMessage: Codable {
     func wireBytes() throws -> [UInt8]
-    /// Nil when Foundation has to read it: it is not as `wireBytes` writes it.
+    /// Returns nil if Foundation must read it, because `wireBytes` would not write it so.
     static func reading(_ bytes: [UInt8]) throws -> Self?
 }
 
-/// Elements of a message that came in columns, and their places in the whole list.
+/// Elements of a message from columns, with their indices in the whole list.
 struct PlacedRows<Element> {
     var places: [Int]
     var elements: [Element]
 }
 
-/// A message one list of which travels in columns, as the message's last member. Its `Codable` has
-/// the list without them, and takes both.
+/// A message with a list that travels in columns, as the message's last member. Its `Codable` has
+/// the list without columns; both forms are accepted.
 protocol ColumnMessage: WireMessage {
     associatedtype Element
 
     static var columnsName: StaticString { get }
     var elements: [Element] { get set }
 
-    /// The places of the elements that travel in columns, a group for each object of columns.
+    /// Returns the indices of the elements that travel in columns, a group for each object of
+    /// columns.
     func columnGroups() -> [[Int]]
-    /// Writes the members of a group's object, each with a comma after it.
+    /// Writes the members of a group's object, each followed by a comma.
     func write(_ places: [Int], to writer: inout WireTextWriter)
-    /// Reads a group's object; nil when it is not as `write` writes it.
+    /// Reads a group's object; returns nil if `write` would not write it so.
     static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<Element>?
 
-    /// Writes the members but the columns, a comma after each, when no element is left to the list;
-    /// false for what Foundation has to write.
+    /// Writes the other members, each followed by a comma, if no element remains in the list.
+    /// Returns false if Foundation must write it.
     func writeRest(to writer: inout WireTextWriter) -> Bool
-    /// Reads a whole message of that kind; nil when it is another.
+    /// Reads a whole message of that kind; returns nil for another.
     static func readWhole(_ reader: inout WireTextReader) -> Self?
 }
 
@@ -108,7 +109,7 @@ extension ColumnMessage {
         return writer.bytes
     }
 
-    /// The message with the elements that travel in no column.
+    /// Returns the message with the elements that travel in no column.
     private func without(_ groups: [[Int]]) -> Self {
         var rest = self
         let placed = Set(groups.joined())
@@ -132,7 +133,7 @@ extension ColumnMessage {
         return message
     }
 
-    /// The message without its columns, and these.
+    /// Returns the message without its columns, and the columns.
     private static func cut(
         _ bytes: UnsafeBufferPointer<UInt8>
     ) -> (rest: [UInt8], rows: [PlacedRows<Element>])? {
@@ -140,7 +141,7 @@ extension ColumnMessage {
         guard reader.take(UInt8(ascii: "{")) else { return nil }
         var rows: [PlacedRows<Element>]?
         var columns = 0..<0
-        // Before the first member there is no comma to be cut as well.
+        // There is no comma to cut before the first member.
         var comma: Int?
         repeat {
             guard let name = reader.text(), reader.take(UInt8(ascii: ":")) else { return nil }
@@ -159,7 +160,7 @@ extension ColumnMessage {
         return (Array(bytes[..<columns.lowerBound]) + bytes[columns.upperBound...], rows)
     }
 
-    /// The whole list, with `others` in the gaps; nil when they do not fit together.
+    /// Returns the whole list, with `others` in the gaps; nil if they do not match.
     static func merged(_ rows: [PlacedRows<Element>], with others: [Element]) -> [Element]? {
         if others.isEmpty, rows.count == 1, rows[0].places.elementsEqual(rows[0].places.indices) {
             return rows[0].elements

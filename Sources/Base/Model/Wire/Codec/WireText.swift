@@ -1,6 +1,6 @@
-// JSON (RFC 8259) by hand, for what workers ask and tell all the time: Foundation takes a third of a
-// microsecond a value and 30 for a message, which was more than half of the coordinator's work. What is read here is only what
-// is written here; whatever else comes goes to Foundation.
+// Hand-written JSON (RFC 8259) for the workers' frequent requests and reports. Foundation takes a
+// third of a microsecond per value and 30 per message, which was more than half of the
+// coordinator's work. The reader accepts only the writer's form; Foundation reads the rest.
 
 /// Appends JSON to bytes.
 struct WireTextWriter {
@@ -10,7 +10,7 @@ struct WireTextWriter {
 
     mutating func reserve(_ count: Int) { bytes.reserveCapacity(bytes.count + count) }
 
-    /// Text that stands for itself.
+    /// Appends text unchanged.
     mutating func raw(_ text: StaticString) {
         bytes.append(
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
@@ -38,7 +38,7 @@ struct WireTextWriter {
         }
     }
 
-    /// A finite number.
+    /// Appends a finite number.
     mutating func number(_ value: Double) {
         if let whole = Int64(exactly: value) { return integer(whole) }
         bytes.append(contentsOf: value.description.utf8)
@@ -73,7 +73,7 @@ struct WireTextWriter {
         }
     }
 
-    /// `"name":[…],`, one value an index.
+    /// Appends `"name":[…],`, one value per index.
     mutating func column(
         _ name: StaticString, _ indices: [Int], _ value: (inout WireTextWriter, Int) -> Void
     ) {
@@ -88,9 +88,8 @@ struct WireTextWriter {
     }
 }
 
-/// Reads JSON out of bytes. Each method takes white space before what it reads, and answers nil when
-/// something else stands there, or something that is better left to Foundation: a string with an
-/// escape, a number with a fraction.
+/// Reads JSON from bytes. Each method skips white space first. It returns nil for other text, and
+/// for text that is left to Foundation: a string with an escape, a number with a fraction.
 struct WireTextReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private(set) var index: Int
@@ -116,7 +115,7 @@ struct WireTextReader {
         }
     }
 
-    /// Takes a byte of structure, when it is there.
+    /// Consumes a structural byte if it is next.
     mutating func take(_ byte: UInt8) -> Bool {
         if index < bytes.count, bytes[index] <= 0x20 { space() }
         guard index < bytes.count, bytes[index] == byte else { return false }
@@ -124,7 +123,7 @@ struct WireTextReader {
         return true
     }
 
-    /// The bytes of a string without escapes.
+    /// Reads the bytes of a string without escapes.
     mutating func text() -> UnsafeBufferPointer<UInt8>? {
         guard take(UInt8(ascii: "\"")) else { return nil }
         let start = index
@@ -144,14 +143,14 @@ struct WireTextReader {
         text().flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// A whole number.
+    /// Reads an integer.
     mutating func integer() -> Int64? {
         let isNegative = take(UInt8(ascii: "-"))
         if !isNegative, index < bytes.count, bytes[index] <= 0x20 { space() }
         let start = index
         var value: Int64 = 0
         while index < bytes.count, bytes[index] &- UInt8(ascii: "0") < 10 {
-            // Summed below zero, where there is room for Int64.min.
+            // Summed below zero, so that Int64.min fits.
             let (product, isTooLarge) = value.multipliedReportingOverflow(by: 10)
             let (sum, isBelow) = product.subtractingReportingOverflow(
                 Int64(bytes[index] &- UInt8(ascii: "0")))
@@ -167,7 +166,7 @@ struct WireTextReader {
         return isNegative ? value : -value
     }
 
-    /// Any number.
+    /// Reads any number.
     mutating func number() -> Double? {
         if index < bytes.count, bytes[index] <= 0x20 { space() }
         let start = index
@@ -189,7 +188,7 @@ struct WireTextReader {
         return value?.isFinite == true ? value : nil
     }
 
-    /// Passes over digits; how many there were.
+    /// Skips digits and returns their number.
     private mutating func digits() -> Int {
         let start = index
         while index < bytes.count, bytes[index] &- UInt8(ascii: "0") < 10 { index += 1 }
@@ -212,7 +211,7 @@ struct WireTextReader {
         return true
     }
 
-    /// `[…]`, its elements read by `element`.
+    /// Reads `[…]`, its elements with `element`.
     mutating func array<Element>(
         _ element: (inout WireTextReader) -> Element?
     ) -> [Element]? {
@@ -226,7 +225,7 @@ struct WireTextReader {
         return take(UInt8(ascii: "]")) ? elements : nil
     }
 
-    /// `{…}`; `member` is given each name and reads the value. False when something went wrong.
+    /// Reads `{…}`; `member` gets each name and reads the value. Returns false for invalid input.
     mutating func object(
         _ member: (inout WireTextReader, UnsafeBufferPointer<UInt8>) -> Bool
     ) -> Bool {
@@ -240,7 +239,7 @@ struct WireTextReader {
         return take(UInt8(ascii: "}"))
     }
 
-    /// `{…}` of strings; nil when a name stands twice.
+    /// Reads `{…}` of strings; returns nil for a repeated name.
     mutating func strings() -> [String: String]? {
         var strings: [String: String] = [:]
         let isRead = object { reader, name in
@@ -252,7 +251,7 @@ struct WireTextReader {
         return isRead ? strings : nil
     }
 
-    /// Reads a member that may stand there once; false when it was there, or is something else.
+    /// Reads a member that may occur once; returns false if it is repeated or invalid.
     mutating func once<Value>(
         _ member: inout Value?, _ read: (inout WireTextReader) -> Value?
     ) -> Bool {
@@ -261,7 +260,7 @@ struct WireTextReader {
         return true
     }
 
-    /// Passes over any value, without looking at what it holds.
+    /// Skips any value without checking its content.
     mutating func skip() -> Bool {
         space()
         var depth = 0
@@ -304,7 +303,7 @@ struct WireTextReader {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether the bytes are this name's.
+    /// Returns true if the bytes are this name's.
     func isName(_ name: StaticString) -> Bool {
         guard count == name.utf8CodeUnitCount else { return false }
         for index in 0..<count where self[index] != name.utf8Start[index] { return false }
