@@ -3,7 +3,6 @@ import Foundation
 import JobQueue
 import Model
 import Postgres
-import Services
 import Statistics
 import TestSupport
 import Testing
@@ -86,19 +85,19 @@ struct QueueFixture {
         _ assets: [AssetSubmission], catalog: String = "movies", site: String = Self.site,
         priority: Int = 5, notBefore: Double? = nil, deadline: Double? = nil
     ) async throws -> CatalogID {
-        let handle = try await queue.open(
+        let handle = try await queue.submissions.open(
             CatalogSubmission(
                 name: catalog, storageURL: site, priority: priority, notBefore: notBefore,
                 deadline: deadline))
-        try await queue.add(assets, to: handle.id, generation: handle.generation)
-        try await queue.start(handle.id, generation: handle.generation)
+        try await queue.submissions.add(assets, to: handle.id, generation: handle.generation)
+        try await queue.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
     // MARK: Working
 
     func lease(_ most: Int = 100, as worker: WorkerID? = nil) async throws -> LeaseGrant {
-        try await queue.lease(
+        try await queue.claims.lease(
             LeaseRequest(
                 worker: worker ?? self.worker, queues: [], maxJobs: most, waitMilliseconds: 0),
             as: Self.newID())
@@ -107,7 +106,7 @@ struct QueueFixture {
     func report(
         _ results: [JobReport], as worker: WorkerID? = nil
     ) async throws -> [ReportAnswer.Verdict] {
-        let verdicts = try await queue.report(
+        let verdicts = try await queue.reports.record(
             ReportRequest(worker: worker ?? self.worker, results: results))
         try await fold()
         return verdicts
@@ -160,7 +159,7 @@ struct QueueFixture {
             ON CONFLICT (id) DO UPDATE SET last_seen = now()
             """)
         try await pool.query("UPDATE lease SET expires_at = now() - interval '1 hour'")
-        try await queue.sweep()
+        try await queue.leases.sweep()
         try await pool.query("DELETE FROM worker WHERE name = 'alive'")
         try await fold()
     }
@@ -173,7 +172,7 @@ struct QueueFixture {
         try await pool.query(
             "UPDATE lease SET expires_at = now() - interval '1 hour' WHERE worker_id = $1", id)
         try await serveForHours()
-        try await queue.sweep()
+        try await queue.leases.sweep()
         try await fold()
     }
 
@@ -185,7 +184,7 @@ struct QueueFixture {
 
     /// Folds what reports left, whoever else has a catalog's lock.
     func fold() async throws {
-        while try await queue.fold() { await Task.yield() }
+        while try await queue.housekeeping.fold() { await Task.yield() }
     }
 
     /// Lets every job that waits for its next try be due, and every site be mended.
@@ -199,6 +198,7 @@ struct QueueFixture {
     }
 
     func assets(of catalog: CatalogID) async throws -> [AssetStatus] {
-        try await queue.assets(of: catalog, after: AssetID(0), state: nil, limit: 1_000).assets
+        try await queue.catalogs.assets(of: catalog, after: AssetID(0), state: nil, limit: 1_000)
+            .assets
     }
 }

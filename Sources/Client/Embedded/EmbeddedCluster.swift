@@ -175,8 +175,10 @@ private final class CoordinatorRunner: Service {
         do {
             let port = try await coordinator.start()
             // The state's previous user is gone, and its workers with it.
-            try await coordinator.queue.forgetRoots()
-            if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
+            try await coordinator.queue.workers.forgetRoots()
+            if configuration.interruptsOthers {
+                try await coordinator.queue.submissions.interruptAll()
+            }
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
         } catch {
             await coordinator.stop()

@@ -9,7 +9,7 @@ final class CoolingOrigins: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private struct Entry {
-        var origin: JobQueue.CoolingOrigin
+        var origin: CoolingOrigin
         var end: Instant
         /// Time of the first read of a cooldown of this length.
         var heardAt: Instant
@@ -30,7 +30,7 @@ final class CoolingOrigins: Sendable {
 
     /// Stores the database's list, with seconds from now; returns true if a cooldown is new or
     /// longer.
-    func set(_ cooling: [JobQueue.CoolingOrigin]) -> Bool {
+    func set(_ cooling: [CoolingOrigin]) -> Bool {
         let now = Instant.now
         let isNews = state.withLock { state in
             let known = Dictionary(state.entries.map { ($0.origin.origin, $0) }) { first, _ in first
@@ -83,7 +83,7 @@ final class CoolingOrigins: Sendable {
     }
 
     /// Returns a hash of the list that is equal at all coordinators (FNV-1a, 64 bits).
-    private static func version(of cooling: [JobQueue.CoolingOrigin]) -> String {
+    private static func version(of cooling: [CoolingOrigin]) -> String {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         let texts = cooling.map { "\($0.origin) \($0.until)\n" }.sorted()
         for byte in texts.joined().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

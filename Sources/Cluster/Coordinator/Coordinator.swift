@@ -139,7 +139,7 @@ package final class Coordinator: Sendable {
         state?.background.cancel()
         await state?.server.shutdown()
         await state?.background.value
-        await pool.shutdown()
+        await queue.close()
         loop.shutdown()
     }
 

@@ -3,7 +3,6 @@ import Foundation
 import JobQueue
 import Model
 import Postgres
-import Services
 import Statistics
 import TestSupport
 
@@ -81,7 +80,7 @@ struct HistoryCluster: Sendable {
         let killed = try await database.kill(applicationName: name)
         let answer = try await value
         while try await database.isAlive(killed) { await Task.yield() }
-        while !killed.isEmpty, (try? await coordinators[coordinator].hasWork()) == nil {}
+        while !killed.isEmpty, (try? await coordinators[coordinator].claims.hasWork()) == nil {}
         return answer
     }
 }

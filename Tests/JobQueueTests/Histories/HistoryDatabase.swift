@@ -52,7 +52,7 @@ struct HistoryDatabase: Sendable {
 
     /// Brings what reports left into the counts of catalogs and directories.
     func settleTotals(_ queue: JobQueue) async throws {
-        while try await queue.fold() { await Task.yield() }
+        while try await queue.housekeeping.fold() { await Task.yield() }
     }
 
     // MARK: Looking

@@ -1,6 +1,6 @@
+import TestSupport
 import Model
 import Statistics
-import TestSupport
 
 /// A step that one of the coordinators is asked for, and what goes wrong with it.
 struct Action: Sendable {

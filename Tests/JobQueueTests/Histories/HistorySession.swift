@@ -1,7 +1,7 @@
+import TestSupport
 import Foundation
 import JobQueue
 import Model
-import TestSupport
 
 /// The names that one history uses, and how its steps become requests to the queue.
 struct HistorySession: Sendable {
@@ -110,21 +110,21 @@ struct HistorySession: Sendable {
             var titles = TitleOptions()
             titles.keyQueries = leftOutOfKeys
             submission.titles = titles
-            let handle = try await queue.open(submission)
+            let handle = try await queue.submissions.open(submission)
             return Outcome(answer: .opened(generation: handle.generation))
         case .add(let catalog, let generation, let specs):
-            try await queue.add(
+            try await queue.submissions.add(
                 specs.map(\.submission), to: id(catalog), generation: generation)
         case .start(let catalog, let generation):
-            try await queue.start(id(catalog), generation: generation)
-        case .interrupt(let catalog): try await queue.interrupt(id(catalog))
+            try await queue.submissions.start(id(catalog), generation: generation)
+        case .interrupt(let catalog): try await queue.submissions.interrupt(id(catalog))
         case .claim(let lease, let worker, let sites, let most):
             return try await claim(lease, worker, sites, most, queue)
         case .release(let worker, let lease):
-            try await queue.release(
+            try await queue.leases.release(
                 LeaseRelease(worker: Self.worker(worker), lease: Self.lease(lease)))
         case .heartbeat(let worker, let leases):
-            let answer = try await queue.heartbeat(
+            let answer = try await queue.leases.heartbeat(
                 Heartbeat(
                     worker: Self.worker(worker), leases: leases.map(Self.lease), progress: [:],
                     name: "w\(worker)", activeTransfers: 0))
@@ -134,7 +134,7 @@ struct HistorySession: Sendable {
                     cancelled: works(of: answer.cancelled ?? [], heldBy: leases)))
         case .reportRest, .choose: break
         case .operate(let operation):
-            var answer = try await queue.apply(
+            var answer = try await queue.catalogs.selections.apply(
                 SelectionAction(
                     operation.action, catalog: operation.catalog.map { CatalogReference(id($0)) },
                     asset: operation.asset, failureCode: operation.code,
@@ -145,11 +145,12 @@ struct HistorySession: Sendable {
             answer.catalog = nil
             return Outcome(answer: .selected(answer))
         case .control(let site, let state):
-            let status = try await queue.set(state, ofQueue: Self.queues[site])
+            let status = try await queue.sites.set(state, ofQueue: Self.queues[site])
             return Outcome(answer: .queue(status.state, leased: status.leased))
         case .recordVolume(let worker, let lease, let site, let volume, let fileSystem):
-            let id = try await queue.sites().sites.first { $0.storageURL == Self.sites[site] }?.id
-            let recorded = try await queue.volume(
+            let id = try await queue.sites.list().sites.first { $0.storageURL == Self.sites[site] }?
+                .id
+            let recorded = try await queue.sites.room.volume(
                 SiteVolumeRequest(
                     worker: Self.worker(worker), site: id ?? SiteID(1_000_000),
                     lease: Self.lease(lease), volume: Self.uuid(.volume, volume),
@@ -163,11 +164,12 @@ struct HistorySession: Sendable {
             settings.acceptsVolume = true
             return Outcome(
                 answer: .volume(
-                    try await queue.configure(settings).volume.map(Self.number), fileSystem: nil))
+                    try await queue.sites.configure(settings).volume.map(Self.number),
+                    fileSystem: nil))
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
         case .addSegments(let worker, let ticket, let segments):
-            let verdict = try await queue.addSegments(
+            let verdict = try await queue.segments.add(
                 SegmentBatch(
                     worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
                     segments: segments.map(\.resolved)))
@@ -175,22 +177,22 @@ struct HistorySession: Sendable {
         case .split(let worker, let ticket, let number, let totalBytes):
             return try await split(ticket, by: worker, number, totalBytes, queue)
         case .beginRefresh(let worker, let ticket):
-            _ = try await queue.refreshFiles(
+            _ = try await queue.refreshes.files(
                 RefreshFilesRequest(
                     worker: Self.worker(worker), job: job(ticket),
                     lease: Self.lease(ticket.lease)))
         case .handIn(let worker, let ticket, let spec, let object, let switches):
-            let verdict = try await queue.addRefreshed(
+            let verdict = try await queue.refreshes.add(
                 RefreshBatch(
                     worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
                     files: [Self.file(spec, of: ticket.work, object, switches)],
                     switchOver: switches ? RefreshBatch.Switch() : nil))
             return Outcome(answer: .verdicts([verdict]))
         case .sweep(let times): return Outcome(answer: .swept(try await sweep(times, queue)))
-        case .fold: _ = try await queue.fold()
+        case .fold: _ = try await queue.housekeeping.fold()
         case .tidy:
             try await cluster.database.age()
-            try await queue.tidy()
+            try await queue.housekeeping.tidy()
         case .expire(let leases): try await cluster.database.expire(leases.map(Self.lease))
         case .due: try await cluster.database.makeDue()
         }
@@ -223,8 +225,8 @@ struct HistorySession: Sendable {
         _ lease: Int, _ worker: Int, _ sites: [Int], _ most: Int, _ queue: JobQueue
     ) async throws -> Outcome {
         // What has a mirror is found there, as it is once a second.
-        try await queue.moveToMirrors()
-        let grant = try await queue.lease(
+        try await queue.origins.mirrors.move()
+        let grant = try await queue.claims.lease(
             LeaseRequest(
                 worker: Self.worker(worker), queues: sites.map { Self.queues[$0] }, maxJobs: most,
                 waitMilliseconds: 0), as: Self.lease(lease))
@@ -240,7 +242,7 @@ struct HistorySession: Sendable {
     private func split(
         _ ticket: Ticket, by worker: Int, _ number: Int, _ totalBytes: Int64, _ queue: JobQueue
     ) async throws -> Outcome {
-        let answer = try await queue.split(
+        let answer = try await queue.segments.split(
             SplitRequest(
                 worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
                 assembly: Self.uuid(.split, number), totalBytes: totalBytes,
@@ -256,9 +258,9 @@ struct HistorySession: Sendable {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<times {
                 let sweeper = number == 0 ? queue : cluster.coordinators[number]
-                group.addTask { try await sweeper.sweep() }
+                group.addTask { try await sweeper.leases.sweep() }
                 group.addTask {
-                    try await sweeper.moveToMirrors()
+                    try await sweeper.origins.mirrors.move()
                     return 0
                 }
             }
@@ -286,13 +288,13 @@ struct HistorySession: Sendable {
             return report
         }
         guard cluster.fence == .none else {
-            return try await queue.report(
+            return try await queue.reports.record(
                 ReportRequest(worker: Self.worker(worker), results: reports))
         }
         var verdicts: [ReportAnswer.Verdict] = []
         for (result, report) in zip(results, reports) {
             let passed = try await passed(report, of: result.ticket.work, by: worker)
-            verdicts += try await queue.report(passed)
+            verdicts += try await queue.reports.record(passed)
         }
         return verdicts
     }
@@ -327,10 +329,10 @@ struct HistorySession: Sendable {
         let queue = cluster.coordinators[0]
         try await cluster.database.settleTotals(queue)
         var seen = Snapshot()
-        for status in try await queue.clusterStatus().catalogs {
+        for status in try await queue.workers.clusterStatus().catalogs {
             guard let number = Int(status.name.dropFirst()) else { continue }
             catalogs[number] = status.id
-            let page = try await queue.assets(
+            let page = try await queue.catalogs.assets(
                 of: status.id, after: AssetID(0), state: nil, limit: 100)
             var names: [AssetID: String] = [:]
             var assets: [String: Snapshot.Asset] = [:]
@@ -342,7 +344,9 @@ struct HistorySession: Sendable {
                 assets[asset.name] = Snapshot.Asset(counts: counts, failure: asset.failure?.code)
             }
             var files: [Snapshot.File: StoredObject] = [:]
-            for file in try await queue.files(of: status.id, after: nil, limit: 1_000).files {
+            for file in try await queue.catalogs.files(of: status.id, after: nil, limit: 1_000)
+                .files
+            {
                 let place = Snapshot.File(asset: names[file.asset] ?? "?", key: file.path)
                 files[place] = StoredObject(bytes: file.bytes, sha256: file.sha256)
             }

@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// One request to the queue, or one thing that befalls it.
 enum Step: Hashable, Sendable {

@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Which jobs a claim takes, and in what order.
@@ -77,7 +77,7 @@ import Testing
             #expect(Self.count(try await fixture.lease(10), "due") == 10)
             try await Self.reschedule(fixture, due, deadline: 0)
             #expect(Self.count(try await fixture.lease(10), "high") == 10)
-            #expect(try await fixture.queue.status(of: due).deadline == nil)
+            #expect(try await fixture.queue.catalogs.status(of: due).deadline == nil)
         }
     }
 
@@ -89,14 +89,14 @@ import Testing
             try await fixture.submit(Self.files("now", 5), catalog: "now")
             #expect(Self.count(try await fixture.lease(10), "now") == 5)
             #expect(try await fixture.lease(10).lease == nil)
-            #expect(try await !fixture.queue.hasWork())
-            let status = try await fixture.queue.status(of: later)
+            #expect(try await !fixture.queue.claims.hasWork())
+            let status = try await fixture.queue.catalogs.status(of: later)
             #expect(status.notBefore == now + 3_600 && status.deadline == nil)
 
             // Its time comes.
             try await fixture.pool.query(
                 "UPDATE catalog SET not_before = now() WHERE name = 'later'")
-            #expect(try await fixture.queue.hasWork())
+            #expect(try await fixture.queue.claims.hasWork())
             let held = try await fixture.lease(5)
             #expect(Self.count(held, "later") == 5)
             // Put off, it keeps what it has; then it goes on.
@@ -121,7 +121,7 @@ import Testing
                 [F.file("a")], notBefore: later, deadline: later + 60)
             #expect(try await fixture.lease().lease == nil)
             try await fixture.submit([F.file("a")])
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.notBefore == nil && status.deadline == nil)
             #expect(try await fixture.lease().jobs.count == 1)
         }
@@ -136,7 +136,7 @@ import Testing
     private static func reschedule(
         _ fixture: F, _ catalog: CatalogID, notBefore: Double? = nil, deadline: Double? = nil
     ) async throws {
-        _ = try await fixture.queue.apply(
+        _ = try await fixture.queue.catalogs.selections.apply(
             SelectionAction(
                 .reschedule, catalog: CatalogReference(catalog), notBefore: notBefore,
                 deadline: deadline))
@@ -154,7 +154,7 @@ import Testing
             _ = try await fixture.report([answer])
             #expect(try await fixture.lease(100).jobs.map(\.key) == ["other.test/x"])
             #expect(try await fixture.lease(100).lease == nil)
-            let cooling = try await fixture.queue.coolingOrigins()
+            let cooling = try await fixture.queue.origins.cooling()
             #expect(cooling.map(\.origin) == ["http://origin.test"])
             #expect(cooling.allSatisfy { (50...60).contains($0.seconds) })
         }
@@ -183,7 +183,7 @@ import Testing
         var request = LeaseRequest(
             worker: fixture.worker, queues: [], maxJobs: most, waitMilliseconds: 0)
         request.slow = SlowOrigins(origins: origins, maxJobs: maxJobs)
-        return try await fixture.queue.lease(request, as: F.newID())
+        return try await fixture.queue.claims.lease(request, as: F.newID())
     }
 
     private static func filesOf(_ host: String, _ count: Int) -> [AssetSubmission] {
@@ -225,7 +225,7 @@ import Testing
                         var request = LeaseRequest(
                             worker: F.newID(), queues: [], maxJobs: 10, waitMilliseconds: 0)
                         request.slow = SlowOrigins(origins: ["http://\(host)"], maxJobs: 2)
-                        return (host, try await fixture.queue.lease(request, as: F.newID()))
+                        return (host, try await fixture.queue.claims.lease(request, as: F.newID()))
                     }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }

@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Every change of state that a table lists is seen of the running queue: here, or by `HistoryTests`.
@@ -21,27 +21,31 @@ import Testing
     /// One that ends before its start, with a share that is ready and one that is not.
     private static func endBeforeTheStart(_ queue: JobQueue) async throws {
         let test = L.test(workers: 3)
-        _ = try await queue.create(test)
+        _ = try await queue.loadTests.create(test)
         let (ready, joined) = (QueueFixture.newID(), QueueFixture.newID())
         for worker in [ready, joined] { _ = try await L.join(queue, test.id, worker) }
-        _ = try await queue.report(L.report(ready, .ready), of: test.id)
-        #expect(try await queue.stopLoadTest(test.id).state == .ended)
+        _ = try await queue.loadTests.shares.report(L.report(ready, .ready), of: test.id)
+        #expect(try await queue.loadTests.stop(test.id).state == .ended)
     }
 
     /// Shares that cannot be prepared, one of them after it was ready, and one that fails under load.
     private static func fail(_ queue: JobQueue) async throws {
         for isReady in [false, true] {
             let test = L.test(workers: 2)
-            _ = try await queue.create(test)
+            _ = try await queue.loadTests.create(test)
             let worker = QueueFixture.newID()
             _ = try await L.join(queue, test.id, worker)
-            if isReady { _ = try await queue.report(L.report(worker, .ready), of: test.id) }
-            _ = try await queue.report(L.report(worker, .failed), of: test.id)
-            #expect(try await queue.loadTest(test.id).state == .ended)
+            if isReady {
+                _ = try await queue.loadTests.shares.report(L.report(worker, .ready), of: test.id)
+            }
+            _ = try await queue.loadTests.shares.report(L.report(worker, .failed), of: test.id)
+            #expect(try await queue.loadTests.status(of: test.id).state == .ended)
         }
         let (id, workers) = try await L.running(queue)
-        for worker in workers { _ = try await queue.report(L.report(worker, .failed), of: id) }
-        #expect(try await queue.loadTest(id).state == .ended)
+        for worker in workers {
+            _ = try await queue.loadTests.shares.report(L.report(worker, .failed), of: id)
+        }
+        #expect(try await queue.loadTests.status(of: id).state == .ended)
     }
 
     /// One that ends when its last share has, without a share that was lost, and one that is stopped.
@@ -50,16 +54,16 @@ import Testing
         let (id, workers) = try await L.running(queue)
         try await fixture.pool.query(
             "UPDATE load_share SET heard_at = now() - interval '11 s' WHERE number = 1")
-        _ = try await queue.tendLoadTests()
-        _ = try await queue.report(L.report(workers[0], .finished), of: id)
-        #expect(try await queue.loadTest(id).state == .ended)
+        _ = try await queue.loadTests.supervision.reconcile()
+        _ = try await queue.loadTests.shares.report(L.report(workers[0], .finished), of: id)
+        #expect(try await queue.loadTests.status(of: id).state == .ended)
 
         let stopped = try await L.running(queue)
-        #expect(try await queue.stopLoadTest(stopped.id).state == .stopping)
+        #expect(try await queue.loadTests.stop(stopped.id).state == .stopping)
         for worker in stopped.workers {
-            _ = try await queue.report(L.report(worker, .finished), of: stopped.id)
+            _ = try await queue.loadTests.shares.report(L.report(worker, .finished), of: stopped.id)
         }
-        #expect(try await queue.loadTest(stopped.id).state == .ended)
+        #expect(try await queue.loadTests.status(of: stopped.id).state == .ended)
     }
 
     /// What starts and has nothing to do: a submission without assets, or of assets whose keys hold
@@ -98,9 +102,10 @@ import Testing
         let catalog = try await fixture.submit([file], catalog: name)
         switch end {
         case .new: break
-        case .interrupted: try await queue.interrupt(catalog)
+        case .interrupted: try await queue.submissions.interrupt(catalog)
         case .cancelled:
-            _ = try await queue.apply(SelectionAction(.cancel, catalog: CatalogReference(catalog)))
+            _ = try await queue.catalogs.selections.apply(
+                SelectionAction(.cancel, catalog: CatalogReference(catalog)))
         case .failed:
             let grant = try await fixture.lease()
             _ = try await fixture.report(
@@ -113,11 +118,11 @@ import Testing
     /// A multipart file that is cancelled before its verification, and one whose parts do not match.
     @Test func ofMultipartFiles() async throws {
         try await QueueFixture.with("edges_multipart") { fixture in
-            for name in ["cancelled", "mismatched"] {
-                try await Self.storeParts(of: name, fixture)
-            }
+            try await Self.storeParts(of: "cancelled", fixture)
             let catalog = CatalogReference(name: "cancelled")
-            _ = try await fixture.queue.apply(SelectionAction(.cancel, catalog: catalog))
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.cancel, catalog: catalog))
+            try await Self.storeParts(of: "mismatched", fixture)
             let verify = try await fixture.lease()
             #expect(verify.jobs.map(\.kind) == [.verify])
             _ = try await fixture.report([
@@ -134,7 +139,7 @@ import Testing
         let grant = try await fixture.lease()
         let request = SplitTests.request(
             fixture, grant, total: 2 * SplitTests.part, assembly: QueueFixture.newID())
-        #expect(try await fixture.queue.split(request).verdict == .accepted)
+        #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
         let second = try await fixture.lease()
         for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)] {
             _ = try await fixture.report([

@@ -85,8 +85,8 @@ import Testing
                             group.addTask { try await fixture.lease(9, as: worker) }
                         }
                         try await waitUntil(deadlineSeconds: 60, "one, four, and three in line") {
-                            fixture.queue.claims.underWayCount == 2
-                                && fixture.queue.claims.waitingCount == 3
+                            fixture.queue.claims.groups.underWayCount == 2
+                                && fixture.queue.claims.groups.waitingCount == 3
                         }
                     }
                 }
@@ -103,7 +103,7 @@ import Testing
     private static func report(
         _ results: [JobReport], _ worker: WorkerID, _ queue: JobQueue
     ) async throws -> [ReportAnswer.Verdict] {
-        try await queue.report(ReportRequest(worker: worker, results: results))
+        try await queue.reports.record(ReportRequest(worker: worker, results: results))
     }
 
     /// Reports of several workers in one statement: each is answered for itself, and what nobody
@@ -134,7 +134,7 @@ import Testing
                             return (0, try await Self.report([result], workers[0], queue))
                         }
                         try await waitUntil(deadlineSeconds: 60, "one under way") {
-                            queue.doneReports.underWayCount == 1
+                            queue.reports.done.groups.underWayCount == 1
                         }
                         group.addTask { (1, try await Self.report(mixed, workers[1], queue)) }
                         // The same result twice at once.
@@ -145,7 +145,7 @@ import Testing
                             }
                         }
                         try await waitUntil(deadlineSeconds: 60, "three in line") {
-                            queue.doneReports.waitingCount == 3
+                            queue.reports.done.groups.waitingCount == 3
                         }
                     }
                 }

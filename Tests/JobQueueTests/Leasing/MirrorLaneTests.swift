@@ -1,6 +1,6 @@
+import TestSupport
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -50,7 +50,7 @@ import Testing
     }
 
     private static func breaker(_ fixture: F, _ origin: String) async throws -> OriginBreaker? {
-        try await fixture.queue.origins(after: nil, limit: 10).origins
+        try await fixture.queue.origins.page(after: nil, limit: 10).origins
             .first { $0.origin == origin }?.breaker
     }
 
@@ -71,11 +71,11 @@ import Testing
     @Test func whatHasAMirrorGoesOnThereAndTheRestWaits() async throws {
         try await F.with("mirrorLane") { fixture in
             let catalog = try await fixture.submit(Self.files(0..<30) + Self.plain(0..<10))
-            #expect(try await fixture.queue.moveToMirrors() == 0)
+            #expect(try await fixture.queue.origins.mirrors.move() == 0)
             try await Self.leaveAlone(fixture, [Self.main])
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await fixture.queue.moveToMirrors() == 30)
-            #expect(try await fixture.queue.moveToMirrors() == 0)
+            #expect(try await fixture.queue.origins.mirrors.move() == 30)
+            #expect(try await fixture.queue.origins.mirrors.move() == 0)
             let grant = try await fixture.lease()
             #expect(grant.jobs.count == 30)
             #expect(grant.jobs.allSatisfy { $0.mirrorOrigin == Self.mirror && $0.attempt == 1 })
@@ -93,7 +93,7 @@ import Testing
             _ = try await fixture.report(trial.jobs.map { F.done($0, trial) })
             #expect(try await Self.breaker(fixture, Self.main) == .closed)
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.completed == 40)
         }
     }
@@ -104,18 +104,18 @@ import Testing
             let grant = try await fixture.lease()
             var segments = TitleTests.segments(4)
             for place in 0..<3 { segments[place].mirrors = ["\(Self.mirror)/\(place)"] }
-            _ = try await fixture.queue.addSegments(TitleTests.batch(fixture, grant, segments))
+            _ = try await fixture.queue.segments.add(TitleTests.batch(fixture, grant, segments))
             var done = F.done(grant.jobs[0], grant)
             done.segments = 4
             #expect(try await fixture.report([done]) == [.accepted])
             try await Self.leaveAlone(fixture, ["http://cdn.test"])
-            #expect(try await fixture.queue.moveToMirrors() == 3)
+            #expect(try await fixture.queue.origins.mirrors.move() == 3)
             let work = try await fixture.lease()
             #expect(work.jobs.map(\.mirrorOrigin) == .init(repeating: Self.mirror, count: 3))
             _ = try await fixture.report(work.jobs.map { Self.served($0, work) })
             try await Self.heal(fixture, "http://cdn.test")
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -123,7 +123,7 @@ import Testing
         try await F.with("mirrorLane_missing") { fixture in
             let catalog = try await fixture.submit(Self.files(0..<2))
             try await Self.leaveAlone(fixture, [Self.main])
-            #expect(try await fixture.queue.moveToMirrors() == 2)
+            #expect(try await fixture.queue.origins.mirrors.move() == 2)
             let grant = try await fixture.lease()
             let codes: [FailureCode] = ["origin.http.404", "origin.http.503"]
             _ = try await fixture.report(
@@ -134,7 +134,7 @@ import Testing
                 try await fixture.count(
                     "delayed_job WHERE available_at > now() + interval '50 seconds'") == 1)
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await fixture.queue.moveToMirrors() == 1)
+            #expect(try await fixture.queue.origins.mirrors.move() == 1)
             let again = try await fixture.lease()
             #expect(again.jobs.map(\.attempt) == [2])
             #expect(again.jobs.map(\.mirrorOrigin) == [Self.mirror])
@@ -145,7 +145,7 @@ import Testing
             #expect(own.jobs.map(\.mirrorOrigin) == [nil])
             _ = try await fixture.report(own.jobs.map { F.done($0, own) })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -155,11 +155,11 @@ import Testing
             let catalog = try await fixture.submit(Self.files(0..<1))
             try await Self.leaveAlone(fixture, [Self.main])
             var attempts = 0
-            while try await fixture.queue.status(of: catalog).state == .running {
+            while try await fixture.queue.catalogs.status(of: catalog).state == .running {
                 try await fixture.skipDelays()
                 // A claim is what puts it into its lane.
                 #expect(try await fixture.lease().lease == nil)
-                try #require(try await fixture.queue.moveToMirrors() == 1)
+                try #require(try await fixture.queue.origins.mirrors.move() == 1)
                 let grant = try await fixture.lease()
                 _ = try await fixture.report(
                     grant.jobs.map { Self.failed($0, grant, "origin.http.404") })
@@ -177,15 +177,15 @@ import Testing
         try await F.with("mirrorLane_order") { fixture in
             try await fixture.submit(Self.files(0..<4, at: [Self.mirror, Self.second]))
             try await Self.leaveAlone(fixture, [Self.main, Self.mirror, Self.second])
-            #expect(try await fixture.queue.moveToMirrors() == 0)
+            #expect(try await fixture.queue.origins.mirrors.move() == 0)
             try await Self.heal(fixture, Self.second)
-            #expect(try await fixture.queue.moveToMirrors() == 4)
+            #expect(try await fixture.queue.origins.mirrors.move() == 4)
             let grant = try await fixture.lease(1)
             #expect(grant.jobs.map(\.mirrorOrigin) == [Self.second])
             _ = try await fixture.report(grant.jobs.map { Self.served($0, grant) })
             try await Self.leaveAlone(fixture, [Self.second])
             try await Self.heal(fixture, Self.mirror)
-            #expect(try await fixture.queue.moveToMirrors() == 3)
+            #expect(try await fixture.queue.origins.mirrors.move() == 3)
             let next = try await fixture.lease(1)
             #expect(next.jobs.map(\.mirrorOrigin) == [Self.mirror])
             // What is given back waits for its own origin again.
@@ -195,7 +195,7 @@ import Testing
             _ = try await fixture.report([back])
             try await Self.heal(fixture, Self.main)
             try await Self.leaveAlone(fixture, [Self.mirror])
-            #expect(try await fixture.queue.moveToMirrors() == 2)
+            #expect(try await fixture.queue.origins.mirrors.move() == 2)
             let own = try await fixture.lease()
             #expect(own.jobs.count == 3)
             #expect(own.jobs.allSatisfy { $0.mirrorOrigin == nil && $0.attempt == 1 })
@@ -206,11 +206,11 @@ import Testing
     @Test func theMirrorsLimitsHold() async throws {
         try await F.with("mirrorLane_limits") { fixture in
             try await fixture.submit(Self.files(0..<200))
-            try await fixture.queue.setLimits(
+            try await fixture.queue.origins.setLimits(
                 OriginLimitsChange(
                     origin: Self.mirror, limits: OriginLimits(connections: 3)))
             try await Self.leaveAlone(fixture, [Self.main])
-            #expect(try await fixture.queue.moveToMirrors() == 200)
+            #expect(try await fixture.queue.origins.mirrors.move() == 200)
             var connections = 0
             for _ in 0..<3 {
                 let grant = try await fixture.lease(100, as: F.newID())
@@ -230,7 +230,7 @@ import Testing
         try await F.with("mirrorLane_emptied") { fixture in
             try await fixture.submit(Self.files(0..<5))
             try await Self.leaveAlone(fixture, [Self.main])
-            #expect(try await fixture.queue.moveToMirrors() == 5)
+            #expect(try await fixture.queue.origins.mirrors.move() == 5)
             let grant = try await fixture.lease()
             _ = try await fixture.report(grant.jobs.map { Self.served($0, grant) })
             // Its list of digests.
@@ -243,7 +243,7 @@ import Testing
             let trial = try await fixture.lease()
             #expect(trial.jobs.map(\.mirrorOrigin) == [nil])
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await fixture.queue.moveToMirrors() == 9)
+            #expect(try await fixture.queue.origins.mirrors.move() == 9)
             _ = try await fixture.report(trial.jobs.map { F.done($0, trial) })
             #expect(try await Self.breaker(fixture, Self.main) == .closed)
             #expect(try await fixture.drain().count { $0.kind == .fetch } == 9)
@@ -257,14 +257,14 @@ import Testing
             // Those without mirrors come first.
             var moved: [Int] = []
             repeat {
-                moved.append(try await fixture.queue.moveToMirrors())
+                moved.append(try await fixture.queue.origins.mirrors.move())
             } while moved.reduce(0, +) < 5_000 && moved.count < 20
             #expect(moved.reduce(0, +) == 5_000)
-            #expect(try await fixture.queue.moveToMirrors() == 0)
+            #expect(try await fixture.queue.origins.mirrors.move() == 0)
             let grant = try await fixture.lease(1_000)
             #expect(grant.jobs.count == 1_000)
             _ = try await fixture.report(grant.jobs.map { Self.served($0, grant) })
-            #expect(try await fixture.queue.moveToMirrors() == 1_000)
+            #expect(try await fixture.queue.origins.mirrors.move() == 1_000)
         }
     }
 
@@ -272,35 +272,35 @@ import Testing
         try await F.with("mirrorLane_control") { fixture in
             let catalog = try await fixture.submit(Self.files(0..<20))
             try await Self.leaveAlone(fixture, [Self.main])
-            #expect(try await fixture.queue.moveToMirrors() == 20)
+            #expect(try await fixture.queue.origins.mirrors.move() == 20)
             let held = try await fixture.lease(2)
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .reprioritise, catalog: CatalogReference(catalog), asset: "7", failureCode: nil,
                     priority: 9))
             let first = try await fixture.lease(1)
             #expect(first.jobs.map(\.key) == [F.file("7").key])
             #expect(first.jobs.map(\.mirrorOrigin) == [Self.mirror])
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(catalog), asset: "8", failureCode: nil,
                     priority: nil))
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             #expect(try await fixture.count("job") == 0)
             let late = try await fixture.report(held.jobs.map { Self.served($0, held) })
             #expect(late.allSatisfy { $0 == .stale })
             try await fixture.submit(Self.files(0..<20))
-            #expect(try await fixture.queue.moveToMirrors() == 20)
+            #expect(try await fixture.queue.origins.mirrors.move() == 20)
             let again = try await fixture.lease()
             // One that is lost goes back to its own origin's lane.
             try await fixture.expireLeases()
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await fixture.queue.moveToMirrors() == again.jobs.count)
+            #expect(try await fixture.queue.origins.mirrors.move() == again.jobs.count)
             let last = try await fixture.lease()
             #expect(last.jobs.allSatisfy { $0.attempt == 2 })
             _ = try await fixture.report(last.jobs.map { Self.served($0, last) })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -311,14 +311,14 @@ import Testing
             try await Self.leaveAlone(fixture, [Self.main])
             try await fixture.pool.transaction { connection in
                 _ = try await connection.query("SELECT FROM lane FOR UPDATE")
-                #expect(try await fixture.queue.moveToMirrors() == 0)
+                #expect(try await fixture.queue.origins.mirrors.move() == 0)
             }
             try await fixture.pool.transaction { connection in
                 _ = try await connection.query(
                     "SELECT FROM job ORDER BY id LIMIT 3 FOR UPDATE")
-                #expect(try await fixture.queue.moveToMirrors() == 7)
+                #expect(try await fixture.queue.origins.mirrors.move() == 7)
             }
-            #expect(try await fixture.queue.moveToMirrors() == 3)
+            #expect(try await fixture.queue.origins.mirrors.move() == 3)
         }
     }
 }

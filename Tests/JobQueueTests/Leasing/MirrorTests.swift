@@ -23,7 +23,7 @@ import Testing
             #expect(mirrors["origin.test/files/b"] == .some(nil))
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -39,7 +39,7 @@ import Testing
                 var segments = TitleTests.segments(3)
                 for place in 0..<3 { segments[place].mirrors = urls[(place + turn) % 3] }
                 let batch = TitleTests.batch(fixture, grant, segments)
-                #expect(try await fixture.queue.addSegments(batch) == .accepted)
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
             }
             var done = F.done(grant.jobs[0], grant)
             done.segments = 3

@@ -1,8 +1,8 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
 import Statistics
-import TestSupport
 import Testing
 
 /// Jobs that workers die with.
@@ -20,7 +20,7 @@ import Testing
         while true {
             let worker = F.newID()
             let name = "edge-\(deaths + 1)"
-            _ = try await fixture.queue.heartbeat(
+            _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
                     worker: worker, leases: [], progress: [:], name: name, activeTransfers: 0))
             var grant = try await fixture.lease(most, as: worker)
@@ -55,12 +55,12 @@ import Testing
             let times =
                 /2 workers died with it: edge-1 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, edge-2 at .*/
             #expect(message.contains(times), "\(message)")
-            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
 
             // The others are cleared, it is not; asked for, it is tried alone, and once.
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             #expect(try await fixture.count("job_loss") == 2)
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .retry, catalog: CatalogReference(catalog), asset: nil,
                     failureCode: "worker.poison", priority: nil))
@@ -77,15 +77,15 @@ import Testing
                 let grant = try await fixture.lease(100, as: F.newID())
                 guard grant.lease != nil else { break }
                 if grant.isAlone == true { aloneJobs += grant.jobs.map(\.key) }
-                _ = try await fixture.queue.report(
+                _ = try await fixture.queue.reports.record(
                     ReportRequest(
                         worker: try await Self.holder(of: grant, fixture),
                         results: grant.jobs.map { F.done($0, grant) }))
                 try await fixture.fold()
             }
             #expect(aloneJobs == [F.file("bad").key])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
-            try await fixture.queue.tidy()
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
+            try await fixture.queue.housekeeping.tidy()
             #expect(try await fixture.count("job_loss") == 0)
         }
     }
@@ -150,7 +150,7 @@ import Testing
                 try await fixture.silence(worker)
                 // All but the last find their way back.
                 if worker != workers[2] {
-                    _ = try await fixture.queue.heartbeat(
+                    _ = try await fixture.queue.leases.heartbeat(
                         Heartbeat(
                             worker: worker, leases: [], progress: [:], name: "w",
                             activeTransfers: 0))
@@ -160,7 +160,7 @@ import Testing
             #expect(last.isAlone == true && last.jobs.map(\.attempt) == [4])
             _ = try await fixture.report(last.jobs.map { F.done($0, last) })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -174,13 +174,13 @@ import Testing
             #expect(try await fixture.lease(as: second).isAlone == true)
             // Its lease is over, but for less than another lease's time.
             try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '29 s'")
-            #expect(try await fixture.queue.sweep() == 0)
-            _ = try await fixture.queue.heartbeat(
+            #expect(try await fixture.queue.leases.sweep() == 0)
+            _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
                     worker: second, leases: [], progress: [:], name: "w", activeTransfers: 0))
             try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '31 s'")
             try await fixture.serveForHours()
-            #expect(try await fixture.queue.sweep() == 1)
+            #expect(try await fixture.queue.leases.sweep() == 1)
             let third = try await fixture.lease()
             #expect(third.jobs.map(\.attempt) == [3] && third.isAlone == true)
         }
@@ -199,11 +199,11 @@ import Testing
                 )
                 try await fixture.pool.query(
                     "UPDATE lease SET expires_at = now() - interval '40 s'")
-                #expect(try await fixture.queue.sweep() == 1)
+                #expect(try await fixture.queue.leases.sweep() == 1)
             }
             #expect(try await fixture.count("job_loss") == 0)
             #expect(try await Self.work(fixture) { _ in false } == 0)
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -218,7 +218,7 @@ import Testing
                 var settings = JobQueue.Settings()
                 settings.machine = boot
                 let before = JobQueue(pool: fixture.pool, settings: settings)
-                _ = try await before.sweep()
+                _ = try await before.leases.sweep()
                 try await fixture.serveForHours()
                 let grant = try await fixture.lease(as: F.newID())
                 #expect(grant.jobs.count == 1)
@@ -229,7 +229,7 @@ import Testing
                 if isOfMachine { boot += "1" }
                 settings.machine = boot
                 let after = JobQueue(pool: fixture.pool, settings: settings)
-                #expect(try await after.sweep() == 1)
+                #expect(try await after.leases.sweep() == 1)
                 try await fixture.fold()
                 deaths = Int(try await fixture.count("job_loss"))
             }
@@ -269,7 +269,7 @@ import Testing
             #expect(try await fixture.report([back], as: tester) == [.accepted])
             _ = try await fixture.report(inHand.jobs.map { F.done($0, inHand) }, as: busy)
             #expect(try await Self.work(fixture) { _ in false } == 0)
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -284,7 +284,7 @@ import Testing
             let first = try await fixture.lease(1)
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
-            #expect(try await fixture.queue.split(request).verdict == .accepted)
+            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             #expect(try await Self.work(fixture) { $0.offset != nil } == 2)
             #expect(
@@ -292,7 +292,7 @@ import Testing
 
             let listed = try await fixture.submit([F.file("a")], catalog: "listed")
             #expect(try await Self.work(fixture) { $0.kind == .sums } == 2)
-            let status = try await fixture.queue.status(of: listed)
+            let status = try await fixture.queue.catalogs.status(of: listed)
             #expect(status.state == .failed)
         }
     }
@@ -307,7 +307,7 @@ import Testing
             #expect(first.isAlone == true)
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
-            #expect(try await fixture.queue.split(request).verdict == .accepted)
+            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             // The second death with the file is the end of it.
             let second = try await fixture.lease(as: F.newID())

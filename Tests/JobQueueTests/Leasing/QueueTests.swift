@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 @Suite struct QueueTests {
@@ -19,12 +19,12 @@ import Testing
             #expect(verdicts == [.accepted, .accepted, .accepted])
 
             // The list of digests comes last; only then has the catalog ended.
-            #expect(try await fixture.queue.status(of: catalog).state == .running)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
             let sums = try await fixture.lease()
             #expect(sums.jobs.map(\.kind) == [.sums])
             #expect(sums.jobs.map(\.key) == ["origin.test/files"])
             _ = try await fixture.report([F.done(sums.jobs[0], sums)])
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed)
             #expect(status.totals.completed == 3 && status.totals.bytes == 30)
             #expect(try await fixture.count("job") == 0)
@@ -46,7 +46,7 @@ import Testing
             let foreign = try await fixture.report([F.done(new.jobs[0], new)], as: F.newID())
             #expect(foreign == [.stale])
             #expect(try await fixture.count("result") == 0)
-            #expect(try await fixture.queue.status(of: catalog).totals.segmentsDone == 0)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.segmentsDone == 0)
 
             #expect(try await fixture.report([F.done(new.jobs[0], new)]) == [.accepted])
         }
@@ -59,7 +59,7 @@ import Testing
             let result = F.done(grant.jobs[0], grant)
             #expect(try await fixture.report([result, result]) == [.accepted, .stale])
             #expect(try await fixture.report([result]) == [.stale])
-            let totals = try await fixture.queue.status(of: catalog).totals
+            let totals = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(totals.segmentsDone == 1 && totals.bytes == 10 && totals.completed == 1)
         }
     }
@@ -79,7 +79,7 @@ import Testing
             _ = try await fixture.report([
                 F.done(old.jobs[0], old, bytes: 2), F.done(new.jobs[0], new, bytes: 1),
             ])
-            #expect(try await fixture.queue.status(of: catalog).totals.bytes == 1)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.bytes == 1)
         }
     }
 
@@ -94,14 +94,14 @@ import Testing
             let beat = Heartbeat(
                 worker: fixture.worker, leases: [leases[0]], progress: [:], name: "w",
                 activeTransfers: 1)
-            #expect(try await fixture.queue.heartbeat(beat).leases == [leases[0]])
-            #expect(try await fixture.queue.sweep() == 1)
+            #expect(try await fixture.queue.leases.heartbeat(beat).leases == [leases[0]])
+            #expect(try await fixture.queue.leases.sweep() == 1)
             var both = beat
             both.leases = leases
-            #expect(try await fixture.queue.heartbeat(both).leases == [leases[0]])
+            #expect(try await fixture.queue.leases.heartbeat(both).leases == [leases[0]])
             // A lease is extended for the worker that holds it only.
             both.worker = F.newID()
-            #expect(try await fixture.queue.heartbeat(both).leases.isEmpty)
+            #expect(try await fixture.queue.leases.heartbeat(both).leases.isEmpty)
             #expect(try await fixture.report([F.done(kept.jobs[0], kept)]) == [.accepted])
             #expect(try await fixture.report([F.done(lost.jobs[0], lost)]) == [.stale])
         }
@@ -215,13 +215,13 @@ import Testing
             try await fixture.submit((1...120).map { F.file("f\($0)") })
             for _ in 1...120 { _ = try await fixture.lease(1) }
             // Its worker lives, and has let go of them.
-            _ = try await fixture.queue.heartbeat(
+            _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [], progress: [:], name: "w",
                     activeTransfers: 0))
             try await fixture.pool.query(
                 "UPDATE lease SET expires_at = now() - interval '1 second'")
-            #expect(try await fixture.queue.sweep() == 120)
+            #expect(try await fixture.queue.leases.sweep() == 120)
             #expect(try await fixture.lease(200).jobs.count == 120)
         }
     }
@@ -249,7 +249,7 @@ import Testing
             // One of them wrote the list of digests.
             try await fixture.drain()
             #expect(Set(taken).count == taken.count)
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segmentsDone == 2_000)
             #expect(status.totals.bytes == 20_000)
         }

@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Requests that meet half-way: each test holds a lock until all of them wait, in a known order.
@@ -18,15 +18,18 @@ import Testing
                 #expect(try await fixture.report([resolved]) == [.accepted])
             }
             let grant = try await fixture.lease(1)
-            let again = try await fixture.queue.open(
+            let again = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add(assets, to: catalog, generation: again.generation)
+            try await fixture.queue.submissions.add(
+                assets, to: catalog, generation: again.generation)
             try await fixture.inOrder([
                 { _ = try await fixture.report([F.done(grant.jobs[0], grant)]) },
-                { try await fixture.queue.start(catalog, generation: again.generation) },
+                {
+                    try await fixture.queue.submissions.start(catalog, generation: again.generation)
+                },
             ])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.completed == assets.count)
             #expect(status.totals.segmentsDone == 2 && status.totals.bytes == 20)
             #expect(try await fixture.count("directory WHERE unsettled <> 0") == 0)
@@ -39,13 +42,13 @@ import Testing
             let resolved = try await Self.resolved(fixture, segments: 3)
             try await fixture.inOrder([
                 { _ = try await fixture.report([resolved]) },
-                { try await fixture.queue.interrupt(catalog) },
+                { try await fixture.queue.submissions.interrupt(catalog) },
             ])
             #expect(try await fixture.count("job") == 0)
-            #expect(try await fixture.queue.status(of: catalog).state == .interrupted)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .interrupted)
             try await fixture.submit([F.title("t")])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segmentsDone == 3)
         }
     }
@@ -54,16 +57,18 @@ import Testing
         try await F.with("raceForget") { fixture in
             let catalog = try await fixture.submit([F.title("t"), F.file("f")])
             let resolved = try await Self.resolved(fixture, segments: 3)
-            let again = try await fixture.queue.open(
+            let again = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add(
+            try await fixture.queue.submissions.add(
                 [F.file("f")], to: catalog, generation: again.generation)
             try await fixture.inOrder([
                 { _ = try await fixture.report([resolved]) },
-                { try await fixture.queue.start(catalog, generation: again.generation) },
+                {
+                    try await fixture.queue.submissions.start(catalog, generation: again.generation)
+                },
             ])
             #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed)
             #expect(status.totals.segments == 1 && status.totals.completed == 1)
         }
@@ -76,7 +81,7 @@ import Testing
             let request = SplitTests.request(
                 fixture, grant, total: 2 * SplitTests.part, assembly: F.newID())
             try await fixture.inOrder([
-                { _ = try await fixture.queue.split(request) },
+                { _ = try await fixture.queue.segments.split(request) },
                 {
                     let failure = F.failed(grant.jobs[0], grant, "origin.http.404")
                     let verdicts = try await fixture.report([failure])
@@ -88,7 +93,7 @@ import Testing
                 F.done(other.jobs[0], other, bytes: SplitTests.part)
             ])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .failed && status.totals.failed == 1)
         }
     }
@@ -96,9 +101,9 @@ import Testing
     @Test func aClaimThatEmptiesALaneDoesNotHideWhatAStartAddsToIt() async throws {
         try await F.with("raceLane") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
-            let again = try await fixture.queue.open(
+            let again = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add(
+            try await fixture.queue.submissions.add(
                 [F.file("a"), F.file("b")], to: catalog, generation: again.generation)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 try await fixture.pool.withConnection { connection in
@@ -107,7 +112,8 @@ import Testing
                             "SELECT pg_backend_pid()::bigint FROM lane FOR UPDATE", []
                         ).firstRow?.int64(0)
                         group.addTask {
-                            try await fixture.queue.start(catalog, generation: again.generation)
+                            try await fixture.queue.submissions.start(
+                                catalog, generation: again.generation)
                         }
                         while try await fixture.blocked(by: holder ?? 0) == 0 {
                             await Task.yield()
@@ -130,7 +136,7 @@ import Testing
         let grant = try await fixture.lease(1)
         #expect(grant.jobs.map(\.kind) == [.resolve])
         let batch = TitleTests.batch(fixture, grant, TitleTests.segments(segments))
-        #expect(try await fixture.queue.addSegments(batch) == .accepted)
+        #expect(try await fixture.queue.segments.add(batch) == .accepted)
         var report = F.done(grant.jobs[0], grant)
         report.segments = segments
         return report

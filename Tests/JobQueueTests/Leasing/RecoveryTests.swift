@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// Ways back to a whole catalog after something was cut short or went wrong for good.
@@ -10,11 +10,12 @@ import Testing
     @Test(arguments: [true, false])
     func anAssetThatNeverStartedIsStartedLater(isInterrupted: Bool) async throws {
         try await F.with("neverStarted") { fixture in
-            let first = try await fixture.queue.open(
+            let first = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add([F.file("a")], to: first.id, generation: first.generation)
+            try await fixture.queue.submissions.add(
+                [F.file("a")], to: first.id, generation: first.generation)
             if isInterrupted {
-                try await fixture.queue.interrupt(first.id)
+                try await fixture.queue.submissions.interrupt(first.id)
             } else {
                 // The submitter vanished before its start; another one named something else.
                 try await fixture.submit([F.file("b")])
@@ -22,7 +23,7 @@ import Testing
             }
             let catalog = try await fixture.submit([F.file("a")])
             #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -33,16 +34,18 @@ import Testing
                 worker: fixture.worker, queues: [], maxJobs: 2, waitMilliseconds: 0)
             let (early, late) = (F.newID(), F.newID())
             // Before it is granted: it never is.
-            try await fixture.queue.release(LeaseRelease(worker: fixture.worker, lease: early))
-            #expect(try await fixture.queue.lease(request, as: early).lease == nil)
-            let grant = try await fixture.queue.lease(request, as: late)
+            try await fixture.queue.leases.release(
+                LeaseRelease(worker: fixture.worker, lease: early))
+            #expect(try await fixture.queue.claims.lease(request, as: early).lease == nil)
+            let grant = try await fixture.queue.claims.lease(request, as: late)
             #expect(grant.jobs.count == 2)
             // Nobody else's to release.
-            try await fixture.queue.release(LeaseRelease(worker: F.newID(), lease: late))
-            #expect(try await fixture.queue.queues().map(\.leased) == [2])
+            try await fixture.queue.leases.release(LeaseRelease(worker: F.newID(), lease: late))
+            #expect(try await fixture.queue.sites.queues().map(\.leased) == [2])
             for _ in 0..<2 {
-                try await fixture.queue.release(LeaseRelease(worker: fixture.worker, lease: late))
-                #expect(try await fixture.queue.queues().map(\.leased) == [0])
+                try await fixture.queue.leases.release(
+                    LeaseRelease(worker: fixture.worker, lease: late))
+                #expect(try await fixture.queue.sites.queues().map(\.leased) == [0])
             }
             #expect(
                 try await fixture.report(grant.jobs.map { F.done($0, grant) }) == [.stale, .stale])
@@ -57,10 +60,10 @@ import Testing
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
             try await fixture.submit([F.file("a")])
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             try await fixture.submit([F.file("a")])
             #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -69,13 +72,14 @@ import Testing
             let catalog = try await fixture.submit([F.file("a")])
             var moved = F.file("a")
             moved.key = "elsewhere/a"
-            let next = try await fixture.queue.open(
+            let next = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add([moved], to: catalog, generation: next.generation)
+            try await fixture.queue.submissions.add(
+                [moved], to: catalog, generation: next.generation)
             // The list of the old directory is written all the same; the new one's comes later.
             #expect(try await fixture.drain().map(\.key).last == "origin.test/files")
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
-            try await fixture.queue.start(catalog, generation: next.generation)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
+            try await fixture.queue.submissions.start(catalog, generation: next.generation)
             #expect(try await fixture.drain().map(\.key) == ["elsewhere/a", "elsewhere"])
         }
     }
@@ -89,13 +93,13 @@ import Testing
             _ = try await fixture.report([
                 F.done(first.jobs[0], first, bytes: SplitTests.part)
             ])
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             try await fixture.submit([F.file("large")])
             let rest = try await fixture.lease()
             _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: SplitTests.part)])
             #expect(try await fixture.assets(of: catalog)[0].state == .verifying)
             #expect(try await fixture.drain().map(\.kind) == [.verify, .sums])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -106,7 +110,7 @@ import Testing
         let first = try await fixture.lease(1)
         let request = SplitTests.request(
             fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
-        #expect(try await fixture.queue.split(request).verdict == .accepted)
+        #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
         return (first, try await fixture.lease(1))
     }
 
@@ -121,7 +125,7 @@ import Testing
             #expect(anew.jobs.map(\.offset) == [nil])
             _ = try await fixture.report([F.done(anew.jobs[0], anew)])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segmentsFailed == 0)
             let asset = try await fixture.assets(of: catalog)[0]
             #expect(asset.state == .completed && asset.failure == nil)
@@ -135,15 +139,15 @@ import Testing
             _ = try await fixture.report([
                 F.done(first.jobs[0], first, bytes: SplitTests.part)
             ])
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             try await fixture.submit([F.file("large")])
-            let before = try await fixture.queue.status(of: catalog).totals
+            let before = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(before.adoptedBytes == SplitTests.part)
             let rest = try await fixture.lease()
             #expect(rest.jobs.map(\.offset) == [SplitTests.part])
             _ = try await fixture.report([F.failed(rest.jobs[0], rest, "content.changed")])
             try await fixture.drain()
-            let totals = try await fixture.queue.status(of: catalog).totals
+            let totals = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(totals.completed == 1 && totals.bytes == 10 && totals.adoptedBytes == 0)
         }
     }
@@ -151,7 +155,7 @@ import Testing
     @Test func aFileWhosePartsDidNotFitIsTriedAnewWhenSubmittedAgain() async throws {
         try await F.with("mismatch") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
-            while try await fixture.queue.status(of: catalog).totals.failed == 0 {
+            while try await fixture.queue.catalogs.status(of: catalog).totals.failed == 0 {
                 let (first, second) = try await Self.split(fixture)
                 for part in [first, second] {
                     _ = try await fixture.report([
@@ -171,7 +175,7 @@ import Testing
                 F.failed(verify.jobs[0], verify, "integrity.digestMismatch")
             ])
             #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 }

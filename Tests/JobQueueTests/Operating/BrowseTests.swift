@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// Lists of a catalog's assets: what is in them, in which order, and that pages leave nothing out.
@@ -21,7 +21,7 @@ import Testing
         change(&query)
         var names: [String] = []
         while true {
-            let page = try await fixture.queue.browse(query, lookingAt: lookingAt)
+            let page = try await fixture.queue.catalogs.listings.browse(query, lookingAt: lookingAt)
             #expect(page.assets.count <= limit)
             names += page.assets.map(\.name)
             guard let next = page.next else { return names }
@@ -81,11 +81,12 @@ import Testing
                 } == ["b/100%.mp4", "b/100x.mp4", "b/One_more.bin"])
             #expect(try await found { $0.kind = .hls } == [])
             #expect(try await found { $0.states = [.completed, .failed] } == [])
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(catalog), asset: "a/two.mp4"))
             #expect(try await found { $0.states = [.cancelled] } == ["a/two.mp4"])
-            let all = try await fixture.queue.browse(AssetQuery(CatalogReference(catalog)))
+            let all = try await fixture.queue.catalogs.listings.browse(
+                AssetQuery(CatalogReference(catalog)))
             let code = all.assets.compactMap(\.failure?.code.rawValue)
             #expect(code.count == 1)
             #expect(try await found { $0.failureCode = code.first } == ["a/two.mp4"])
@@ -103,12 +104,13 @@ import Testing
             for place in ["x", "1", "1.2.3", "1.", "99999999999999999999.1"] {
                 query.after = place
                 let failure = await #expect(throws: Failure.self) {
-                    try await fixture.queue.browse(query)
+                    try await fixture.queue.catalogs.listings.browse(query)
                 }
                 #expect(failure?.code == "input.field")
             }
             let failure = await #expect(throws: Failure.self) {
-                try await fixture.queue.browse(AssetQuery(CatalogReference(CatalogID(99))))
+                try await fixture.queue.catalogs.listings.browse(
+                    AssetQuery(CatalogReference(CatalogID(99))))
             }
             #expect(failure?.code == "input.notFound")
         }

@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Queues that are paused and drained, and sites with schedules.
@@ -9,7 +9,7 @@ import Testing
     typealias F = QueueFixture
 
     private func queueName(_ fixture: F) async throws -> String {
-        try #require(try await fixture.queue.queues().first?.name)
+        try #require(try await fixture.queue.sites.queues().first?.name)
     }
 
     @Test func aPausedQueueHandsOutNothing() async throws {
@@ -18,47 +18,49 @@ import Testing
             let held = try await fixture.lease(1)
             let name = try await queueName(fixture)
             for _ in 0..<2 {
-                let status = try await fixture.queue.set(.paused, ofQueue: name)
+                let status = try await fixture.queue.sites.set(.paused, ofQueue: name)
                 #expect(status.state == .paused && status.waiting == 2 && status.leased == 1)
             }
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await !fixture.queue.hasWork())
+            #expect(try await !fixture.queue.claims.hasWork())
             // What is held is finished, and new work is taken in.
             #expect(try await fixture.report([F.done(held.jobs[0], held)]) == [.accepted])
             try await fixture.submit([F.title("late")], catalog: "late")
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await fixture.queue.clusterStatus().queues.map(\.state) == [.paused])
+            #expect(
+                try await fixture.queue.workers.clusterStatus().queues.map(\.state) == [.paused])
 
-            #expect(try await fixture.queue.set(.active, ofQueue: name).state == .active)
+            #expect(try await fixture.queue.sites.set(.active, ofQueue: name).state == .active)
             let grant = try await fixture.lease()
             #expect(grant.jobs.count { $0.kind == .fetch } == 2 && grant.jobs.count == 3)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
     @Test func aDrainingQueueFinishesWhatItHasAndTakesInNothing() async throws {
         try await F.with("drain") { fixture in
-            let open = try await fixture.queue.open(
+            let open = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "opened before", storageURL: F.site))
-            try await fixture.queue.add([F.file("x")], to: open.id, generation: open.generation)
+            try await fixture.queue.submissions.add(
+                [F.file("x")], to: open.id, generation: open.generation)
             let catalog = try await fixture.submit([F.title("film")])
-            _ = try await fixture.queue.set(.draining, ofQueue: try await queueName(fixture))
+            _ = try await fixture.queue.sites.set(.draining, ofQueue: try await queueName(fixture))
 
             let refused = await #expect(throws: Failure.self) {
                 try await fixture.submit([F.file("a")], catalog: "new")
             }
             #expect(refused?.code == "input.draining")
             let late = await #expect(throws: Failure.self) {
-                try await fixture.queue.start(open.id, generation: open.generation)
+                try await fixture.queue.submissions.start(open.id, generation: open.generation)
             }
             #expect(late?.code == "input.draining")
             #expect(try await fixture.count("catalog") == 2)
             // What a title turns out to be made of is part of what the queue has.
             let resolve = try await fixture.lease(1)
             try #require(resolve.jobs.map(\.kind) == [.resolve])
-            let verdict = try await fixture.queue.addSegments(
+            let verdict = try await fixture.queue.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: resolve.jobs[0].id, lease: resolve.lease ?? "",
                     segments: [
@@ -74,7 +76,7 @@ import Testing
             // Another site's queue is its own.
             try await fixture.submit([F.file("b")], catalog: "elsewhere", site: "file:///srv/two")
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -82,18 +84,20 @@ import Testing
         try await F.with("control_missing") { fixture in
             try await fixture.submit([F.file("a")])
             let queue = await #expect(throws: Failure.self) {
-                try await fixture.queue.set(.paused, ofQueue: "nowhere")
+                try await fixture.queue.sites.set(.paused, ofQueue: "nowhere")
             }
             #expect(queue?.code == "input.notFound" && queue?.message.contains("nowhere") == true)
             let site = await #expect(throws: Failure.self) {
-                try await fixture.queue.configure(SiteSettings(site: "nowhere", schedule: "off"))
+                try await fixture.queue.sites.configure(
+                    SiteSettings(site: "nowhere", schedule: "off"))
             }
             #expect(site?.code == "input.notFound")
             let bad = await #expect(throws: Failure.self) {
-                try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "Mo off"))
+                try await fixture.queue.sites.configure(
+                    SiteSettings(site: F.site, schedule: "Mo off"))
             }
             #expect(bad?.code == "input.field")
-            let sites = try await fixture.queue.sites().sites
+            let sites = try await fixture.queue.sites.list().sites
             #expect(sites.map(\.schedule) == [""] && sites.map(\.isClosed) == [false])
         }
     }
@@ -104,26 +108,27 @@ import Testing
         try await F.with("schedule") { fixture in
             try await fixture.submit([F.file("a")])
             let name = try await queueName(fixture)
-            let closed = try await fixture.queue.configure(
+            let closed = try await fixture.queue.sites.configure(
                 SiteSettings(site: name, schedule: "off in Europe/Berlin"))
             #expect(closed.isClosed && closed.schedule == "off in Europe/Berlin")
             #expect(closed.bytesPerSecond == nil && closed.nextChange == nil)
             #expect(try await fixture.lease().lease == nil)
-            #expect(try await !fixture.queue.hasWork())
+            #expect(try await !fixture.queue.claims.hasWork())
 
             // By its storage URL as well; what is not given stays.
-            let limited = try await fixture.queue.configure(
+            let limited = try await fixture.queue.sites.configure(
                 SiteSettings(site: F.site, schedule: "200Mbit/s", maximumBytesPerSecond: nil))
             #expect(!limited.isClosed && limited.bytesPerSecond == 25_000_000)
-            let capped = try await fixture.queue.configure(
+            let capped = try await fixture.queue.sites.configure(
                 SiteSettings(site: name, maximumBytesPerSecond: 1_000_000))
             #expect(capped.schedule == "200Mbit/s" && capped.bytesPerSecond == 1_000_000)
-            let free = try await fixture.queue.configure(SiteSettings(site: name, schedule: ""))
+            let free = try await fixture.queue.sites.configure(
+                SiteSettings(site: name, schedule: ""))
             #expect(free.schedule.isEmpty && free.bytesPerSecond == 1_000_000)
-            let unbounded = try await fixture.queue.configure(
+            let unbounded = try await fixture.queue.sites.configure(
                 SiteSettings(site: name, maximumBytesPerSecond: 0))
             #expect(unbounded.bytesPerSecond == nil && unbounded.maximumBytesPerSecond == nil)
-            #expect(try await fixture.queue.sites().sites == [unbounded])
+            #expect(try await fixture.queue.sites.list().sites == [unbounded])
             #expect(try await fixture.lease().jobs.count == 1)
         }
     }
@@ -133,11 +138,11 @@ import Testing
             try await fixture.submit([F.file("a")])
             let name = try await queueName(fixture)
             // Half a day of each, whatever the time is.
-            let status = try await fixture.queue.configure(
+            let status = try await fixture.queue.sites.configure(
                 SiteSettings(site: name, schedule: "00:00-12:00 8Mbit/s, else 16Mbit/s"))
             let rate = try #require(status.bytesPerSecond)
             let next = try #require(status.nextChange)
-            let now = try await fixture.queue.sites().now
+            let now = try await fixture.queue.sites.list().now
             #expect(next > now && next <= now + 43_200)
 
             // As if it had been worked out half a day ago.
@@ -147,15 +152,15 @@ import Testing
                 )
             }
             try await forget("now() + interval '1 hour'")
-            try await fixture.queue.applySchedules(all: false)
-            #expect(try await fixture.queue.sites().sites[0].bytesPerSecond == 5)
+            try await fixture.queue.sites.applySchedules(all: false)
+            #expect(try await fixture.queue.sites.list().sites[0].bytesPerSecond == 5)
             try await forget("now()")
-            try await fixture.queue.applySchedules(all: false)
-            #expect(try await fixture.queue.sites().sites[0].bytesPerSecond == rate)
-            #expect(try await fixture.queue.sites().sites[0].nextChange == next)
+            try await fixture.queue.sites.applySchedules(all: false)
+            #expect(try await fixture.queue.sites.list().sites[0].bytesPerSecond == rate)
+            #expect(try await fixture.queue.sites.list().sites[0].nextChange == next)
             try await forget("NULL")
-            try await fixture.queue.applySchedules(all: true)
-            #expect(try await fixture.queue.sites().sites[0].isClosed == false)
+            try await fixture.queue.sites.applySchedules(all: true)
+            #expect(try await fixture.queue.sites.list().sites[0].isClosed == false)
         }
     }
 
@@ -167,7 +172,7 @@ import Testing
             _ = try await fixture.lease(1)
             let origin = "http://origin.test"
             func page() async throws -> OriginPage {
-                try await fixture.queue.origins(after: nil, limit: 10)
+                try await fixture.queue.origins.page(after: nil, limit: 10)
             }
             var status = try #require(try await page().origins.first)
             #expect(status.origin == origin && status.limits == OriginLimits())
@@ -175,24 +180,26 @@ import Testing
             #expect(status.breaker == .closed && status.cooldownUntil == nil)
 
             let base = OriginLimits(connections: 4, requestsPerSecond: 0.5)
-            try await fixture.queue.setLimits(OriginLimitsChange(origin: nil, limits: base))
+            try await fixture.queue.origins.setLimits(OriginLimitsChange(origin: nil, limits: base))
             #expect(try await page().defaults == base)
             #expect(try await page().origins[0].limits == base)
             let own = OriginLimits(bytesPerSecond: 5_000)
             for name in [origin, "https://never.asked"] {
-                try await fixture.queue.setLimits(OriginLimitsChange(origin: name, limits: own))
+                try await fixture.queue.origins.setLimits(
+                    OriginLimitsChange(origin: name, limits: own))
             }
             #expect(try await page().origins.map(\.origin) == [origin, "https://never.asked"])
             #expect(try await page().origins.allSatisfy { $0.limits == own && $0.hasOwnLimits })
-            try await fixture.queue.setLimits(OriginLimitsChange(origin: origin, limits: nil))
+            try await fixture.queue.origins.setLimits(
+                OriginLimitsChange(origin: origin, limits: nil))
             status = try #require(try await page().origins.first)
             #expect(status.limits == base && !status.hasOwnLimits)
-            try await fixture.queue.setLimits(OriginLimitsChange(origin: nil, limits: nil))
+            try await fixture.queue.origins.setLimits(OriginLimitsChange(origin: nil, limits: nil))
             #expect(try await page().origins[0].limits == OriginLimits())
 
             for name in ["http://missing.test", ""] {
                 let failure = await #expect(throws: Failure.self) {
-                    try await fixture.queue.setLimits(
+                    try await fixture.queue.origins.setLimits(
                         OriginLimitsChange(origin: name, limits: nil))
                 }
                 #expect(failure?.code == "input.notFound")
@@ -204,7 +211,7 @@ import Testing
         try await F.with("origin_pages") { fixture in
             try await fixture.pool.query(
                 "INSERT INTO origin (url) SELECT 'http://o' || n FROM generate_series(1, 5) AS n")
-            _ = try await fixture.queue.heartbeat(
+            _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [], progress: [:], name: "here-1",
                     activeTransfers: 0))
@@ -238,13 +245,13 @@ import Testing
             var names: [String] = []
             var after: String?
             repeat {
-                let page = try await fixture.queue.origins(after: after, limit: 2)
+                let page = try await fixture.queue.origins.page(after: after, limit: 2)
                 names += page.origins.map(\.origin)
                 after = page.next
             } while after != nil
             #expect(names == (1...5).map { "http://o\($0)" })
 
-            let page = try await fixture.queue.origins(after: nil, limit: 500)
+            let page = try await fixture.queue.origins.page(after: nil, limit: 500)
             let first = page.origins[0]
             // The last decision of the worker that is there, and not of the one that has gone.
             #expect(first.workers.map(\.reason) == ["try 3"])

@@ -32,8 +32,10 @@ import Testing
     static func join(_ queue: JobQueue, _ id: LoadTestID, _ worker: WorkerID) async throws
         -> String?
     {
-        try await queue.join(id, LoadTestJoin(worker: worker, name: "name-\(worker.prefix(4))"))
-            .scenario
+        try await queue.loadTests.shares.join(
+            id, LoadTestJoin(worker: worker, name: "name-\(worker.prefix(4))")
+        )
+        .scenario
     }
 
     /// A test under way, and its workers.
@@ -41,13 +43,13 @@ import Testing
         _ queue: JobQueue, workers: Int = 2
     ) async throws -> (id: LoadTestID, workers: [WorkerID]) {
         let test = test(workers: workers)
-        _ = try await queue.create(test)
+        _ = try await queue.loadTests.create(test)
         let all = (0..<workers).map { _ in QueueFixture.newID() }
         for worker in all {
             #expect(try await join(queue, test.id, worker) == scenario)
-            _ = try await queue.report(report(worker, .ready), of: test.id)
+            _ = try await queue.loadTests.shares.report(report(worker, .ready), of: test.id)
         }
-        #expect(try await queue.loadTest(test.id).state == .running)
+        #expect(try await queue.loadTests.status(of: test.id).state == .running)
         return (test.id, all)
     }
 
@@ -57,8 +59,8 @@ import Testing
             settings.loadTests.leadSeconds = 3_600
             let queue = JobQueue(pool: fixture.pool, settings: settings)
             let test = Self.test(workers: 2)
-            #expect(try await queue.create(test).state == .waiting)
-            #expect(try await queue.tendLoadTests().map(\.id) == [test.id])
+            #expect(try await queue.loadTests.create(test).state == .waiting)
+            #expect(try await queue.loadTests.supervision.reconcile().map(\.id) == [test.id])
             let (one, two, three) = (
                 QueueFixture.newID(), QueueFixture.newID(), QueueFixture.newID()
             )
@@ -67,22 +69,33 @@ import Testing
             }
             // There is no third place, and nobody is called for it.
             #expect(try await Self.join(queue, test.id, three) == nil)
-            #expect(try await queue.calledLoadTests().isEmpty)
-            #expect(try await queue.report(Self.report(one, .preparing), of: test.id).kind == .wait)
-            #expect(try await queue.report(Self.report(one, .ready), of: test.id).kind == .wait)
-            let last = try await queue.report(Self.report(two, .ready), of: test.id)
-            let first = try await queue.report(Self.report(one, .ready), of: test.id)
+            #expect(try await queue.loadTests.supervision.called().isEmpty)
+            #expect(
+                try await queue.loadTests.shares.report(Self.report(one, .preparing), of: test.id)
+                    .kind
+                    == .wait)
+            #expect(
+                try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id).kind
+                    == .wait)
+            let last = try await queue.loadTests.shares.report(
+                Self.report(two, .ready), of: test.id)
+            let first = try await queue.loadTests.shares.report(
+                Self.report(one, .ready), of: test.id)
             #expect([first.kind, last.kind] == [.run, .run])
             #expect([first.share, last.share] == [0, 1])
             #expect([first.shares, last.shares] == [2, 2])
             // Both are told of one moment, ahead: the later one is asked, the nearer it is.
             let ahead = try [last, first].map { try #require($0.startsInSeconds) }
             let now = try #require(
-                try await queue.report(Self.report(two, .ready), of: test.id).startsInSeconds)
+                try await queue.loadTests.shares.report(Self.report(two, .ready), of: test.id)
+                    .startsInSeconds)
             #expect(ahead[0] <= 3_600 && ahead[1] < ahead[0] && now < ahead[1] && now > 0)
             let column = "start_at IS NOT NULL AND start_at > created_at + interval '1 h'"
             #expect(try await fixture.count("load_test WHERE \(column)") == 1)
-            #expect(try await queue.report(Self.report(three, .ready), of: test.id).kind == .leave)
+            #expect(
+                try await queue.loadTests.shares.report(Self.report(three, .ready), of: test.id)
+                    .kind
+                    == .leave)
         }
     }
 
@@ -90,15 +103,15 @@ import Testing
         try await QueueFixture.with("load_seen") { fixture in
             let queue = fixture.queue
             let test = try await Self.running(queue, workers: 1)
-            _ = try await queue.heartbeat(
+            _ = try await queue.leases.heartbeat(
                 Heartbeat(
                     worker: test.workers[0], leases: [], progress: [:], name: "w",
                     activeTransfers: 0))
             try await fixture.pool.query("UPDATE worker SET last_seen = now() - interval '2 min'")
-            #expect(try await queue.clusterStatus().workers.isEmpty)
-            _ = try await queue.report(
+            #expect(try await queue.workers.clusterStatus().workers.isEmpty)
+            _ = try await queue.loadTests.shares.report(
                 Self.report(test.workers[0], .ready, seconds: [0]), of: test.id)
-            let seconds = try await queue.clusterStatus().workers.map(\.silentSeconds)
+            let seconds = try await queue.workers.clusterStatus().workers.map(\.silentSeconds)
             #expect(seconds.count == 1 && seconds[0] < 60)
         }
     }
@@ -107,22 +120,25 @@ import Testing
         try await QueueFixture.with("load_wait") { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 3, atLeast: 1)
-            _ = try await queue.create(test)
+            _ = try await queue.loadTests.create(test)
             let (ready, late) = (QueueFixture.newID(), QueueFixture.newID())
             _ = try await Self.join(queue, test.id, late)
             _ = try await Self.join(queue, test.id, ready)
-            _ = try await queue.report(Self.report(ready, .ready), of: test.id)
-            #expect(try await queue.loadTest(test.id).state == .waiting)
+            _ = try await queue.loadTests.shares.report(Self.report(ready, .ready), of: test.id)
+            #expect(try await queue.loadTests.status(of: test.id).state == .waiting)
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
             #expect(try await Self.join(queue, test.id, QueueFixture.newID()) == nil)
-            _ = try await queue.tendLoadTests()
-            let order = try await queue.report(Self.report(ready, .ready), of: test.id)
+            _ = try await queue.loadTests.supervision.reconcile()
+            let order = try await queue.loadTests.shares.report(
+                Self.report(ready, .ready), of: test.id)
             #expect(order.kind == .run && order.share == 0 && order.shares == 1)
-            #expect(try await queue.report(Self.report(late, .ready), of: test.id).kind == .leave)
-            let states = try await queue.loadTest(test.id).shares.map(\.state)
+            #expect(
+                try await queue.loadTests.shares.report(Self.report(late, .ready), of: test.id).kind
+                    == .leave)
+            let states = try await queue.loadTests.status(of: test.id).shares.map(\.state)
             #expect(states == [.running, .dismissed])
             // An autoscaler is told that it is not idle.
-            #expect(try await queue.poolLoad(ofQueue: nil).busy == 1)
+            #expect(try await queue.workers.load(ofQueue: nil).busy == 1)
         }
     }
 
@@ -130,16 +146,19 @@ import Testing
         try await QueueFixture.with("load_few") { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 2)
-            _ = try await queue.create(test)
+            _ = try await queue.loadTests.create(test)
             let worker = QueueFixture.newID()
             _ = try await Self.join(queue, test.id, worker)
-            _ = try await queue.report(Self.report(worker, .ready), of: test.id)
+            _ = try await queue.loadTests.shares.report(Self.report(worker, .ready), of: test.id)
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
-            _ = try await queue.tendLoadTests()
-            let status = try await queue.loadTest(test.id)
+            _ = try await queue.loadTests.supervision.reconcile()
+            let status = try await queue.loadTests.status(of: test.id)
             #expect(status.state == .ended && status.failure?.code == "cluster.fewWorkers")
             #expect(status.failure?.message.hasPrefix("1 of the 2 workers") == true)
-            #expect(try await queue.report(Self.report(worker, .ready), of: test.id).kind == .leave)
+            #expect(
+                try await queue.loadTests.shares.report(Self.report(worker, .ready), of: test.id)
+                    .kind
+                    == .leave)
             // What it asked for is not kept.
             #expect(try await fixture.count("load_test WHERE scenario <> ''") == 0)
         }
@@ -149,16 +168,19 @@ import Testing
         try await QueueFixture.with("load_failed") { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 2)
-            _ = try await queue.create(test)
+            _ = try await queue.loadTests.create(test)
             let (one, two) = (QueueFixture.newID(), QueueFixture.newID())
             for worker in [one, two] { _ = try await Self.join(queue, test.id, worker) }
-            _ = try await queue.report(Self.report(one, .ready), of: test.id)
-            _ = try await queue.report(Self.report(two, .failed), of: test.id)
-            let status = try await queue.loadTest(test.id)
+            _ = try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id)
+            _ = try await queue.loadTests.shares.report(Self.report(two, .failed), of: test.id)
+            let status = try await queue.loadTests.status(of: test.id)
             #expect(status.state == .ended && status.started == nil)
             #expect(status.failure?.code == "origin.connect")
             #expect(status.failure?.message == "name-\(two.prefix(4)): refused")
-            #expect(try await queue.report(Self.report(one, .ready), of: test.id).kind == .leave)
+            #expect(
+                try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id).kind
+                    == .leave
+            )
         }
     }
 
@@ -166,21 +188,23 @@ import Testing
         try await QueueFixture.with("load_leaver") { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 1)
-            _ = try await queue.create(test)
+            _ = try await queue.loadTests.create(test)
             let (leaver, silent, other) = (
                 QueueFixture.newID(), QueueFixture.newID(), QueueFixture.newID()
             )
             _ = try await Self.join(queue, test.id, leaver)
             var report = Self.report(leaver, .failed)
             report.failure = Failure("worker.cancelled", "Its worker was stopped.")
-            #expect(try await queue.report(report, of: test.id).kind == .leave)
+            #expect(try await queue.loadTests.shares.report(report, of: test.id).kind == .leave)
             #expect(try await Self.join(queue, test.id, silent) == Self.scenario)
             try await fixture.pool.query(
                 "UPDATE load_share SET heard_at = now() - interval '11 s'")
-            _ = try await queue.tendLoadTests()
+            _ = try await queue.loadTests.supervision.reconcile()
             #expect(try await Self.join(queue, test.id, other) == Self.scenario)
             #expect(
-                try await queue.report(Self.report(other, .ready), of: test.id).kind == .run)
+                try await queue.loadTests.shares.report(Self.report(other, .ready), of: test.id)
+                    .kind == .run
+            )
         }
     }
 
@@ -189,20 +213,23 @@ import Testing
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for seconds in [[0, 1], [0, 1], [1, 2], [0]] {
-                _ = try await queue.report(
+                _ = try await queue.loadTests.shares.report(
                     Self.report(workers[0], .ready, seconds: seconds), of: id)
             }
-            _ = try await queue.report(Self.report(workers[1], .ready, seconds: [0]), of: id)
-            let news = try await queue.follow(id, after: [])
+            _ = try await queue.loadTests.shares.report(
+                Self.report(workers[1], .ready, seconds: [0]), of: id)
+            let news = try await queue.loadTests.follow(id, after: [])
             #expect(!news.hasMore)
             #expect(news.intervals.map(\.share) == [0, 1, 0, 0])
             #expect(news.intervals.map(\.second) == [0, 0, 1, 2])
             #expect(news.test.shares.map(\.nextSecond) == [3, 1])
             // Asked again, the answer is the same; what was taken is forgotten and does not come back.
-            #expect(try await queue.follow(id, after: []).intervals.count == 4)
-            #expect(try await queue.follow(id, after: [2, 1]).intervals.map(\.second) == [2])
-            _ = try await queue.report(Self.report(workers[0], .ready, seconds: [0, 1]), of: id)
-            #expect(try await queue.follow(id, after: []).intervals.map(\.second) == [2])
+            #expect(try await queue.loadTests.follow(id, after: []).intervals.count == 4)
+            #expect(
+                try await queue.loadTests.follow(id, after: [2, 1]).intervals.map(\.second) == [2])
+            _ = try await queue.loadTests.shares.report(
+                Self.report(workers[0], .ready, seconds: [0, 1]), of: id)
+            #expect(try await queue.loadTests.follow(id, after: []).intervals.map(\.second) == [2])
             #expect(try await fixture.count("load_interval") == 1)
         }
     }
@@ -212,14 +239,14 @@ import Testing
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for worker in workers {
-                _ = try await queue.report(
+                _ = try await queue.loadTests.shares.report(
                     Self.report(worker, .ready, seconds: [0, 1, 2]), of: id)
             }
             try await fixture.pool.query(
                 "UPDATE load_share SET heard_at = now() - interval '11 s' WHERE number = 1")
-            _ = try await queue.tendLoadTests()
+            _ = try await queue.loadTests.supervision.reconcile()
             // The test goes on with the other one.
-            let status = try await queue.loadTest(id)
+            let status = try await queue.loadTests.status(of: id)
             #expect(status.state == .running)
             #expect(status.shares.map(\.state) == [.running, .lost])
             #expect(status.shares[1].nextSecond == 3)
@@ -227,17 +254,17 @@ import Testing
             // One that comes back changes nothing.
             for progress in [LoadTestReport.Progress.ready, .finished, .failed] {
                 let late = Self.report(workers[1], progress, seconds: [3, 4])
-                #expect(try await queue.report(late, of: id).kind == .leave)
+                #expect(try await queue.loadTests.shares.report(late, of: id).kind == .leave)
             }
-            #expect(try await queue.loadTest(id).shares.map(\.nextSecond) == [3, 3])
-            #expect(try await queue.loadBreakdown(of: id, share: 1).data == nil)
+            #expect(try await queue.loadTests.status(of: id).shares.map(\.nextSecond) == [3, 3])
+            #expect(try await queue.loadTests.breakdown(of: id, share: 1).data == nil)
             let end = Self.report(workers[0], .finished, seconds: [3])
-            #expect(try await queue.report(end, of: id).kind == .leave)
-            let ended = try await queue.follow(id, after: [])
+            #expect(try await queue.loadTests.shares.report(end, of: id).kind == .leave)
+            let ended = try await queue.loadTests.follow(id, after: [])
             #expect(ended.test.state == .ended && ended.test.failure == nil)
             #expect(ended.intervals.count == 7)
             #expect(
-                try await queue.loadBreakdown(of: id, share: 0).data
+                try await queue.loadTests.breakdown(of: id, share: 0).data
                     == "all of \(workers[0].prefix(4))")
         }
     }
@@ -252,23 +279,26 @@ import Testing
             let (id, workers) = try await Self.running(queue)
             let stale = "UPDATE load_test SET followed_at = now() - interval '3601 s'"
             try await fixture.pool.query(stale)
-            _ = try await queue.follow(id, after: [])
-            _ = try await queue.tendLoadTests()
-            #expect(try await queue.loadTest(id).state == .running)
+            _ = try await queue.loadTests.follow(id, after: [])
+            _ = try await queue.loadTests.supervision.reconcile()
+            #expect(try await queue.loadTests.status(of: id).state == .running)
             try await fixture.pool.query(stale)
-            _ = try await queue.tendLoadTests()
-            let status = try await queue.loadTest(id)
+            _ = try await queue.loadTests.supervision.reconcile()
+            let status = try await queue.loadTests.status(of: id)
             #expect(status.state == .stopping && status.failure?.code == "cluster.abandoned")
             for worker in workers {
-                #expect(try await queue.report(Self.report(worker, .ready), of: id).kind == .stop)
+                #expect(
+                    try await queue.loadTests.shares.report(Self.report(worker, .ready), of: id)
+                        .kind
+                        == .stop)
             }
-            _ = try await queue.report(Self.report(workers[0], .finished), of: id)
+            _ = try await queue.loadTests.shares.report(Self.report(workers[0], .finished), of: id)
             // One that does not stop is not waited for.
             try await fixture.pool.query(
                 "UPDATE load_test SET stopped_at = now() - interval '31 s'")
-            _ = try await queue.tendLoadTests()
-            _ = try await queue.tendLoadTests()
-            let ended = try await queue.loadTest(id)
+            _ = try await queue.loadTests.supervision.reconcile()
+            _ = try await queue.loadTests.supervision.reconcile()
+            let ended = try await queue.loadTests.status(of: id)
             #expect(ended.state == .ended)
             #expect(ended.shares.map(\.state) == [.finished, .lost])
         }
@@ -278,25 +308,28 @@ import Testing
         try await QueueFixture.with("load_stop") { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
-            #expect(try await queue.clusterStatus().loadTests?.map(\.id) == [id])
+            #expect(try await queue.workers.clusterStatus().loadTests?.map(\.id) == [id])
             for _ in 0..<2 {
-                #expect(try await queue.stopLoadTest(id).state == .stopping)
+                #expect(try await queue.loadTests.stop(id).state == .stopping)
             }
             for worker in workers {
-                #expect(try await queue.report(Self.report(worker, .ready), of: id).kind == .stop)
-                _ = try await queue.report(
+                #expect(
+                    try await queue.loadTests.shares.report(Self.report(worker, .ready), of: id)
+                        .kind
+                        == .stop)
+                _ = try await queue.loadTests.shares.report(
                     Self.report(worker, .finished, seconds: [0]), of: id)
             }
-            let status = try await queue.loadTest(id)
+            let status = try await queue.loadTests.status(of: id)
             #expect(status.state == .ended && status.failure == nil)
             #expect(status.shares.map(\.state) == [.finished, .finished])
-            #expect(try await queue.clusterStatus().loadTests == nil)
+            #expect(try await queue.workers.clusterStatus().loadTests == nil)
 
             let waiting = Self.test()
-            _ = try await queue.create(waiting)
-            #expect(try await queue.stopLoadTest(waiting.id).state == .ended)
+            _ = try await queue.loadTests.create(waiting)
+            #expect(try await queue.loadTests.stop(waiting.id).state == .ended)
             await #expect(throws: Failure.self) {
-                try await queue.stopLoadTest(QueueFixture.newID())
+                try await queue.loadTests.stop(QueueFixture.newID())
             }
         }
     }
@@ -304,25 +337,25 @@ import Testing
     @Test func oneTestOfAQueueAtATime() async throws {
         try await QueueFixture.with("load_queue") { fixture in
             let queue = fixture.queue
-            let handle = try await queue.open(
+            let handle = try await queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: QueueFixture.site))
-            let name = try #require(try await queue.queues().first?.name)
+            let name = try #require(try await queue.sites.queues().first?.name)
             _ = handle
             let test = Self.test(queue: name)
-            #expect(try await queue.create(test).queue == name)
+            #expect(try await queue.loadTests.create(test).queue == name)
             // Asked twice it is one test.
-            #expect(try await queue.create(test).id == test.id)
+            #expect(try await queue.loadTests.create(test).id == test.id)
             await #expect {
-                try await queue.create(Self.test(queue: name))
+                try await queue.loadTests.create(Self.test(queue: name))
             } throws: { ($0 as? Failure)?.code == "input.loadTestRunning" }
             await #expect {
-                try await queue.create(Self.test(queue: "nowhere"))
+                try await queue.loadTests.create(Self.test(queue: "nowhere"))
             } throws: { ($0 as? Failure)?.code == "input.notFound" }
             // One of the whole cluster is another matter.
-            #expect(try await queue.create(Self.test()).queue == nil)
-            _ = try await queue.stopLoadTest(test.id)
-            #expect(try await queue.create(Self.test(queue: name)).state == .waiting)
-            #expect(try await queue.loadTests().tests.count == 3)
+            #expect(try await queue.loadTests.create(Self.test()).queue == nil)
+            _ = try await queue.loadTests.stop(test.id)
+            #expect(try await queue.loadTests.create(Self.test(queue: name)).state == .waiting)
+            #expect(try await queue.loadTests.list().tests.count == 3)
         }
     }
 
@@ -331,14 +364,14 @@ import Testing
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for worker in workers {
-                _ = try await queue.report(
+                _ = try await queue.loadTests.shares.report(
                     Self.report(worker, .finished, seconds: [0]), of: id)
             }
-            try await queue.tidy()
+            try await queue.housekeeping.tidy()
             #expect(try await fixture.count("load_interval") == 2)
             try await fixture.pool.query(
                 "UPDATE load_test SET ended_at = now() - interval '25 hours'")
-            try await queue.tidy()
+            try await queue.housekeeping.tidy()
             for table in ["load_test", "load_share", "load_interval"] {
                 #expect(try await fixture.count(table) == 0, "\(table)")
             }

@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// Which catalog and which asset a selection means.
@@ -13,7 +13,7 @@ import Testing
             let two = try await fixture.submit([F.file("f1")], site: "file:///two")
             func failure(_ reference: CatalogReference, asset: String? = nil) async -> Failure? {
                 await #expect(throws: Failure.self) {
-                    try await fixture.queue.apply(
+                    try await fixture.queue.catalogs.selections.apply(
                         SelectionAction(.cancel, catalog: reference, asset: asset))
                 }
             }
@@ -29,7 +29,7 @@ import Testing
                     == "There is no catalog movies at file:///three; at other sites there is: 1, 2."
             )
             #expect(await failure(CatalogReference(two), asset: "f9")?.code == "input.notFound")
-            let answer = try await fixture.queue.apply(
+            let answer = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(name: "movies", storageURL: "file:///two")))
             #expect(answer == SelectionAnswer(assets: 1, jobs: 1))

@@ -1,8 +1,8 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
 import Statistics
-import TestSupport
 import Testing
 
 /// Selections that meet reports and claims half-way.
@@ -13,7 +13,7 @@ import Testing
         _ fixture: F, _ action: SelectionAction.Action, _ catalog: CatalogID, asset: String? = nil,
         priority: Int? = nil
     ) async throws {
-        _ = try await fixture.queue.apply(
+        _ = try await fixture.queue.catalogs.selections.apply(
             SelectionAction(
                 action, catalog: CatalogReference(catalog), asset: asset, priority: priority))
         try await fixture.fold()
@@ -24,7 +24,7 @@ import Testing
         #expect(try await fixture.count("job WHERE kind <> 'sums'") == 0)
         #expect(try await fixture.count("delayed_job WHERE kind <> 'sums'") == 0)
         try await fixture.drain()
-        #expect(try await fixture.queue.status(of: catalog).state == .cancelled)
+        #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
         #expect(try await fixture.count("directory WHERE unsettled <> 0") == 0)
     }
 
@@ -33,7 +33,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease(1)
             let batch = TitleTests.batch(fixture, grant, TitleTests.segments(3))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             var report = F.done(grant.jobs[0], grant)
             report.segments = 3
             let resolved = report
@@ -52,7 +52,7 @@ import Testing
             let request = SplitTests.request(
                 fixture, grant, total: 3 * SplitTests.part, assembly: F.newID())
             try await fixture.inOrder([
-                { _ = try await fixture.queue.split(request) },
+                { _ = try await fixture.queue.segments.split(request) },
                 { try await Self.apply(fixture, .cancel, catalog) },
             ])
             try await Self.expectCancelled(fixture, catalog)
@@ -88,13 +88,13 @@ import Testing
             // Leases that came to nothing run out, and what failed is wanted again.
             try await fixture.expireLeases()
             try await Self.apply(fixture, .retry, catalog)
-            while try await fixture.queue.status(of: catalog).state == .running {
+            while try await fixture.queue.catalogs.status(of: catalog).state == .running {
                 try await fixture.skipDelays()
                 let grant = try await fixture.lease()
                 try await Self.resolve(fixture, grant, fixture.worker)
                 _ = try await fixture.report(grant.jobs.map { Self.result($0, grant) })
             }
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             let left = try await fixture.assets(of: catalog).filter { $0.state != .completed }
             #expect(left.isEmpty, "\(left)")
             #expect(
@@ -118,7 +118,7 @@ import Testing
         _ fixture: F, _ grant: LeaseGrant, _ worker: WorkerID
     ) async throws {
         for job in grant.jobs where job.kind == .resolve {
-            _ = try await fixture.queue.addSegments(
+            _ = try await fixture.queue.segments.add(
                 SegmentBatch(
                     worker: worker, job: job.id, lease: grant.lease ?? "",
                     segments: TitleTests.segments(5)))

@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Work that is cancelled, tried again and put before other work.
@@ -23,7 +23,7 @@ import Testing
         _ fixture: F, _ action: SelectionAction.Action, _ catalog: CatalogID?, asset: String? = nil,
         code: FailureCode? = nil, priority: Int? = nil
     ) async throws -> SelectionAnswer {
-        let answer = try await fixture.queue.apply(
+        let answer = try await fixture.queue.catalogs.selections.apply(
             SelectionAction(
                 action, catalog: catalog.map { CatalogReference($0) }, asset: asset,
                 failureCode: code, priority: priority))
@@ -32,7 +32,7 @@ import Testing
     }
 
     private func heartbeat(_ fixture: F, _ grant: LeaseGrant) async throws -> HeartbeatAnswer {
-        try await fixture.queue.heartbeat(
+        try await fixture.queue.leases.heartbeat(
             Heartbeat(
                 worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "n",
                 activeTransfers: 0))
@@ -44,7 +44,7 @@ import Testing
         as state: CatalogState? = nil
     ) async throws {
         try await fixture.drain()
-        let status = try await fixture.queue.status(of: catalog)
+        let status = try await fixture.queue.catalogs.status(of: catalog)
         let expected = failed > 0 ? CatalogState.failed : cancelled > 0 ? .cancelled : .completed
         #expect(status.state == state ?? expected)
         #expect(status.totals.cancelled == (cancelled > 0 ? cancelled : nil))
@@ -58,7 +58,7 @@ import Testing
             status.totals.segments == status.totals.segmentsDone + status.totals.segmentsFailed)
         #expect(try await fixture.count("job") == 0)
         #expect(try await fixture.count("directory WHERE unsettled <> 0") == 0)
-        #expect(try await fixture.queue.queues()[0].waiting == 0)
+        #expect(try await fixture.queue.sites.queues()[0].waiting == 0)
     }
 
     // MARK: Cancel
@@ -86,7 +86,7 @@ import Testing
             )
             // It is told again should the answer have been lost, and nobody else is.
             #expect(try await heartbeat(fixture, grant).cancelled ?? [] == cancelled)
-            let stranger = try await fixture.queue.heartbeat(
+            let stranger = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
                     worker: F.newID(), leases: [grant.lease ?? ""], progress: [:], name: "n",
                     activeTransfers: 0))
@@ -127,17 +127,17 @@ import Testing
             let catalog = try await fixture.submit(files(1...3))
             try await fixture.pool.query(hold)
             #expect(try await apply(fixture, .cancel, catalog).assets == 3)
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .cancelled && status.state.isTerminal)
             #expect(status.totals.cancelled == 3 && status.totals.failed == 0)
             #expect(try await fixture.count("job") + fixture.count("delayed_job") == 0)
             // Once more changes nothing.
             #expect(
                 try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
-            #expect(try await fixture.queue.status(of: catalog).state == .cancelled)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
             // And a retry begins where it was.
             #expect(try await apply(fixture, .retry, catalog).assets == 3)
-            #expect(try await fixture.queue.status(of: catalog).state == .running)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
         }
     }
 
@@ -150,12 +150,12 @@ import Testing
             let lists = try await fixture.lease(1)
             #expect(lists.jobs.map(\.kind) == [.sums])
             _ = try await apply(fixture, .cancel, catalog)
-            #expect(try await fixture.queue.status(of: catalog).state == .cancelled)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
             #expect(try await heartbeat(fixture, lists).cancelled == lists.jobs.map(\.id))
             // A retry writes it.
             #expect(try await apply(fixture, .retry, catalog).jobs == 1)
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -175,7 +175,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("film"), F.file("large")])
             let grant = try await fixture.lease()
             let file = try #require(grant.jobs.first { $0.kind == .fetch })
-            let split = try await fixture.queue.split(
+            let split = try await fixture.queue.segments.split(
                 SplitRequest(
                     worker: fixture.worker, job: file.id, lease: grant.lease ?? "",
                     assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20, validator: "v"))
@@ -230,7 +230,7 @@ import Testing
             #expect(
                 try await apply(fixture, .retry, nil, code: "origin.http.403")
                     == SelectionAnswer(assets: 2, jobs: 2))
-            #expect(try await fixture.queue.status(of: one).state == .running)
+            #expect(try await fixture.queue.catalogs.status(of: one).state == .running)
             let again = try await fixture.lease()
             // Nothing else is fetched, and the tries are counted anew.
             #expect(Set(again.jobs.map { $0.key.suffix(2) }) == ["f1", "f4"])
@@ -261,7 +261,7 @@ import Testing
             let catalog = try await fixture.submit(files(1...3))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             #expect(try await apply(fixture, .retry, catalog, asset: "f1").assets == 3)
             try await expectEnded(fixture, catalog, completed: 3, failed: 0)
         }
@@ -278,12 +278,12 @@ import Testing
                 let sums = try await fixture.lease()
                 #expect(sums.jobs.map(\.kind) == [.sums])
                 _ = try await fixture.report([F.failed(sums.jobs[0], sums, "storage.permission")])
-                #expect(try await fixture.queue.status(of: catalog).state == .failed)
+                #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
                 // With the file that failed, and then by itself.
                 let answer = try await apply(
                     fixture, .retry, catalog, asset: isWhole ? nil : "f2")
                 #expect(answer == SelectionAnswer(assets: isWhole ? 0 : 1, jobs: 1))
-                #expect(try await fixture.queue.status(of: catalog).state == .running)
+                #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
                 if !isWhole {
                     let file = try await fixture.lease()
                     _ = try await fixture.report([F.done(file.jobs[0], file)])
@@ -303,7 +303,7 @@ import Testing
                 grant.jobs.map { F.failed($0, grant, "origin.http.404") })
             var renamed = files(1...1)[0]
             renamed.url = "http://elsewhere.test/f1"
-            try await fixture.queue.add([renamed], to: catalog, generation: 1)
+            try await fixture.queue.submissions.add([renamed], to: catalog, generation: 1)
             #expect(
                 try await apply(fixture, .retry, catalog) == SelectionAnswer(assets: 2, jobs: 2))
             let again = try await fixture.lease()
@@ -316,14 +316,15 @@ import Testing
     @Test func whatIsNotStartedYetIsNotCancelled() async throws {
         try await F.with("cancel_new") { fixture in
             let catalog = try await fixture.submit(files(1...2))
-            let again = try await fixture.queue.open(
+            let again = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add(files(1...4), to: catalog, generation: again.generation)
+            try await fixture.queue.submissions.add(
+                files(1...4), to: catalog, generation: again.generation)
             #expect(
                 try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 2, jobs: 2))
-            let totals = try await fixture.queue.status(of: catalog).totals
+            let totals = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(totals.assets == 2 && totals.cancelled == 2)
-            try await fixture.queue.start(catalog, generation: again.generation)
+            try await fixture.queue.submissions.start(catalog, generation: again.generation)
             try await expectEnded(fixture, catalog, completed: 4, failed: 0)
         }
     }
@@ -333,20 +334,21 @@ import Testing
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease(1)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
-            let again = try await fixture.queue.open(
+            let again = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add(files(2...2), to: catalog, generation: again.generation)
+            try await fixture.queue.submissions.add(
+                files(2...2), to: catalog, generation: again.generation)
             let failure = await #expect(throws: Failure.self) {
                 try await apply(fixture, .retry, catalog)
             }
             #expect(failure?.code == "input.field")
             // What is under way can be cancelled all the same, also what was named again.
             #expect(try await apply(fixture, .cancel, catalog).assets == 1)
-            try await fixture.queue.start(catalog, generation: again.generation)
+            try await fixture.queue.submissions.start(catalog, generation: again.generation)
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
             // One that was never started has nothing to cancel or to try again.
-            let fresh = try await fixture.queue.open(
+            let fresh = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "fresh", storageURL: F.site))
             for action in [SelectionAction.Action.cancel, .retry] {
                 #expect(
@@ -408,12 +410,12 @@ import Testing
                     let segments = SegmentBatch(
                         worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                         segments: TitleTests.segments(2))
-                    _ = try await fixture.queue.addSegments(segments)
+                    _ = try await fixture.queue.segments.add(segments)
                     var report = F.done(job, grant)
                     report.segments = 2
                     #expect(try await fixture.report([report]) == [.accepted])
                 } else if job.key.hasSuffix("large") {
-                    _ = try await fixture.queue.split(
+                    _ = try await fixture.queue.segments.split(
                         SplitRequest(
                             worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                             assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20,

@@ -25,7 +25,7 @@ extension WaitTests {
             let catalog = try await fixture.submit((0..<100).map { F.file("f\($0)") })
             func left() async throws -> Double? {
                 try await beat(fixture)
-                return try await fixture.queue.status(of: catalog).secondsLeft
+                return try await fixture.queue.catalogs.status(of: catalog).secondsLeft
             }
             #expect(try await left() == nil)
             try await work(fixture, 10)
@@ -46,7 +46,7 @@ extension WaitTests {
             try await shiftPace(fixture, seconds: 40)
             try await work(fixture, 10)
             #expect(try await left() != nil)
-            _ = try await fixture.queue.set(.paused, ofQueue: try await queueName(fixture))
+            _ = try await fixture.queue.sites.set(.paused, ofQueue: try await queueName(fixture))
             #expect(try await left() == nil)
         }
     }
@@ -58,7 +58,7 @@ extension WaitTests {
                 (0..<100).map { F.file("f\($0)") }, deadline: now + 200)
             func outlook() async throws -> DeadlineOutlook? {
                 try await beat(fixture)
-                return try await fixture.queue.status(of: catalog).outlook
+                return try await fixture.queue.catalogs.status(of: catalog).outlook
             }
             #expect(try await outlook() == nil)
             try await work(fixture, 10)
@@ -71,26 +71,26 @@ extension WaitTests {
             try await work(fixture, 40)
             #expect(try await outlook() == nil)
 
-            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
+            _ = try await fixture.queue.sites.configure(SiteSettings(site: F.site, schedule: "off"))
             #expect(try await outlook() == DeadlineOutlook(.blocked))
             try await fixture.pool.query(
                 "UPDATE site SET next_change = now() + interval '1 hour'")
             let blocked = try await outlook()
             #expect(blocked?.kind == .blocked && abs((blocked?.seconds ?? 0) - 3_400) < 60)
-            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: ""))
+            _ = try await fixture.queue.sites.configure(SiteSettings(site: F.site, schedule: ""))
 
             try await fixture.pool.query(
                 "UPDATE catalog SET deadline = now() - interval '7 s'")
             let missed = try await outlook()
             #expect(missed?.kind == .missed && (7...20).contains(missed?.seconds ?? 0))
             try await fixture.drain()
-            let ended = try await fixture.queue.status(of: catalog)
+            let ended = try await fixture.queue.catalogs.status(of: catalog)
             #expect(ended.state == .completed && ended.outlook?.kind == .missed)
 
             // A refresh is a run of its own.
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))
-            let refreshed = try await fixture.queue.status(of: catalog)
+            let refreshed = try await fixture.queue.catalogs.status(of: catalog)
             #expect(refreshed.outlook == nil && refreshed.deadline == nil)
         }
     }
@@ -101,7 +101,7 @@ extension WaitTests {
             let catalog = try await fixture.submit(
                 [F.file("a"), F.file("b")], notBefore: deadline - 60, deadline: deadline)
             func missed() async throws -> CatalogState? {
-                let status = try await fixture.queue.status(of: catalog)
+                let status = try await fixture.queue.catalogs.status(of: catalog)
                 guard status.outlook?.kind == .missed, status.deadline == deadline else {
                     return nil
                 }
@@ -112,32 +112,32 @@ extension WaitTests {
             let begun = try await fixture.lease(1)
             _ = try await fixture.report(begun.jobs.map { F.done($0, begun) })
             // It is the submission's, however often that is started.
-            try await fixture.queue.interrupt(catalog)
-            try await fixture.queue.start(catalog, generation: 1)
+            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.queue.submissions.start(catalog, generation: 1)
             #expect(try await missed() == .running)
             let grant = try await fixture.lease()
             _ = try await fixture.report(
                 grant.jobs.map { F.failed($0, grant, "origin.http.404") })
             try await fixture.drain()
             #expect(try await missed() == .failed)
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.retry, catalog: CatalogReference(catalog)))
             #expect(try await missed() == .running)
             // Its refresh joins a run that is late.
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))
             #expect(try await missed() == .running)
             try await fixture.drain()
             #expect(try await missed() == .completed)
             // The next submission has its own, or none; from its start on.
-            let handle = try await fixture.queue.open(
+            let handle = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
             #expect(handle.id == catalog)
             #expect(try await missed() == .completed)
-            try await fixture.queue.add(
+            try await fixture.queue.submissions.add(
                 [F.file("a")], to: catalog, generation: handle.generation)
-            try await fixture.queue.start(catalog, generation: handle.generation)
-            let next = try await fixture.queue.status(of: catalog)
+            try await fixture.queue.submissions.start(catalog, generation: handle.generation)
+            let next = try await fixture.queue.catalogs.status(of: catalog)
             #expect(next.state == .running && next.outlook == nil && next.deadline == nil)
         }
     }
@@ -152,12 +152,12 @@ extension WaitTests {
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.timeout")])
             try await fixture.pool.query(
                 "UPDATE delayed_job SET available_at = now() + interval '1 hour'")
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.waits?.map(\.reason) == [.retry("origin.timeout")])
             #expect(status.outlook == nil)
             let other = try await fixture.lease()
             _ = try await fixture.report(other.jobs.map { F.done($0, other) })
-            #expect(try await fixture.queue.status(of: catalog).outlook?.kind == .blocked)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).outlook?.kind == .blocked)
         }
     }
 }

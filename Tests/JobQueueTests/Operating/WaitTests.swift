@@ -17,12 +17,14 @@ import Testing
             worker: worker ?? fixture.worker, leases: leases, progress: [:], name: "w-1",
             activeTransfers: active)
         heartbeat.queues = queues
-        _ = try await fixture.queue.heartbeat(heartbeat)
+        _ = try await fixture.queue.leases.heartbeat(heartbeat)
     }
 
     private func waits(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait] {
-        let status = try await fixture.queue.status(of: catalog, withActive: false)
-        let listed = try await fixture.queue.clusterStatus().catalogs.first { $0.id == catalog }
+        let status = try await fixture.queue.catalogs.status(of: catalog, withActive: false)
+        let listed = try await fixture.queue.workers.clusterStatus().catalogs.first {
+            $0.id == catalog
+        }
         #expect(listed?.waits?.map(\.reason) == status.waits?.map(\.reason))
         return status.waits ?? []
     }
@@ -32,7 +34,7 @@ import Testing
     }
 
     func queueName(_ fixture: F) async throws -> String {
-        try #require(try await fixture.queue.queues().first).name
+        try #require(try await fixture.queue.sites.queues().first).name
     }
 
     func now(_ fixture: F) async throws -> Double {
@@ -58,16 +60,16 @@ import Testing
             // Any worker may take them now.
             #expect(try await reasons(fixture, catalog) == [])
             let grant = try await fixture.lease(1)
-            _ = try await fixture.queue.set(.paused, ofQueue: try await queueName(fixture))
+            _ = try await fixture.queue.sites.set(.paused, ofQueue: try await queueName(fixture))
             // What is leased is finished.
             #expect(try await reasons(fixture, catalog) == [])
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
             #expect(
                 try await reasons(fixture, catalog)
                     == [.queuePaused(queue: try await queueName(fixture))])
-            _ = try await fixture.queue.set(.active, ofQueue: try await queueName(fixture))
+            _ = try await fixture.queue.sites.set(.active, ofQueue: try await queueName(fixture))
             try await fixture.drain()
-            let ended = try await fixture.queue.status(of: catalog)
+            let ended = try await fixture.queue.catalogs.status(of: catalog)
             #expect(ended.state == .completed && ended.waits == nil)
         }
     }
@@ -88,7 +90,7 @@ import Testing
         try await F.with("wait_schedule") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await beat(fixture)
-            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
+            _ = try await fixture.queue.sites.configure(SiteSettings(site: F.site, schedule: "off"))
             #expect(
                 try await waits(fixture, catalog) == [CatalogWait(.schedule)],
                 "it opens at no time")
@@ -105,12 +107,12 @@ import Testing
             let now = try await now(fixture)
             let catalog = try await fixture.submit([F.file("a")], notBefore: now + 60)
             try await beat(fixture)
-            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
+            _ = try await fixture.queue.sites.configure(SiteSettings(site: F.site, schedule: "off"))
             try await fixture.pool.query(
                 "UPDATE site SET next_change = now() + interval '3 hours'")
             #expect(try await reasons(fixture, catalog) == [.schedule, .notBefore])
             let queue = try await queueName(fixture)
-            _ = try await fixture.queue.set(.paused, ofQueue: queue)
+            _ = try await fixture.queue.sites.set(.paused, ofQueue: queue)
             #expect(
                 try await reasons(fixture, catalog)
                     == [.queuePaused(queue: queue), .schedule, .notBefore])
@@ -189,7 +191,7 @@ import Testing
     @Test func limitsThatAreUsedUpAreNamed() async throws {
         try await F.with("wait_limit") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
-            try await fixture.queue.setLimits(
+            try await fixture.queue.origins.setLimits(
                 OriginLimitsChange(
                     origin: "http://origin.test", limits: OriginLimits(connections: 1)))
             let limit = CatalogWait.Reason.originLimit(origin: "http://origin.test", origins: 1)
@@ -247,7 +249,7 @@ import Testing
             #expect(grant.jobs.count == 3)
             #expect(try await reasons(fixture, behind) == [.otherCatalogs(1)])
             let queue = try await queueName(fixture)
-            _ = try await fixture.queue.set(.paused, ofQueue: queue)
+            _ = try await fixture.queue.sites.set(.paused, ofQueue: queue)
             #expect(try await reasons(fixture, behind) == [.queuePaused(queue: queue)])
         }
     }
@@ -259,18 +261,21 @@ import Testing
             _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])
             var progress = TransferProgress()
             progress.waiting = 1
-            _ = try await fixture.queue.heartbeat(
+            _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
                     worker: fixture.worker, leases: [grant.lease ?? ""],
                     progress: [grant.jobs[1].asset.description: progress], name: "w",
                     activeTransfers: 1))
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.active.map(\.id) == [grant.jobs[1].asset])
             #expect(status.active.map(\.bytes) == [0])
             #expect(status.active.map(\.expectedBytes) == [nil])
             // Nothing is known of its length: it is taken to be like the others.
             #expect(status.totals.receivingBytes == 0 && status.totals.expectedBytes == 400)
-            #expect(try await fixture.queue.clusterStatus().workers.map(\.activeTransfers) == [1])
+            #expect(
+                try await fixture.queue.workers.clusterStatus().workers.map(\.activeTransfers) == [
+                    1
+                ])
         }
     }
 }

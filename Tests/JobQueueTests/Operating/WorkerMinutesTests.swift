@@ -15,15 +15,15 @@ import Testing
             done.add(seconds: 1, bytes: 1)
             done.busySeconds = 1
             heartbeat.done = done
-            _ = try await fixture.queue.heartbeat(heartbeat)
+            _ = try await fixture.queue.leases.heartbeat(heartbeat)
             func age(_ days: Int) async throws {
                 _ = try await fixture.pool.query(
                     "UPDATE worker_minute SET minute = minute - interval '\(days) days'")
-                try await fixture.queue.tidy()
+                try await fixture.queue.housekeeping.tidy()
             }
             try await age(6)
             let week = WorkersHistory.keptSeconds
-            #expect(try await fixture.queue.workersHistory(seconds: week).minutes.count == 1)
+            #expect(try await fixture.queue.workers.history(seconds: week).minutes.count == 1)
             try await age(2)
             #expect(try await fixture.count("worker_minute") == 0)
         }

@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// Completed assets that are asked for anew: whole all the while.
@@ -10,7 +10,7 @@ import Testing
     private func refresh(
         _ fixture: QueueFixture, _ catalog: CatalogID
     ) async throws -> SelectionAnswer {
-        try await fixture.queue.apply(
+        try await fixture.queue.catalogs.selections.apply(
             SelectionAction(.refresh, catalog: CatalogReference(catalog)))
     }
 
@@ -26,7 +26,7 @@ import Testing
     private func files(
         _ fixture: QueueFixture, _ job: Job, _ grant: LeaseGrant
     ) async throws -> [RefreshFile] {
-        try await fixture.queue.refreshFiles(
+        try await fixture.queue.refreshes.files(
             RefreshFilesRequest(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
         ).files
@@ -43,7 +43,7 @@ import Testing
                 stored: StoredObject(bytes: bytes, sha256: F.digest(of: "new \(segment.key)")),
                 validator: "\"new\"")
         }
-        return try await fixture.queue.addRefreshed(
+        return try await fixture.queue.refreshes.add(
             RefreshBatch(
                 worker: fixture.worker, job: job.id, lease: grant.lease ?? "", files: files))
     }
@@ -75,12 +75,12 @@ import Testing
             let names = ["a", "b", "c"]
             let catalog = try await fixture.submit(names.map { F.file($0) })
             try await fixture.drain()
-            let before = try await fixture.queue.status(of: catalog)
+            let before = try await fixture.queue.catalogs.status(of: catalog)
             #expect(before.state == .completed)
 
             let answer = try await refresh(fixture, catalog)
             #expect(answer.assets == 3 && answer.jobs == 3 && answer.catalog == catalog)
-            let running = try await fixture.queue.status(of: catalog)
+            let running = try await fixture.queue.catalogs.status(of: catalog)
             #expect(running.state == .running && running.totals.completed == 0)
             #expect(running.totals.bytes == before.totals.bytes)
             #expect(try await fixture.assets(of: catalog).allSatisfy { $0.state == .refreshing })
@@ -107,7 +107,7 @@ import Testing
             ])
             let sums = try await fixture.drain()
             #expect(sums.map(\.kind) == [.sums])
-            let after = try await fixture.queue.status(of: catalog)
+            let after = try await fixture.queue.catalogs.status(of: catalog)
             #expect(after.state == .completed && after.totals.completed == 3)
             #expect(after.totals.bytes == 45 && after.totals.segments == 3)
             let assets = try await fixture.assets(of: catalog)
@@ -115,7 +115,7 @@ import Testing
             #expect(assets.map(\.refreshed) == [.unchanged, .changed, .failed])
             #expect(assets.map(\.failure?.code) == [nil, nil, "origin.http.404"])
             #expect(assets.map(\.bytes) == [10, 25, 10])
-            let summary = try await fixture.queue.refreshSummary(of: catalog)
+            let summary = try await fixture.queue.refreshes.summary(of: catalog)
             #expect(summary.unchanged == 1 && summary.changed == 1 && summary.failed == 1)
             #expect(summary.failures.map(\.name) == ["c"])
             #expect(try await fixture.count("refreshed_file") == 0)
@@ -123,7 +123,7 @@ import Testing
 
             // The next one starts from nothing.
             _ = try await refresh(fixture, catalog)
-            let next = try await fixture.queue.refreshSummary(of: catalog)
+            let next = try await fixture.queue.refreshes.summary(of: catalog)
             #expect(next.unchanged + next.changed + next.failed == 0)
             #expect(try await fixture.assets(of: catalog).allSatisfy { $0.failure == nil })
         }
@@ -173,7 +173,7 @@ import Testing
             let old = [
                 segment(0, "s1", .media), segment(1, "s2", .media), segment(2, "s3", .media),
             ]
-            _ = try await fixture.queue.addSegments(
+            _ = try await fixture.queue.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: resolving.jobs[0].id,
                     lease: resolving.lease ?? "", segments: old))
@@ -181,7 +181,7 @@ import Testing
             resolved.segments = 3
             _ = try await fixture.report([resolved])
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).totals.bytes == 30)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.bytes == 30)
 
             _ = try await refresh(fixture, catalog)
             let grant = try await fixture.lease()
@@ -194,11 +194,12 @@ import Testing
                 Self.outcome(grant.jobs[0], grant, .changed, segments: 2)
             ])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed)
             #expect(status.totals.segments == 2 && status.totals.segmentsDone == 2)
             #expect(status.totals.bytes == 100)
-            let files = try await fixture.queue.files(of: catalog, after: nil, limit: 10).files
+            let files = try await fixture.queue.catalogs.files(of: catalog, after: nil, limit: 10)
+                .files
             #expect(files.map(\.path) == ["origin.test/t/s2", "origin.test/t/s4"])
             #expect(files.allSatisfy { $0.bytes == 50 })
         }
@@ -210,14 +211,14 @@ import Testing
             try await fixture.drain()
             _ = try await refresh(fixture, catalog)
             let held = try await fixture.lease(1)
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             #expect(try await fixture.assets(of: catalog).allSatisfy { $0.state == .completed })
-            #expect(try await fixture.queue.status(of: catalog).totals.completed == 2)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.completed == 2)
             #expect(
                 try await fixture.report([Self.outcome(held.jobs[0], held, .changed)]) == [.stale])
 
             #expect(try await refresh(fixture, catalog).jobs == 2)
-            let cancelled = try await fixture.queue.apply(
+            let cancelled = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.cancel, catalog: CatalogReference(catalog), asset: "a"))
             #expect(cancelled.assets == 1 && cancelled.jobs == 1)
             let grant = try await fixture.lease()
@@ -228,7 +229,7 @@ import Testing
             #expect(assets.map(\.state) == [.completed, .completed])
             #expect(assets.map(\.refreshed) == [.failed, .unchanged])
             #expect(assets[0].failure?.code == "worker.cancelled" && assets[0].bytes == 10)
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -247,7 +248,7 @@ import Testing
                     == [.accepted])
             let rest = try await fixture.drain()
             #expect(rest.map(\.kind) == [.sums])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
             // What left the catalog is as whole as it was, and found when it comes back.
             try await fixture.submit([F.file("a"), F.file("b")])
             #expect(try await fixture.drain().filter { $0.kind == .fetch }.count == 2)
@@ -270,10 +271,10 @@ import Testing
             let assets = try await fixture.assets(of: catalog)
             #expect(assets.map(\.state) == [.completed, .failed])
             #expect(assets[1].failure?.code == "origin.http.404" && assets[1].refreshed == nil)
-            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
 
             try await fixture.submit([F.file("a"), F.file("b"), F.file("c")])
-            try await fixture.queue.interrupt(catalog)
+            try await fixture.queue.submissions.interrupt(catalog)
             await #expect(throws: Failure.self) { try await refresh(fixture, catalog) }
         }
     }

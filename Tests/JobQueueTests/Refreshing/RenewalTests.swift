@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Signed URLs that expire: a title's manifest is read again, once for all of its segments that wait.
@@ -28,7 +28,7 @@ import Testing
     ) async throws {
         try #require(grant.jobs.map(\.kind) == [.resolve])
         let batch = TitleTests.batch(fixture, grant, segments)
-        #expect(try await fixture.queue.addSegments(batch) == .accepted)
+        #expect(try await fixture.queue.segments.add(batch) == .accepted)
         var done = F.done(grant.jobs[0], grant)
         done.segments = segments.count
         #expect(try await fixture.report([done]) == [.accepted])
@@ -85,7 +85,7 @@ import Testing
             #expect(last.jobs.map(\.url) == [Self.segments(6, signature: "new")[4].url])
             _ = try await fixture.report([F.done(last.jobs[0], last)])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segmentsDone == 6)
             #expect(try await fixture.assets(of: catalog)[0].retries == 4)
         }
@@ -102,7 +102,7 @@ import Testing
             try #require(again.jobs.map(\.kind) == [.resolve])
             let fresh = Self.segments(2, signature: "new")
             #expect(
-                try await fixture.queue.addSegments(TitleTests.batch(fixture, again, fresh))
+                try await fixture.queue.segments.add(TitleTests.batch(fixture, again, fresh))
                     == .accepted)
             let last = try await fixture.lease()
             _ = try await fixture.report(last.jobs.map { F.done($0, last) })
@@ -112,7 +112,7 @@ import Testing
             late.segments = 2
             #expect(try await fixture.report([late]) == [.stale])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segmentsDone == 2)
             #expect(try await fixture.count("job") == 0)
         }
@@ -158,7 +158,7 @@ import Testing
             try #require(reading.jobs.map(\.kind) == [.resolve])
             let listed = Self.segments(3, signature: "brief")
             #expect(
-                try await fixture.queue.addSegments(TitleTests.batch(fixture, reading, listed))
+                try await fixture.queue.segments.add(TitleTests.batch(fixture, reading, listed))
                     == .accepted)
             let brief = try await fixture.lease()
             try #require(brief.jobs.map(\.url) == [listed[1].url])
@@ -187,7 +187,7 @@ import Testing
             _ = try await fixture.report(
                 [F.done(last.jobs[0], last), F.done(work.jobs[2], work)])
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -268,7 +268,7 @@ import Testing
             #expect(jobs.filter { $0.known == nil }.map(\.key) == [work.jobs[1].key])
             #expect(
                 jobs.map(\.url) == Self.segments(3, signature: "new").map(\.url))
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
             // And once more: its files are looked at where they lie, and no manifest is read.
             title.url = F.title("t").url + "?token=c&Expires=1900000000"
             try await fixture.submit([title])
@@ -330,17 +330,17 @@ import Testing
                 let read = try await fixture.lease()
                 try #require(read.jobs.map(\.kind) == [.resolve])
                 if isCancelled {
-                    _ = try await fixture.queue.apply(
+                    _ = try await fixture.queue.catalogs.selections.apply(
                         SelectionAction(.cancel, catalog: CatalogReference(catalog)))
                 } else {
-                    try await fixture.queue.interrupt(catalog)
+                    try await fixture.queue.submissions.interrupt(catalog)
                 }
                 let batch = TitleTests.batch(fixture, read, Self.segments(2, signature: "new"))
-                #expect(try await fixture.queue.addSegments(batch) == .stale)
+                #expect(try await fixture.queue.segments.add(batch) == .stale)
                 #expect(try await fixture.count("delayed_job") == 0)
                 // Tried again with the URLs that are known, then with fresh ones.
                 if isCancelled {
-                    _ = try await fixture.queue.apply(
+                    _ = try await fixture.queue.catalogs.selections.apply(
                         SelectionAction(.retry, catalog: CatalogReference(catalog)))
                 } else {
                     try await fixture.submit([F.title(name)], catalog: name)
@@ -351,7 +351,7 @@ import Testing
                 try await Self.read(
                     fixture, try await fixture.lease(), Self.segments(2, signature: "new"))
                 try await fixture.drain()
-                #expect(try await fixture.queue.status(of: catalog).state == .completed)
+                #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
             }
         }
     }
@@ -359,7 +359,7 @@ import Testing
     @Test func partsOfALargeSegmentGetFreshURLs() async throws {
         try await F.with("parts") { fixture in
             let (catalog, work) = try await Self.begin(fixture, 1)
-            let answer = try await fixture.queue.split(
+            let answer = try await fixture.queue.segments.split(
                 SplitRequest(
                     worker: fixture.worker, job: work.jobs[0].id, lease: work.lease ?? "",
                     assembly: F.newID(), totalBytes: 25, partBytes: 10, validator: "\"v\""))
@@ -379,7 +379,7 @@ import Testing
             #expect(verify.jobs.map(\.kind) == [.verify])
             _ = try await fixture.report([F.done(verify.jobs[0], verify, bytes: 25)])
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -406,7 +406,7 @@ import Testing
             try await fixture.submit([file("new")])
             let jobs = try await fixture.drain().filter { $0.kind == .fetch }
             #expect(jobs.map(\.url) == ["http://origin.test/b.vtt?Signature=new"])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 }

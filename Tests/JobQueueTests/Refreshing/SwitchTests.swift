@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// A refresh that has staged its files is granted its switch once, which is then carried through by whoever holds
@@ -18,7 +18,7 @@ import Testing
             self.fixture = fixture
             catalog = try await fixture.submit(names.map { F.file($0) })
             try await fixture.drain()
-            _ = try await fixture.queue.apply(
+            _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))
             grant = try await fixture.lease()
         }
@@ -27,7 +27,7 @@ import Testing
             _ place: Int = 0, of other: LeaseGrant? = nil
         ) async throws -> RefreshFilesPage {
             let grant = other ?? self.grant
-            return try await fixture.queue.refreshFiles(
+            return try await fixture.queue.refreshes.files(
                 RefreshFilesRequest(
                     worker: fixture.worker, job: grant.jobs[place].id, lease: grant.lease ?? ""))
         }
@@ -41,7 +41,7 @@ import Testing
                 segment: ResolvedSegment(ordinal: 0, url: job.url, key: job.key, role: .file),
                 stored: StoredObject(bytes: 77, sha256: F.digest(of: "new")), validator: "\"new\"",
                 staged: staged)
-            return try await fixture.queue.addRefreshed(
+            return try await fixture.queue.refreshes.add(
                 RefreshBatch(
                     worker: fixture.worker, job: job.id, lease: grant.lease ?? "", files: [file],
                     switchOver: RefreshBatch.Switch(segments: segments)))
@@ -78,16 +78,16 @@ import Testing
             #expect(try await work.assets().map(\.state) == [.switching, .refreshing, .refreshing])
             #expect(try await fixture.count("result WHERE bytes = 77") == 0)
 
-            let cancelled = try await fixture.queue.apply(
+            let cancelled = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(work.catalog), asset: "a"))
             #expect(cancelled.assets == 0 && cancelled.jobs == 0)
-            let b = try await fixture.queue.apply(
+            let b = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(work.catalog), asset: "b",
                     ofRefresh: true))
             #expect(b.assets == 1 && b.jobs == 1)
-            try await fixture.queue.interrupt(work.catalog)
+            try await fixture.queue.submissions.interrupt(work.catalog)
             #expect(
                 try await work.assets().map(\.state) == [.switching, .completed, .completed])
             #expect(try await work.request(1) == .stale)
@@ -96,7 +96,7 @@ import Testing
             let assets = try await work.assets()
             #expect(assets.map(\.state) == [.completed, .completed, .completed])
             #expect(assets[0].refreshed == .changed && assets[0].bytes == 77)
-            let status = try await fixture.queue.status(of: work.catalog)
+            let status = try await fixture.queue.catalogs.status(of: work.catalog)
             #expect(status.state == .interrupted && status.totals.completed == 3)
             #expect(try await work.leftovers() == 0)
         }
@@ -128,7 +128,7 @@ import Testing
             let more = RefreshedFile(
                 segment: page.files[0].segment, stored: page.files[0].stored, staged: 4)
             #expect(
-                try await fixture.queue.addRefreshed(
+                try await fixture.queue.refreshes.add(
                     RefreshBatch(
                         worker: fixture.worker, job: next.jobs[0].id, lease: next.lease ?? "",
                         files: [more])) == .rejected)
@@ -136,7 +136,7 @@ import Testing
             try await fixture.drain()
             let asset = try await work.assets()[0]
             #expect(asset.state == .completed && asset.refreshed == .changed && asset.bytes == 77)
-            #expect(try await fixture.queue.status(of: work.catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: work.catalog).state == .completed)
             #expect(try await work.leftovers() == 0)
         }
     }
@@ -149,7 +149,7 @@ import Testing
                 segment: try await work.files().files[0].segment,
                 stored: StoredObject(bytes: 66, sha256: F.digest(of: "half")), staged: 1)
             #expect(
-                try await fixture.queue.addRefreshed(
+                try await fixture.queue.refreshes.add(
                     RefreshBatch(
                         worker: fixture.worker, job: work.grant.jobs[0].id,
                         lease: work.grant.lease ?? "", files: [file])) == .accepted)

@@ -56,24 +56,24 @@ struct SchemaTests {
     /// A catalog of two files, from its submission to its end.
     private func work(_ pool: PostgresPool) async throws {
         let queue = JobQueue(pool: pool)
-        let handle = try await queue.open(
+        let handle = try await queue.submissions.open(
             CatalogSubmission(
                 name: "movies", storageURL: QueueFixture.site, priority: 5, notBefore: nil,
                 deadline: nil))
-        try await queue.add(
+        try await queue.submissions.add(
             ["a", "b"].map { QueueFixture.file($0) }, to: handle.id, generation: handle.generation)
-        try await queue.start(handle.id, generation: handle.generation)
+        try await queue.submissions.start(handle.id, generation: handle.generation)
         let worker: WorkerID = QueueFixture.newID()
         while true {
-            let grant = try await queue.lease(
+            let grant = try await queue.claims.lease(
                 LeaseRequest(worker: worker, queues: [], maxJobs: 10, waitMilliseconds: 0),
                 as: QueueFixture.newID())
             guard grant.lease != nil else { break }
             let done = grant.jobs.map { QueueFixture.done($0, grant) }
-            _ = try await queue.report(ReportRequest(worker: worker, results: done))
-            while try await queue.fold() { await Task.yield() }
+            _ = try await queue.reports.record(ReportRequest(worker: worker, results: done))
+            while try await queue.housekeeping.fold() { await Task.yield() }
         }
-        try await queue.sweep()
+        try await queue.leases.sweep()
         #expect(try await completed(pool) == 2)
     }
 

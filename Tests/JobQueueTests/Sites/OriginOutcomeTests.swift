@@ -1,6 +1,6 @@
+import TestSupport
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -34,7 +34,9 @@ import Testing
     }
 
     private static func origin(_ name: String, _ fixture: F) async throws -> OriginStatus? {
-        try await fixture.queue.origins(after: nil, limit: 10).origins.first { $0.origin == name }
+        try await fixture.queue.origins.page(after: nil, limit: 10).origins.first {
+            $0.origin == name
+        }
     }
 
     private static func failures(of name: String, _ fixture: F) async throws -> Int64 {
@@ -49,17 +51,17 @@ import Testing
             let grant = try await fixture.lease(20)
             _ = try await fixture.report(
                 grant.jobs.map { Self.failed($0, grant, "origin.http.502") })
-            #expect(try await fixture.queue.coolingOrigins().map(\.origin) == [Self.mirror])
+            #expect(try await fixture.queue.origins.cooling().map(\.origin) == [Self.mirror])
             #expect(try await Self.failures(of: Self.main, fixture) == 0)
             let next = try await fixture.lease(10)
             #expect(next.jobs.count == 10)
             // When its time is over the first failure leaves it alone for longer, and a success ends that.
             try await fixture.skipCooldowns()
             _ = try await fixture.report([Self.failed(next.jobs[0], next, "origin.http.502")])
-            let again = try await fixture.queue.coolingOrigins()
+            let again = try await fixture.queue.origins.cooling()
             #expect(again.map(\.origin) == [Self.mirror] && again.allSatisfy { $0.seconds > 5 })
             _ = try await fixture.report([Self.served(next.jobs[1], next)])
-            #expect(try await fixture.queue.coolingOrigins().isEmpty)
+            #expect(try await fixture.queue.origins.cooling().isEmpty)
             #expect(try await Self.origin(Self.mirror, fixture)?.breaker == .closed)
         }
     }
@@ -116,7 +118,7 @@ import Testing
             var report = Self.served(trial.jobs[0], trial)
             report.origins?.append(OriginOutcome(origin: Self.main, code: "origin.connect"))
             _ = try await fixture.report([report])
-            let cooling = try await fixture.queue.coolingOrigins()
+            let cooling = try await fixture.queue.origins.cooling()
             #expect(cooling.map(\.origin) == [Self.main] && cooling.allSatisfy { $0.seconds > 5 })
         }
     }
@@ -128,7 +130,7 @@ import Testing
             _ = try await fixture.report([
                 Self.failed(grant.jobs[0], grant, "origin.http.429", retryAfter: 60)
             ])
-            let cooling = try await fixture.queue.coolingOrigins()
+            let cooling = try await fixture.queue.origins.cooling()
             #expect(cooling.map(\.origin) == [Self.mirror])
             // The job waits for it, the others of its own origin do not.
             let waiting = try await fixture.count(
@@ -155,7 +157,7 @@ import Testing
             let job = try #require(grant.jobs.first)
             try await fixture.pool.query(
                 "UPDATE origin SET failures = 19 WHERE url = '\(Self.main)'")
-            _ = try await fixture.queue.addSegments(
+            _ = try await fixture.queue.segments.add(
                 SegmentBatch(
                     worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
                     segments: [
@@ -191,7 +193,7 @@ import Testing
                     Self.led(
                         job, grant, to: (0..<6).map { "http://r\(turn).\(place).\($0).test" })
                 }
-                _ = try await queue.report(
+                _ = try await queue.reports.record(
                     ReportRequest(worker: fixture.worker, results: results))
                 #expect(try await fixture.count("origin WHERE NOT is_listed") == expected)
             }
@@ -212,12 +214,12 @@ import Testing
                 grant.jobs[..<20].map { Self.led($0, grant, to: names) })
             #expect(try await fixture.count("origin WHERE NOT is_listed") == 5)
             #expect(try await fixture.count("origin_decision") == 5)
-            try await fixture.queue.setLimits(
+            try await fixture.queue.origins.setLimits(
                 OriginLimitsChange(origin: names[3], limits: OriginLimits(connections: 2)))
             var asset = F.file("x")
             asset.url = names[4] + "/x"
             try await fixture.submit([asset], catalog: "names it")
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             #expect(try await fixture.count("origin WHERE url LIKE 'http://%.test'") == 6)
             try await fixture.pool.query(
                 """
@@ -226,7 +228,7 @@ import Testing
                                           ELSE now() - interval '1 minute' END
                 WHERE url NOT LIKE '%recent%' AND id <> 0
                 """)
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             let left = try await fixture.pool.query(
                 "SELECT url FROM origin WHERE id <> 0 ORDER BY url")
             #expect(

@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 /// Limits of origins as the queue shares them out, and origins that fail.
@@ -40,7 +40,7 @@ import Testing
                             origin: "http://origin.test", number: number, connections: connections)
                     ]
                 }
-                return try await fixture.queue.heartbeat(beat).shares?.first
+                return try await fixture.queue.leases.heartbeat(beat).shares?.first
             }
             let smaller = try await beat(0, first, first.shares?[0].number, using: 4)
             #expect(smaller?.connections == 2)
@@ -64,7 +64,7 @@ import Testing
                 try await fixture.lease(1_000, as: workers[1]),
             ]
             func beat(_ worker: Int) async throws -> Int? {
-                try await fixture.queue.heartbeat(
+                try await fixture.queue.leases.heartbeat(
                     Heartbeat(
                         worker: workers[worker], leases: [leases[worker].lease ?? ""],
                         progress: [:], name: "w", activeTransfers: 4)
@@ -99,7 +99,7 @@ import Testing
                     origin: "http://origin.test", number: first.shares?[0].number ?? 0,
                     isOver: true)
             ]
-            _ = try await fixture.queue.heartbeat(beat)
+            _ = try await fixture.queue.leases.heartbeat(beat)
             #expect(try await fixture.lease(10, as: workers[2]).jobs.count > 0)
         }
     }
@@ -125,10 +125,10 @@ import Testing
             let other = F.newID()
             #expect(try await fixture.lease(4, as: other).lease == nil)
             // While it holds jobs nothing ends.
-            #expect(try await !fixture.queue.endQuotas())
+            #expect(try await !fixture.queue.sites.quotas.end())
             _ = try await fixture.report(first.jobs.map { F.done($0, first) })
             // It has gone without a word: housekeeping sees to it.
-            #expect(try await fixture.queue.endQuotas())
+            #expect(try await fixture.queue.sites.quotas.end())
             // Its requests of the last second count for a second more.
             #expect(try await fixture.lease(4, as: other).shares?.map(\.connections) == [0])
             try await fixture.pool.query(
@@ -142,7 +142,7 @@ import Testing
                         decision: "held", reason: "", active: 0, waiting: 4)
                 ])
             #expect(
-                try await fixture.queue.heartbeat(beat).shares?.map(\.connections) == [1])
+                try await fixture.queue.leases.heartbeat(beat).shares?.map(\.connections) == [1])
         }
     }
 
@@ -186,7 +186,7 @@ import Testing
             }
             await #expect(throws: Failure.self) { try await fixture.report(reports) }
             try await fixture.fold()
-            let status = try await fixture.queue.clusterStatus().catalogs[0]
+            let status = try await fixture.queue.workers.clusterStatus().catalogs[0]
             #expect(status.totals.segmentsDone == 40)
         }
     }
@@ -204,7 +204,7 @@ import Testing
             _ = try await fixture.report(
                 others.dropLast().map { F.failed($0, grant, "origin.connect") })
             // Both lanes have jobs that a worker holds.
-            let status = { try await fixture.queue.clusterStatus().catalogs[0] }
+            let status = { try await fixture.queue.workers.clusterStatus().catalogs[0] }
             #expect(try await status().trouble == nil)
             _ = try await fixture.report(grant.jobs.filter(isWell).map { F.done($0, grant) })
             #expect(
@@ -226,7 +226,7 @@ import Testing
             try await fixture.skipDelays()
             #expect(try await fixture.lease(10).lease == nil)
             // Whoever follows the catalog is told why nothing comes.
-            let trouble = try await fixture.queue.clusterStatus().catalogs[0].trouble
+            let trouble = try await fixture.queue.workers.clusterStatus().catalogs[0].trouble
             #expect(trouble == Failure("origin.connect", "http://origin.test"))
             try await fixture.skipCooldowns()
             // One job tries it; nobody else gets one meanwhile.
@@ -234,13 +234,13 @@ import Testing
             #expect(probe.jobs.count == 1)
             #expect(try await fixture.lease(10).lease == nil)
             _ = try await fixture.report([F.failed(probe.jobs[0], probe, "origin.timeout")])
-            #expect(try await fixture.queue.coolingOrigins().first.map { $0.seconds > 5 } == true)
+            #expect(try await fixture.queue.origins.cooling().first.map { $0.seconds > 5 } == true)
             try await fixture.skipCooldowns()
             let second = try await fixture.lease(10)
             #expect(second.jobs.count == 1)
             _ = try await fixture.report([F.done(second.jobs[0], second)])
             #expect(try await fixture.lease(10).jobs.count == 10)
-            #expect(try await fixture.queue.clusterStatus().catalogs[0].trouble == nil)
+            #expect(try await fixture.queue.workers.clusterStatus().catalogs[0].trouble == nil)
             let decisions = try await fixture.pool.query(
                 "SELECT decision FROM origin_decision ORDER BY id"
             ).rows.map { try $0.string(0) }
@@ -264,7 +264,7 @@ import Testing
                             ? F.done($0, grant) : F.failed($0, grant, "origin.connect")
                     })
             }
-            let status = try await fixture.queue.clusterStatus().catalogs[0]
+            let status = try await fixture.queue.workers.clusterStatus().catalogs[0]
             #expect(status.state == .failed && status.totals.failed == 60)
             #expect(rounds < 60)
         }

@@ -1,6 +1,6 @@
+import TestSupport
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -15,7 +15,7 @@ import Testing
             worker: QueueFixture.newID(), queues: queues, maxJobs: 10, waitMilliseconds: 0)
         request.roots = roots
         request.refusedSites = refused
-        return try await fixture.queue.lease(request, as: QueueFixture.newID())
+        return try await fixture.queue.claims.lease(request, as: QueueFixture.newID())
     }
 
     private static func beat(
@@ -26,7 +26,7 @@ import Testing
             worker: worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
         heartbeat.roots = roots
         heartbeat.refusedSites = refused
-        _ = try await fixture.queue.heartbeat(heartbeat)
+        _ = try await fixture.queue.leases.heartbeat(heartbeat)
     }
 
     /// Of few queues, which are kept in mind, and of many, which are looked up.
@@ -57,7 +57,7 @@ import Testing
             try await fixture.submit([QueueFixture.file("a")])
             let first = try await Self.lease(fixture, roots: nil)
             let job = try #require(first.jobs.first)
-            _ = try await fixture.queue.report(
+            _ = try await fixture.queue.reports.record(
                 ReportRequest(
                     worker: fixture.worker,
                     results: [
@@ -74,7 +74,7 @@ import Testing
             // Nobody is there yet: it waits.
             let early = try await fixture.submit(
                 [QueueFixture.file("a")], site: "file:///srv/early")
-            #expect(try await fixture.queue.status(of: early).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
 
             let worker = QueueFixture.newID()
             try await Self.beat(fixture, worker, roots: ["file:///srv/edge", "file:///mnt"])
@@ -88,27 +88,27 @@ import Testing
             try await fixture.submit([QueueFixture.file("a")], site: "file:///srv/edge/a")
 
             // What waited says why it waits, until a worker comes that may write it.
-            let trouble = try await fixture.queue.status(of: early).trouble
+            let trouble = try await fixture.queue.catalogs.status(of: early).trouble
             #expect(trouble?.code == "storage.outsideRoots")
             #expect(trouble?.message.contains("file:///srv/early lies outside") == true)
             // More of the same workers would not help.
-            let load = try await fixture.queue.poolLoad(ofQueue: nil)
+            let load = try await fixture.queue.workers.load(ofQueue: nil)
             #expect(load.backlogs.map(\.isFaulty).sorted { $0 && !$1 } == [true, false])
             let other = QueueFixture.newID()
             try await Self.beat(fixture, other, roots: ["file:///srv/early"])
-            #expect(try await fixture.queue.status(of: early).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
             // Nor may one write what a symlink leads out of.
             let row = try await fixture.pool.query(
                 "SELECT id FROM site WHERE storage_url = 'file:///srv/early'"
             ).firstRow
             let site = SiteID(try #require(try row?.int64(0)))
             try await Self.beat(fixture, other, roots: ["file:///srv/early"], refused: [site])
-            let refused = try await fixture.queue.status(of: early).trouble
+            let refused = try await fixture.queue.catalogs.status(of: early).trouble
             #expect(refused?.message.contains("a symlink on the way") == true)
 
             // Workers of a private cluster's former run have gone.
-            try await fixture.queue.forgetRoots()
-            #expect(try await fixture.queue.status(of: early).trouble == nil)
+            try await fixture.queue.workers.forgetRoots()
+            #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
             try await fixture.submit([QueueFixture.file("a")], site: "file:///etc")
         }
     }

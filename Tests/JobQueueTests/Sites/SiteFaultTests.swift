@@ -10,7 +10,7 @@ import Testing
     typealias F = QueueFixture
 
     private func site(_ fixture: F) async throws -> SiteStatus {
-        try #require(try await fixture.queue.sites().sites.first { $0.storageURL == F.site })
+        try #require(try await fixture.queue.sites.list().sites.first { $0.storageURL == F.site })
     }
 
     /// Fails the first of the jobs with the code and gives the others back.
@@ -29,7 +29,7 @@ import Testing
         try await fixture.pool.query(
             "UPDATE site SET fault_retry_at = now() WHERE fault_retry_at < 'infinity'")
         try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
-        try await fixture.queue.watchSites()
+        try await fixture.queue.sites.room.watch()
     }
 
     private func sees(_ fixture: F, isSound: Bool) async throws {
@@ -38,7 +38,7 @@ import Testing
         heartbeat.sites = [
             SiteSighting(site: try await site(fixture).id, availableBytes: 5_000, isSound: isSound)
         ]
-        _ = try await fixture.queue.heartbeat(heartbeat)
+        _ = try await fixture.queue.leases.heartbeat(heartbeat)
     }
 
     @Test func anotherSiteGoesOn() async throws {
@@ -63,10 +63,10 @@ import Testing
             #expect(try await site(fixture).fault == nil)
             let others = try await fixture.lease()
             #expect(others.jobs.count == 2 && !others.jobs.map(\.key).contains(long))
-            #expect(try await fixture.queue.status(of: catalog).trouble == nil)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).trouble == nil)
             _ = try await fixture.report(others.jobs.map { F.done($0, others) })
             // Now it is all that is left.
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.trouble == Failure("storage.noRoom", "it did not work"))
             #expect(status.totals.failed == 0 && status.state == .running)
             #expect(try await fixture.lease().lease == nil)
@@ -74,12 +74,12 @@ import Testing
             // More room: it is tried at once, and no attempt was used up.
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 1_000
-            _ = try await fixture.queue.configure(settings)
+            _ = try await fixture.queue.sites.configure(settings)
             let again = try await fixture.lease()
             #expect(again.jobs.map(\.key) == [long] && again.jobs.map(\.attempt) == [1])
             _ = try await fixture.report(again.jobs.map { F.done($0, again) })
             try await fixture.drain()
-            let ended = try await fixture.queue.status(of: catalog)
+            let ended = try await fixture.queue.catalogs.status(of: catalog)
             #expect(ended.state == .completed && ended.trouble == nil)
         }
     }
@@ -117,15 +117,15 @@ import Testing
             try await fixture.submit((0..<4).map { F.file("f\($0)") })
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 25
-            _ = try await fixture.queue.configure(settings)
+            _ = try await fixture.queue.sites.configure(settings)
             let grant = try await fixture.lease(1)
             var heartbeat = Heartbeat(
                 worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "w",
                 activeTransfers: 1)
             heartbeat.progress[grant.jobs[0].asset.description] = TransferProgress(
                 receivedBytes: 1, expectedBytes: 15, transfers: 1)
-            _ = try await fixture.queue.heartbeat(heartbeat)
-            try await fixture.queue.watchSites()
+            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            try await fixture.queue.sites.room.watch()
             let other = try await fixture.lease(1, as: F.newID())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
             #expect(try await site(fixture).fault == nil)
@@ -133,8 +133,8 @@ import Testing
             #expect(try await fixture.lease(1).siteSpace?.map(\.quotaLeftBytes) == [25])
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
             heartbeat.progress = [:]
-            _ = try await fixture.queue.heartbeat(heartbeat)
-            try await fixture.queue.watchSites()
+            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            try await fixture.queue.sites.room.watch()
             let third = try await fixture.lease(1, as: F.newID())
             #expect(third.siteSpace?.map(\.quotaLeftBytes) == [10])
         }
@@ -147,7 +147,7 @@ import Testing
                 try await fixture.submit(
                     [F.file(name)], catalog: name, site: "file:///srv/\(name)")
             }
-            let sites = try await fixture.queue.sites().sites.map(\.id).sorted()
+            let sites = try await fixture.queue.sites.list().sites.map(\.id).sorted()
             try #require(sites.count == 2)
             var heartbeat = Heartbeat(
                 worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
@@ -156,7 +156,7 @@ import Testing
             }
             let beat = heartbeat
             try await expectSecondIsFree(sites, fixture) {
-                _ = try await fixture.queue.heartbeat(beat)
+                _ = try await fixture.queue.leases.heartbeat(beat)
             }
             let grants = [try await fixture.lease(), try await fixture.lease()]
                 .sorted { $0.jobs[0].site > $1.jobs[0].site }
@@ -196,12 +196,12 @@ import Testing
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await fail(try await fixture.lease(), fixture)
             #expect(try await fixture.lease(as: F.newID()).lease == nil)
-            #expect(try await !fixture.queue.hasWork())
-            let shown = try await fixture.queue.status(of: catalog)
+            #expect(try await !fixture.queue.claims.hasWork())
+            let shown = try await fixture.queue.catalogs.status(of: catalog)
             #expect(shown.trouble == Failure("storage.full", "it did not work"))
             #expect(try #require(shown.troubleSeconds) >= 0)
             #expect(
-                try await fixture.queue.clusterStatus().queues.map(\.siteFault?.code)
+                try await fixture.queue.workers.clusterStatus().queues.map(\.siteFault?.code)
                     == ["storage.full"])
             // What a worker says that was not asked to try changes nothing.
             try await sees(fixture, isSound: true)
@@ -219,7 +219,7 @@ import Testing
             #expect(healed.fault == nil && healed.availableBytes == 5_000)
             _ = try await fixture.report(tried.jobs.map { F.done($0, tried) })
             #expect(try await fixture.drain().allSatisfy { $0.kind == .sums })
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -247,7 +247,7 @@ import Testing
             #expect(try await fixture.lease().lease == nil)
             var settings = SiteSettings(site: F.site)
             settings.resumes = true
-            #expect(try await fixture.queue.configure(settings).fault == nil)
+            #expect(try await fixture.queue.sites.configure(settings).fault == nil)
             let grant = try await fixture.lease()
             #expect(grant.jobs.map(\.attempt) == [1])
             #expect(grant.siteSpace == nil)
@@ -260,12 +260,12 @@ import Testing
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 25
             settings.floorBytes = 7
-            #expect(try await fixture.queue.configure(settings).quotaBytes == 25)
+            #expect(try await fixture.queue.sites.configure(settings).quotaBytes == 25)
             let first = try await fixture.lease(3)
             #expect(first.siteSpace?.map(\.quotaLeftBytes) == [25])
             #expect(first.siteSpace?.map(\.floorBytes) == [7])
             _ = try await fixture.report(first.jobs.map { F.done($0, first) })
-            try await fixture.queue.watchSites()
+            try await fixture.queue.sites.room.watch()
             let full = try await site(fixture)
             #expect(full.fault?.code == "storage.quota" && full.usedBytes == 30)
             #expect(try await fixture.lease().lease == nil)
@@ -274,12 +274,12 @@ import Testing
             #expect(try await fixture.lease().lease == nil)
             settings.quotaBytes = 100
             settings.floorBytes = nil
-            let wider = try await fixture.queue.configure(settings)
+            let wider = try await fixture.queue.sites.configure(settings)
             #expect(wider.fault == nil && wider.floorBytes == 7)
             #expect(try await fixture.lease().siteSpace?.map(\.quotaLeftBytes) == [70])
             settings.quotaBytes = 0
             settings.floorBytes = 0
-            let unbounded = try await fixture.queue.configure(settings)
+            let unbounded = try await fixture.queue.sites.configure(settings)
             #expect(unbounded.quotaBytes == nil && unbounded.floorBytes == nil)
         }
     }

@@ -35,7 +35,7 @@ import Testing
     }
 
     private static func bound(_ fixture: F, _ bytesPerSecond: Int64) async throws -> SiteID {
-        try await fixture.queue.configure(
+        try await fixture.queue.sites.configure(
             SiteSettings(site: F.site, maximumBytesPerSecond: bytesPerSecond)
         ).id
     }
@@ -59,7 +59,7 @@ import Testing
     private static func beat(
         _ fixture: F, _ worker: inout Worker, _ site: SiteID, isHeard: Bool = true
     ) async throws {
-        let answer = try await fixture.queue.heartbeat(worker.beat(at: site))
+        let answer = try await fixture.queue.leases.heartbeat(worker.beat(at: site))
         if isHeard { worker.take(answer.siteShares) }
     }
 
@@ -77,7 +77,7 @@ import Testing
                 for index in workers.indices { try await Self.beat(fixture, &workers[index], site) }
             }
             #expect(workers.allSatisfy { $0.kept?.bytesPerSecond == 3_000 })
-            let shown = try await fixture.queue.sites().sites[0].shares
+            let shown = try await fixture.queue.sites.list().sites[0].shares
             #expect(shown.map(\.bytesPerSecond) == [3_000, 3_000, 3_000])
             #expect(Set(shown.map(\.worker)) == Set(workers.map(\.id)))
 
@@ -89,7 +89,7 @@ import Testing
             last.siteShares = workers[2].kept.map {
                 [SiteShareUse(site: site, number: $0.number, isOver: true)]
             }
-            _ = try await fixture.queue.heartbeat(last)
+            _ = try await fixture.queue.leases.heartbeat(last)
             try await Self.lapse(fixture, workers[2].id)
             try await Self.beat(fixture, &workers[0], site)
             #expect(workers[0].kept?.bytesPerSecond == 4_500)
@@ -120,12 +120,12 @@ import Testing
             for _ in 0..<3 { _ = try await beat() }
             #expect(workers.map { $0.kept?.bytesPerSecond } == [3_000, 3_000])
             // Closed: what is under way ends as it began, and nobody gets more work.
-            let closed = try await fixture.queue.configure(
+            let closed = try await fixture.queue.sites.configure(
                 SiteSettings(site: F.site, schedule: "off"))
             #expect(closed.isClosed)
             #expect(try await beat() == [3_000, 3_000])
             #expect(try await fixture.lease(1, as: F.newID()).lease == nil)
-            _ = try await fixture.queue.configure(
+            _ = try await fixture.queue.sites.configure(
                 SiteSettings(site: F.site, schedule: "", maximumBytesPerSecond: 0))
             #expect(try await beat() == [nil, nil])
             #expect(try await fixture.count("quota") == 0)

@@ -1,6 +1,6 @@
+import TestSupport
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -10,7 +10,7 @@ import Testing
     typealias F = QueueFixture
 
     private static func site(_ fixture: F) async throws -> SiteStatus {
-        try #require(try await fixture.queue.sites().sites.first { $0.storageURL == F.site })
+        try #require(try await fixture.queue.sites.list().sites.first { $0.storageURL == F.site })
     }
 
     private static func record(
@@ -18,7 +18,7 @@ import Testing
         as worker: WorkerID? = nil
     ) async throws -> VolumeID? {
         let own = try await Self.site(fixture).id
-        return try await fixture.queue.volume(
+        return try await fixture.queue.sites.room.volume(
             SiteVolumeRequest(
                 worker: worker ?? fixture.worker, site: site ?? own, lease: grant.lease,
                 volume: volume)
@@ -75,7 +75,7 @@ import Testing
                 -> FileSystemID?
             {
                 let site = try await Self.site(fixture).id
-                return try await fixture.queue.volume(
+                return try await fixture.queue.sites.room.volume(
                     SiteVolumeRequest(
                         worker: fixture.worker, site: site, lease: grant.lease, volume: volume,
                         fileSystem: fileSystem)
@@ -87,14 +87,15 @@ import Testing
             #expect(try await record(one, on: "ef53:3") == "ef53:3")
             let read = SiteVolumeRequest(
                 worker: fixture.worker, site: try await Self.site(fixture).id)
-            let answer = try await fixture.queue.volume(read)
+            let answer = try await fixture.queue.sites.room.volume(read)
             #expect(answer.volume == one && answer.fileSystem == "ef53:3")
             #expect(answer.resumedSeconds == nil)
             #expect(try await record(one, on: nil) == nil)
             var settings = SiteSettings(site: F.site)
             settings.resumes = true
-            _ = try await fixture.queue.configure(settings)
-            let seconds = try #require(try await fixture.queue.volume(read).resumedSeconds)
+            _ = try await fixture.queue.sites.configure(settings)
+            let seconds = try #require(
+                try await fixture.queue.sites.room.volume(read).resumedSeconds)
             #expect(0...60 ~= seconds)
         }
     }
@@ -112,7 +113,7 @@ import Testing
                     worker: fixture.worker, leases: [], progress: [:], name: "w",
                     activeTransfers: 0)
                 beat.sites = [SiteSighting(site: site.id, availableBytes: 1, isSound: isSound)]
-                _ = try await fixture.queue.heartbeat(beat)
+                _ = try await fixture.queue.leases.heartbeat(beat)
             }
             try await beat(isSound: false)
             #expect(try await Self.site(fixture).fault != nil)
@@ -132,13 +133,13 @@ import Testing
             _ = try await Self.record(one, first, fixture)
             _ = try await fixture.report([F.failed(first.jobs[0], first, "storage.otherVolume")])
             #expect(try await Self.site(fixture).fault?.code == "storage.otherVolume")
-            let trouble = try await fixture.queue.status(of: catalog).trouble
+            let trouble = try await fixture.queue.catalogs.status(of: catalog).trouble
             #expect(trouble?.code == "storage.otherVolume")
             #expect(try await fixture.lease().lease == nil)
             // It goes on by nothing but that, or a worker that finds the right one.
             var settings = SiteSettings(site: F.site)
             settings.acceptsVolume = true
-            let set = try await fixture.queue.configure(settings)
+            let set = try await fixture.queue.sites.configure(settings)
             #expect(set.volume == nil && set.fault == nil)
             try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
             let again = try await fixture.lease()
@@ -147,7 +148,7 @@ import Testing
             // Other settings leave it.
             settings = SiteSettings(site: F.site)
             settings.floorBytes = 1
-            #expect(try await fixture.queue.configure(settings).volume == other)
+            #expect(try await fixture.queue.sites.configure(settings).volume == other)
         }
     }
 }

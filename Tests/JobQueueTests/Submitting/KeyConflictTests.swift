@@ -15,7 +15,7 @@ struct KeyConflictTests {
     private static func states(
         _ catalog: CatalogID, _ fixture: QueueFixture
     ) async throws -> [String: String] {
-        let page = try await fixture.queue.assets(
+        let page = try await fixture.queue.catalogs.assets(
             of: catalog, after: AssetID(0), state: nil, limit: 100)
         return Dictionary(
             uniqueKeysWithValues: page.assets.map {
@@ -62,7 +62,7 @@ struct KeyConflictTests {
             let second = Self.file("b", "http://h/m//n?secret=s", key: "h/m/n")
             _ = try await fixture.submit([first], catalog: "one")
             let two = try await fixture.submit([second], catalog: "two")
-            let page = try await fixture.queue.assets(
+            let page = try await fixture.queue.catalogs.assets(
                 of: two, after: AssetID(0), state: nil, limit: 10)
             let failure = try #require(page.assets.first?.failure)
             #expect(failure.code == "storage.pathConflict")
@@ -70,7 +70,7 @@ struct KeyConflictTests {
                 failure.message
                     == "h/m/n: http://h/m/n of catalog one is stored there; submit under the name one to "
                     + "replace it")
-            #expect(try await fixture.queue.status(of: two).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: two).state == .failed)
             let third = try await fixture.submit([first], catalog: "three")
             #expect(try await Self.states(third, fixture) == ["a": "ready"])
             let elsewhere = try await fixture.submit(
@@ -172,7 +172,7 @@ struct KeyConflictTests {
             let second = Self.file("b", "http://h/m//n", key: "h/m/n")
             let catalog = try await fixture.submit([first, second])
             #expect(try await Self.states(catalog, fixture)["b"] == "storage.pathConflict")
-            let retried = try await fixture.queue.apply(
+            let retried = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.retry, catalog: CatalogReference(catalog)))
             #expect(retried.jobs == 0)
             #expect(try await Self.states(catalog, fixture)["b"] == "storage.pathConflict")
@@ -214,7 +214,7 @@ struct KeyConflictTests {
             let batch = SegmentBatch(
                 worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
                 segments: TitleTests.segments(2))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             var done = QueueFixture.done(resolve, grant)
             done.segments = 2
             #expect(try await fixture.report([done]) == [.accepted])
@@ -225,7 +225,7 @@ struct KeyConflictTests {
                     == "cdn.test/t/1.ts: http://cdn.test/t//1.ts of catalog files is stored there; "
                     + "submit under the name files to replace it")
             try await fixture.fold()
-            #expect(try await fixture.queue.status(of: catalog).totals.failed == 1)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.failed == 1)
         }
     }
 
@@ -236,17 +236,17 @@ struct KeyConflictTests {
                 let urls = ["http://h/\(round)/n", "http://h/\(round)//n"]
                 var handles: [CatalogHandle] = []
                 for (number, url) in urls.enumerated() {
-                    let handle = try await fixture.queue.open(
+                    let handle = try await fixture.queue.submissions.open(
                         CatalogSubmission(
                             name: "\(round)-\(number)", storageURL: QueueFixture.site))
-                    try await fixture.queue.add(
+                    try await fixture.queue.submissions.add(
                         [Self.file("a", url, key: "h/\(round)/n")], to: handle.id,
                         generation: handle.generation)
                     handles.append(handle)
                 }
                 let (queue, first, second) = (fixture.queue, handles[0].id, handles[1].id)
-                async let one = queue.start(first, generation: 1)
-                async let two = queue.start(second, generation: 1)
+                async let one = queue.submissions.start(first, generation: 1)
+                async let two = queue.submissions.start(second, generation: 1)
                 _ = try await (one, two)
                 var codes: [String] = []
                 for handle in handles {

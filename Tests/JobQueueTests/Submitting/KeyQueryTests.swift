@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// Query parameters that an operator keeps in keys or leaves out, where URLs are compared.
@@ -20,9 +20,10 @@ import Testing
         var titles = TitleOptions()
         titles.keyQueries = rules
         submission.titles = titles
-        let handle = try await fixture.queue.open(submission)
-        try await fixture.queue.add(assets, to: handle.id, generation: handle.generation)
-        try await fixture.queue.start(handle.id, generation: handle.generation)
+        let handle = try await fixture.queue.submissions.open(submission)
+        try await fixture.queue.submissions.add(
+            assets, to: handle.id, generation: handle.generation)
+        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -91,7 +92,7 @@ import Testing
             var batch = SegmentBatch(
                 worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
                 segments: segments(1))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             _ = try await fixture.report(
                 grant.jobs.map { job in
                     var report = F.done(job, grant)
@@ -99,14 +100,14 @@ import Testing
                     return report
                 })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
 
             // Another session names what is stored, another token something else.
             _ = try await Self.submit(fixture, assets(2, "y"))
             var jobs = try await fixture.drain()
             #expect(
                 jobs.filter(Self.isNew).map(\.url) == ["http://h/v?token=y"])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
 
             // Without the rule the session counts again.
             _ = try await Self.submit(fixture, assets(3, "y"), nil)
@@ -117,7 +118,7 @@ import Testing
             batch = SegmentBatch(
                 worker: fixture.worker, job: title.id, lease: again.lease ?? "",
                 segments: segments(3))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             jobs = again.jobs
             #expect(jobs.contains { $0.url == "http://h/p.jpg?cb=3" })
         }
@@ -141,7 +142,7 @@ import Testing
                 let batch = SegmentBatch(
                     worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
                     segments: segments)
-                #expect(try await fixture.queue.addSegments(batch) == .accepted)
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
                 var report = F.done(resolve, grant)
                 report.segments = 3
                 _ = try await fixture.report([report])

@@ -19,9 +19,10 @@ import Testing
             options.tracks.maximumHeight = height
             submission.titles = options
         }
-        let handle = try await fixture.queue.open(submission)
-        try await fixture.queue.add(assets, to: handle.id, generation: handle.generation)
-        try await fixture.queue.start(handle.id, generation: handle.generation)
+        let handle = try await fixture.queue.submissions.open(submission)
+        try await fixture.queue.submissions.add(
+            assets, to: handle.id, generation: handle.generation)
+        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
     }
 
     /// The title's own manifest comes last. What was served is told apart by `packaged`; for a choice it is
@@ -45,7 +46,7 @@ import Testing
             main.sha256 = F.digest(of: "written \(media)")
         }
         segments.append(main)
-        let verdict = try await fixture.queue.addSegments(
+        let verdict = try await fixture.queue.segments.add(
             TitleTests.batch(fixture, grant, segments))
         #expect(verdict == .accepted)
         var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
@@ -124,11 +125,11 @@ import Testing
                     report.validator = Self.validator
                     return report
                 })
-            try await fixture.queue.interruptAll()
+            try await fixture.queue.submissions.interruptAll()
             try await submit(fixture, height: 720)
             try await resolve(fixture, ["high.ts", "low.ts"])
             // Interrupted once more before it was looked at, it still is to be looked at.
-            try await fixture.queue.interruptAll()
+            try await fixture.queue.submissions.interruptAll()
             try await submit(fixture, height: 720)
             #expect(try await work(fixture) == ["low.ts"])
         }
@@ -184,11 +185,11 @@ import Testing
             try await work(fixture)
             try await submit(fixture, height: 720)
             #expect(try await fixture.count("former_file") == 2)
-            try await fixture.queue.interruptAll()
+            try await fixture.queue.submissions.interruptAll()
             try await fixture.pool.query(
                 "UPDATE catalog SET opened_at = now() - interval '2 days', "
                     + "ended_at = now() - interval '2 days'")
-            try await fixture.queue.forget(olderThanDays: 1)
+            try await fixture.queue.housekeeping.forget(olderThanDays: 1)
             #expect(try await fixture.count("asset") == 0)
             #expect(try await fixture.count("former_file") == 0)
         }

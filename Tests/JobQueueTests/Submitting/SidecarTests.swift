@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 /// Files that belong to an asset: it is whole with those that it needs, and without the others.
@@ -42,7 +42,7 @@ import Testing
             let catalog = try await fixture.submit(assets)
             let keys = try await run(fixture, failing: Self.poster.key)
             #expect(keys.contains(Self.poster.key) && keys.contains(Self.metadata.key))
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed)
             #expect(status.totals.segments == 3 && status.totals.segmentsDone == 3)
             #expect(status.totals.segmentsFailed == 0)
@@ -59,7 +59,7 @@ import Testing
             let again = try await fixture.drain()
             #expect(again.map(\.key).contains(Self.poster.key))
             #expect(try await fixture.assets(of: catalog)[0].missing == nil)
-            let whole = try await fixture.queue.status(of: catalog)
+            let whole = try await fixture.queue.catalogs.status(of: catalog)
             #expect(whole.state == .completed && whole.totals.segments == 4)
         }
     }
@@ -71,13 +71,13 @@ import Testing
             let asset = try await fixture.assets(of: catalog)[0]
             #expect(asset.state == .failed && asset.failure?.code == "origin.http.404")
             #expect(asset.missing == nil)
-            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
             // Tried again, it lacks that one alone.
-            let answer = try await fixture.queue.apply(
+            let answer = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(.retry, catalog: CatalogReference(catalog)))
             #expect(answer.jobs == 1)
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -88,7 +88,7 @@ import Testing
             let resolve = try await fixture.lease()
             #expect(resolve.jobs.map(\.kind) == [.resolve])
             let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(3))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             var done = F.done(resolve.jobs[0], resolve)
             done.segments = 3
             #expect(try await fixture.report([done]) == [.accepted])
@@ -98,7 +98,7 @@ import Testing
             let asset = try await fixture.assets(of: catalog)[0]
             #expect(asset.state == .completed && asset.segments == 3)
             #expect(asset.missing?.count == 1)
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segments == 3)
         }
     }
@@ -129,7 +129,7 @@ import Testing
             #expect(keys.contains(Self.metadata.key) && !keys.contains(Self.poster.key))
             try await fixture.submit([with(nil)])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segments == 1)
         }
     }
@@ -155,7 +155,7 @@ import Testing
             try await fixture.submit([with(nil)])
             let alone = try await fixture.drain().filter { $0.kind == .fetch }
             #expect(alone.map(\.key) == [file.key] && alone.first?.known != nil)
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segments == 1)
             #expect(try await fixture.count("result") == 1)
         }
@@ -167,7 +167,7 @@ import Testing
             let catalog = try await fixture.submit([with([Self.poster], title)])
             let resolve = try await fixture.lease()
             let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(3))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             var done = F.done(resolve.jobs[0], resolve)
             done.segments = 3
             #expect(try await fixture.report([done]) == [.accepted])
@@ -184,7 +184,7 @@ import Testing
             let wanted = Set(TitleTests.segments(3).map(\.key) + [Self.metadata.key])
             #expect(Set(jobs.map(\.key)) == wanted.subtracting([first.key]))
             #expect(jobs.count == 3)
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segments == 4)
             #expect(status.totals.segmentsDone == 4)
         }

@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 @Suite struct SplitTests {
@@ -21,12 +21,12 @@ import Testing
             let grant = try await fixture.lease()
             let total = 2 * Self.part + 5
             let request = Self.request(fixture, grant, total: total, assembly: F.newID())
-            let answer = try await fixture.queue.split(request)
+            let answer = try await fixture.queue.segments.split(request)
             #expect(answer.verdict == .accepted)
             #expect(answer.job?.id == grant.jobs[0].id)
             #expect(answer.job?.offset == 0 && answer.job?.length == Self.part)
             // The same request again has the same answer.
-            #expect(try await fixture.queue.split(request).job == answer.job)
+            #expect(try await fixture.queue.segments.split(request).job == answer.job)
 
             let others = try await fixture.lease(as: F.newID())
             #expect(others.jobs.map(\.offset) == [Self.part, 2 * Self.part])
@@ -55,9 +55,10 @@ import Testing
             #expect(parts.map(\.length).reduce(0, +) == total)
             _ = try await fixture.report([F.done(verify.jobs[0], verify, bytes: total)])
             try await fixture.drain()
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.bytes == total)
-            let files = try await fixture.queue.files(of: catalog, after: nil, limit: 10).files
+            let files = try await fixture.queue.catalogs.files(of: catalog, after: nil, limit: 10)
+                .files
             #expect(files.map(\.bytes) == [total])
             #expect(try await fixture.count("assembly") == 0)
         }
@@ -79,7 +80,7 @@ import Testing
                     starts += 1
                     let request = Self.request(
                         fixture, grant, total: 2 * Self.part, assembly: F.newID())
-                    #expect(try await fixture.queue.split(request).verdict == .accepted)
+                    #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
                     let first = F.done(job, grant, bytes: Self.part)
                     #expect(try await fixture.report([first]) == [.accepted])
                 } else if job.kind == .verify || code != "integrity.assemblyMismatch" {
@@ -92,7 +93,7 @@ import Testing
             #expect((2...4).contains(starts))
             let asset = try await fixture.assets(of: catalog)[0]
             #expect(asset.state == .failed && asset.failure?.code == code)
-            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
         }
     }
 
@@ -103,7 +104,7 @@ import Testing
             var request = Self.request(
                 fixture, grant, total: 3 * Self.part, assembly: F.newID())
             request.digests = "crc32c=01234567"
-            _ = try await fixture.queue.split(request)
+            _ = try await fixture.queue.segments.split(request)
             let others = try await fixture.lease()
             #expect(others.jobs.map(\.assembly?.digests) == [nil, nil])
             var results = (grant.jobs + others.jobs).map { job in
@@ -126,7 +127,7 @@ import Testing
                 #expect(grant.jobs.map(\.attempt) == [1] && grant.jobs[0].assembly == nil)
                 let request = Self.request(
                     fixture, grant, total: 2 * Self.part, assembly: F.newID())
-                #expect(try await fixture.queue.split(request).verdict == .accepted)
+                #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
                 let other = try await fixture.lease()
                 _ = try await fixture.report([
                     F.done(grant.jobs[0], grant, bytes: Self.part),
@@ -149,7 +150,7 @@ import Testing
             try await fixture.submit([F.file("large"), F.file("other")])
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 5 * Self.part
-            _ = try await fixture.queue.configure(settings)
+            _ = try await fixture.queue.sites.configure(settings)
             func left(_ grant: LeaseGrant) -> [Int64?] {
                 (grant.siteSpace ?? []).map(\.quotaLeftBytes)
             }
@@ -157,7 +158,7 @@ import Testing
             #expect(left(grant) == [5 * Self.part])
             let request = Self.request(
                 fixture, grant, total: 3 * Self.part, assembly: F.newID())
-            _ = try await fixture.queue.split(request)
+            _ = try await fixture.queue.segments.split(request)
             let next = try await fixture.lease(1)
             #expect(left(next) == [2 * Self.part])
             // Stored, they count no more than before.
@@ -175,24 +176,24 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 2 * Self.part
-            _ = try await fixture.queue.configure(settings)
+            _ = try await fixture.queue.sites.configure(settings)
             let grant = try await fixture.lease()
             let request = Self.request(
                 fixture, grant, total: 2 * Self.part, assembly: F.newID())
-            _ = try await fixture.queue.split(request)
+            _ = try await fixture.queue.segments.split(request)
             let other = try await fixture.lease()
             _ = try await fixture.report([
                 F.done(grant.jobs[0], grant, bytes: Self.part),
                 F.done(other.jobs[0], other, bytes: Self.part),
             ])
-            try await fixture.queue.watchSites()
+            try await fixture.queue.sites.room.watch()
             let verify = try await fixture.lease()
             let job = try #require(verify.jobs.first)
             #expect(job.kind == .verify)
             _ = try await fixture.report([F.done(job, verify, bytes: 2 * Self.part)])
-            try await fixture.queue.watchSites()
+            try await fixture.queue.sites.room.watch()
             #expect(try await fixture.assets(of: catalog)[0].state == .completed)
-            #expect(try await fixture.queue.sites().sites[0].fault?.code == "storage.quota")
+            #expect(try await fixture.queue.sites.list().sites[0].fault?.code == "storage.quota")
         }
     }
 
@@ -203,7 +204,7 @@ import Testing
             #expect(grant.jobs.map(\.formerAssembly) == [nil])
             let assembly = F.newID()
             let request = Self.request(fixture, grant, total: 2 * Self.part, assembly: assembly)
-            #expect(try await fixture.queue.split(request).job?.formerAssembly == nil)
+            #expect(try await fixture.queue.segments.split(request).job?.formerAssembly == nil)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "content.changed")])
             #expect(try await fixture.lease().jobs.map(\.formerAssembly) == [assembly])
         }
@@ -223,7 +224,7 @@ import Testing
                 #expect(try await fixture.count("delayed_job WHERE \(soon)") == 0)
                 try await fixture.skipDelays()
             }
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.totals.failed == 0 && status.trouble?.code == "storage.outgrown")
         }
     }
@@ -234,7 +235,7 @@ import Testing
             let grant = try await fixture.lease()
             let request = Self.request(
                 fixture, grant, total: 4 * Self.part, assembly: F.newID())
-            #expect(try await fixture.queue.split(request).verdict == .accepted)
+            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             let others = try await fixture.lease()
             #expect(others.jobs.count == 3)
             let results = others.jobs.map { F.failed($0, others, "content.changed") }
@@ -243,7 +244,7 @@ import Testing
             #expect(anew.jobs.map(\.offset) == [nil] && anew.jobs.map(\.attempt) == [2])
             _ = try await fixture.report(anew.jobs.map { F.done($0, anew) })
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -253,13 +254,14 @@ import Testing
             let grant = try await fixture.lease()
             var other = F.file("large")
             other.url = "http://origin.test/other"
-            let next = try await fixture.queue.open(
+            let next = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "movies", storageURL: F.site))
-            try await fixture.queue.add([other], to: catalog, generation: next.generation)
+            try await fixture.queue.submissions.add(
+                [other], to: catalog, generation: next.generation)
             let request = Self.request(
                 fixture, grant, total: 2 * Self.part, assembly: F.newID())
-            #expect(try await fixture.queue.split(request).verdict == .accepted)
-            try await fixture.queue.start(catalog, generation: next.generation)
+            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+            try await fixture.queue.submissions.start(catalog, generation: next.generation)
             #expect(try await fixture.lease().jobs.map(\.length) == [nil])
         }
     }
@@ -274,7 +276,7 @@ import Testing
         if splits {
             let request = Self.request(
                 fixture, grant, total: 2 * Self.part, assembly: F.newID())
-            _ = try await fixture.queue.split(request)
+            _ = try await fixture.queue.segments.split(request)
             _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
             let rest = try await fixture.lease()
             _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: Self.part)])

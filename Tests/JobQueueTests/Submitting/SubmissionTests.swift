@@ -1,7 +1,7 @@
+import TestSupport
 import JobQueue
 import Model
 import Postgres
-import TestSupport
 import Testing
 
 @Suite struct SubmissionTests {
@@ -22,7 +22,7 @@ import Testing
                     return report
                 })
             try await fixture.drain()
-            let totals = try await fixture.queue.status(of: catalog).totals
+            let totals = try await fixture.queue.catalogs.status(of: catalog).totals
             #expect(totals.completed == 2 && totals.bytes == 20 && totals.adoptedBytes == 20)
         }
     }
@@ -33,7 +33,7 @@ import Testing
             let catalog = try await fixture.submit([F.file("b")])
             let jobs = try await fixture.drain()
             #expect(jobs.filter { $0.kind == .fetch }.map(\.key) == ["origin.test/files/b"])
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.assets == 1)
             #expect(try await fixture.assets(of: catalog).map(\.name) == ["b"])
         }
@@ -50,7 +50,7 @@ import Testing
             #expect(grant.jobs.map(\.known) == [nil])
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -60,8 +60,8 @@ import Testing
             let catalog = try await fixture.submit(assets)
             let grant = try await fixture.lease(2)
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
-            try await fixture.queue.interrupt(catalog)
-            #expect(try await fixture.queue.status(of: catalog).state == .interrupted)
+            try await fixture.queue.submissions.interrupt(catalog)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .interrupted)
             #expect(try await fixture.lease().lease == nil)
             // What was under way then is stale now.
             #expect(try await fixture.report([F.done(grant.jobs[1], grant)]) == [.stale])
@@ -69,21 +69,21 @@ import Testing
             try await fixture.submit(assets)
             let jobs = try await fixture.drain().filter { $0.kind == .fetch }
             #expect(jobs.filter { $0.known == nil }.count == 3)
-            #expect(try await fixture.queue.status(of: catalog).totals.completed == 4)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.completed == 4)
         }
     }
 
     @Test func startingTwiceMakesNoSecondJob() async throws {
         try await F.with("twice") { fixture in
-            let handle = try await fixture.queue.open(
+            let handle = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
             // A batch whose answer was lost is sent again.
             for _ in 1...2 {
-                try await fixture.queue.add(
+                try await fixture.queue.submissions.add(
                     [F.file("a")], to: handle.id, generation: handle.generation)
             }
             for _ in 1...2 {
-                try await fixture.queue.start(handle.id, generation: handle.generation)
+                try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
             }
             #expect(try await fixture.count("job") == 1)
         }
@@ -92,11 +92,11 @@ import Testing
     @Test func aStartTellsWhatIsNoLongerNamed() async throws {
         try await F.with("left") { fixture in
             func start(_ names: [String]) async throws -> Int? {
-                let handle = try await fixture.queue.open(
+                let handle = try await fixture.queue.submissions.open(
                     CatalogSubmission(name: "c", storageURL: F.site))
-                try await fixture.queue.add(
+                try await fixture.queue.submissions.add(
                     names.map { F.file($0) }, to: handle.id, generation: handle.generation)
-                return try await fixture.queue.start(
+                return try await fixture.queue.submissions.start(
                     handle.id, generation: handle.generation
                 ).left
             }
@@ -104,22 +104,22 @@ import Testing
             #expect(try await start(["a", "d"]) == 2)
             // What left before is not counted again, and what came back is there.
             #expect(try await start(["a", "b"]) == 1)
-            let list = try await fixture.queue.open(
+            let list = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
-            try await fixture.queue.interrupt(list.id)
+            try await fixture.queue.submissions.interrupt(list.id)
             #expect(try await start(["a", "b"]) == 0)
         }
     }
 
     @Test func anOvertakenSubmissionIsRefused() async throws {
         try await F.with("overtaken") { fixture in
-            let old = try await fixture.queue.open(
+            let old = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
-            let new = try await fixture.queue.open(
+            let new = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "c", storageURL: F.site))
             #expect(new.id == old.id && new.generation == old.generation + 1)
             let error = await #expect(throws: Failure.self) {
-                try await fixture.queue.add(
+                try await fixture.queue.submissions.add(
                     [F.file("a")], to: old.id, generation: old.generation)
             }
             #expect(error?.code == "input.field")
@@ -133,7 +133,7 @@ import Testing
             try await fixture.submit([F.file("b")], catalog: "two")
             let jobs = try await fixture.drain()
             let site = jobs[0].site
-            let page = try await fixture.queue.sums(
+            let page = try await fixture.queue.sites.checksums.page(
                 site: site, directory: "origin.test/files", after: nil, limit: 10)
             #expect(page.entries.map(\.key) == ["origin.test/files/a", "origin.test/files/b"])
         }
@@ -143,7 +143,7 @@ import Testing
         try await F.with("sites") { fixture in
             try await fixture.submit([F.file("a")], site: "file:///srv/edge/one")
             try await fixture.submit([F.file("a")], site: "file:///srv/edge/two")
-            let grant = try await fixture.queue.lease(
+            let grant = try await fixture.queue.claims.lease(
                 LeaseRequest(
                     worker: fixture.worker, queues: ["srv-edge-two"], maxJobs: 10,
                     waitMilliseconds: 0), as: F.newID())
@@ -160,9 +160,9 @@ import Testing
             let old = try await fixture.submit([F.file("a")], catalog: "old")
             try await fixture.drain()
             let young = try await fixture.submit(other, catalog: "young")
-            let open = try await fixture.queue.open(
+            let open = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "open", storageURL: F.site))
-            try await fixture.queue.add([F.file("c")], to: open.id, generation: 1)
+            try await fixture.queue.submissions.add([F.file("c")], to: open.id, generation: 1)
             let reopened = try await fixture.submit([F.file("d")], catalog: "reopened")
             let grant = try await fixture.lease()
             _ = try await fixture.report(
@@ -173,19 +173,19 @@ import Testing
                     ended_at = ended_at - interval '8 days'
                 WHERE name <> 'young'
                 """)
-            _ = try await fixture.queue.open(
+            _ = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "reopened", storageURL: F.site))
-            #expect(try await fixture.queue.forget(olderThanDays: 9) == 0)
+            #expect(try await fixture.queue.housekeeping.forget(olderThanDays: 9) == 0)
             let gone = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 1...3 {
-                    group.addTask { try await fixture.queue.forget(olderThanDays: 7) }
+                    group.addTask { try await fixture.queue.housekeeping.forget(olderThanDays: 7) }
                 }
                 return try await group.reduce(0, +)
             }
             #expect(gone == 2)
             for catalog in [old, open.id] {
                 let failure = await #expect(throws: Failure.self) {
-                    try await fixture.queue.status(of: catalog)
+                    try await fixture.queue.catalogs.status(of: catalog)
                 }
                 #expect(failure?.code == "input.notFound")
             }

@@ -20,7 +20,7 @@ import Testing
             catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             assembly = F.newID()
-            _ = try await fixture.queue.split(
+            _ = try await fixture.queue.segments.split(
                 SplitTests.request(
                     fixture, grant, total: 3 * AssemblyRoomTests.part, assembly: assembly))
             others = try await fixture.lease()
@@ -41,7 +41,7 @@ import Testing
     }
 
     private func cancel(_ fixture: F, _ catalog: CatalogID) async throws {
-        _ = try await fixture.queue.apply(
+        _ = try await fixture.queue.catalogs.selections.apply(
             SelectionAction(.cancel, catalog: CatalogReference(catalog)))
         try await fixture.fold()
     }
@@ -52,7 +52,7 @@ import Testing
         let asset = try #require(try await fixture.assets(of: catalog).first)
         #expect([.failed, .cancelled].contains(asset.state) && asset.bytes == 0)
         #expect(asset.segments == 1 && asset.segmentsDone == 0)
-        let totals = try await fixture.queue.status(of: catalog).totals
+        let totals = try await fixture.queue.catalogs.status(of: catalog).totals
         #expect(totals.segments == 1 && totals.segmentsDone == 0 && totals.segmentsFailed == 1)
         #expect(totals.bytes == 0)
         #expect(try await fixture.count("segment WHERE part > 0") == 0)
@@ -61,11 +61,11 @@ import Testing
 
     /// It is fetched from its start, once.
     private func expectWholeAgain(_ fixture: F, _ catalog: CatalogID) async throws {
-        _ = try await fixture.queue.apply(
+        _ = try await fixture.queue.catalogs.selections.apply(
             SelectionAction(.retry, catalog: CatalogReference(catalog)))
         let jobs = try await fixture.drain().filter { $0.key == F.file("large").key }
         #expect(jobs.map(\.offset) == [nil])
-        let status = try await fixture.queue.status(of: catalog)
+        let status = try await fixture.queue.catalogs.status(of: catalog)
         // The list of digests of a directory that two catalogs share may come later.
         #expect(status.totals.completed == 1 && status.totals.failed == 0)
         #expect(status.totals.bytes == 10)
@@ -76,7 +76,7 @@ import Testing
         try await F.with("roomCancelled") { fixture in
             let begun = try await Begun(fixture)
             try await cancel(fixture, begun.catalog)
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             try await expectNothingStored(fixture, begun.catalog)
             #expect(try await abandoned(fixture) == [begun.assembly])
             // Once is enough: what is left is swept.
@@ -94,12 +94,12 @@ import Testing
             let (grant, code) = (begun.others, "origin.http.404" as FailureCode)
             _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, code) })
             #expect(try await fixture.assets(of: begun.catalog)[0].state == .failed)
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             #expect(try await abandoned(fixture) == [])
             #expect(try await fixture.count("assembly") == 1)
             try await fixture.pool.query(
                 "UPDATE asset SET changed_at = changed_at - interval '61 minutes'")
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             try await expectNothingStored(fixture, begun.catalog)
             #expect(try await fixture.assets(of: begun.catalog)[0].failure?.code == code)
             #expect(try await abandoned(fixture) == [begun.assembly])
@@ -123,15 +123,15 @@ import Testing
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 10 * Self.part
             let begun = try await Begun(fixture)
-            _ = try await fixture.queue.configure(settings)
+            _ = try await fixture.queue.sites.configure(settings)
             var heartbeat = Heartbeat(
                 worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 2)
             var progress = TransferProgress(
                 receivedBytes: 5, expectedBytes: 2 * Self.part + 1_000, transfers: 3)
             progress.partBytes = 2 * Self.part
             heartbeat.progress[begun.others.jobs[0].asset.description] = progress
-            _ = try await fixture.queue.heartbeat(heartbeat)
-            try await fixture.queue.watchSites()
+            _ = try await fixture.queue.leases.heartbeat(heartbeat)
+            try await fixture.queue.sites.room.watch()
             try await fixture.submit([F.file("x"), F.file("y")], catalog: "next")
             let other = try await fixture.lease(1, as: F.newID())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [7 * Self.part - 1_000])

@@ -10,10 +10,10 @@ import Testing
     {
         var submission = CatalogSubmission(name: "movies", storageURL: F.site)
         submission.titles = titles
-        let handle = try await fixture.queue.open(submission)
-        try await fixture.queue.add(
+        let handle = try await fixture.queue.submissions.open(submission)
+        try await fixture.queue.submissions.add(
             [F.title("t"), F.file("f")], to: handle.id, generation: handle.generation)
-        try await fixture.queue.start(handle.id, generation: handle.generation)
+        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
         return handle.id
     }
 
@@ -35,10 +35,10 @@ import Testing
         var batch = SegmentBatch(
             worker: fixture.worker, job: job.id, lease: lease, segments: segments)
         batch.warnings = warnings
-        #expect(try await fixture.queue.addSegments(batch) == .accepted)
+        #expect(try await fixture.queue.segments.add(batch) == .accepted)
         var report = JobReport(job: job.id, lease: lease, outcome: .done)
         report.segments = segments.count
-        let verdicts = try await fixture.queue.report(
+        let verdicts = try await fixture.queue.reports.record(
             ReportRequest(worker: fixture.worker, results: [report]))
         return (grant, verdicts)
     }
@@ -54,9 +54,10 @@ import Testing
                 grant.jobs.filter { $0.isDocument == true }.count == 1 && job.url.hasSuffix("/t/1"))
             let lease = try #require(grant.lease)
             let request = DocumentRequest(worker: fixture.worker, job: job.id, lease: lease)
-            #expect(try await fixture.queue.document(request).content == "#EXTM3U\n\"ä\"\n")
+            #expect(
+                try await fixture.queue.segments.document(request).content == "#EXTM3U\n\"ä\"\n")
             let stranger = DocumentRequest(worker: F.newID(), job: job.id, lease: lease)
-            #expect(try await fixture.queue.document(stranger).content == nil)
+            #expect(try await fixture.queue.segments.document(stranger).content == nil)
         }
     }
 
@@ -84,7 +85,7 @@ import Testing
                 let again = try await resolved(fixture, contents: [nil, nil])
                 #expect(again.grant.jobs.first { $0.kind == .resolve }?.titles == titles)
             }
-            try await fixture.queue.tidy()
+            try await fixture.queue.housekeeping.tidy()
             #expect(try await fixture.count("document") == 0)
         }
     }
@@ -98,7 +99,7 @@ import Testing
             _ = try await resolved(fixture, contents: [nil, nil], warnings: warnings)
             func known() async throws -> [String: ManifestWarnings] {
                 let assets = try await fixture.assets(of: catalog)
-                let listing = try await fixture.queue.browse(
+                let listing = try await fixture.queue.catalogs.listings.browse(
                     AssetQuery(CatalogReference(catalog)))
                 #expect(
                     Set(listing.assets.map(\.warnings)) == Set(assets.map(\.warnings)))

@@ -1,6 +1,6 @@
+import TestSupport
 import JobQueue
 import Model
-import TestSupport
 import Testing
 
 @Suite struct TitleTests {
@@ -32,7 +32,7 @@ import Testing
             // Sent in two batches, the first one twice.
             for part in [all[..<3], all[..<3], all[3...]] {
                 let batch = Self.batch(fixture, resolve, Array(part))
-                #expect(try await fixture.queue.addSegments(batch) == .accepted)
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
             }
             // Nothing is fetched before the list is whole.
             #expect(try await fixture.lease().lease == nil)
@@ -43,11 +43,12 @@ import Testing
             #expect(title.state == .ready && title.path == F.title("t").key)
             let jobs = try await fixture.drain()
             #expect(jobs.dropLast().map(\.key) == all.map(\.key))
-            let status = try await fixture.queue.status(of: catalog)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segments == 5)
-            let files = try await fixture.queue.files(of: catalog, after: nil, limit: 3)
+            let files = try await fixture.queue.catalogs.files(of: catalog, after: nil, limit: 3)
             #expect(files.files.map(\.path) == all.prefix(3).map(\.key))
-            let rest = try await fixture.queue.files(of: catalog, after: files.next, limit: 3)
+            let rest = try await fixture.queue.catalogs.files(
+                of: catalog, after: files.next, limit: 3)
             #expect(rest.files.map(\.path) == all.suffix(2).map(\.key) && rest.next == nil)
         }
     }
@@ -57,7 +58,7 @@ import Testing
             try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
             let some = Self.batch(fixture, grant, Self.segments(2))
-            #expect(try await fixture.queue.addSegments(some) == .accepted)
+            #expect(try await fixture.queue.segments.add(some) == .accepted)
             var done = F.done(grant.jobs[0], grant)
             done.segments = 3
             await #expect(throws: Failure.self) { try await fixture.report([done]) }
@@ -70,17 +71,17 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let first = try await fixture.lease()
             let long = Self.batch(fixture, first, Self.segments(9))
-            #expect(try await fixture.queue.addSegments(long) == .accepted)
+            #expect(try await fixture.queue.segments.add(long) == .accepted)
             try await fixture.expireLeases()
             let second = try await fixture.lease()
-            #expect(try await fixture.queue.addSegments(long) == .stale)
+            #expect(try await fixture.queue.segments.add(long) == .stale)
             let short = Self.batch(fixture, second, Self.segments(4))
-            #expect(try await fixture.queue.addSegments(short) == .accepted)
+            #expect(try await fixture.queue.segments.add(short) == .accepted)
             var done = F.done(second.jobs[0], second)
             done.segments = 4
             #expect(try await fixture.report([done]) == [.accepted])
             try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).totals.segmentsDone == 4)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).totals.segmentsDone == 4)
         }
     }
 
@@ -89,7 +90,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t"), F.file("f")])
             let grant = try await fixture.lease(1)
             let batch = Self.batch(fixture, grant, Self.segments(3))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             var resolved = F.done(grant.jobs[0], grant)
             resolved.segments = 3
             _ = try await fixture.report([resolved])
@@ -104,7 +105,7 @@ import Testing
             #expect(assets.map(\.state) == [.failed, .completed])
             #expect(assets[0].segmentsDone == 2)
             #expect(assets[0].failure?.code == "origin.http.404")
-            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
 
             // Submitted again, only what is missing is fetched of it; the file is checked.
             try await fixture.submit([F.title("t"), F.file("f")])
@@ -112,7 +113,7 @@ import Testing
             let fetched = again.filter { $0.kind == .fetch }
             #expect(fetched.filter { $0.known == nil }.map(\.key) == ["cdn.test/t/1.ts"])
             #expect(fetched.filter { $0.known != nil }.map(\.key) == ["origin.test/files/f"])
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 
@@ -121,7 +122,7 @@ import Testing
             let catalog = try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()
             let batch = Self.batch(fixture, resolve, Self.segments(2))
-            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
             var resolved = F.done(resolve.jobs[0], resolve)
             resolved.segments = 2
             _ = try await fixture.report([resolved])
@@ -147,7 +148,7 @@ import Testing
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "manifest.live")])
             try await fixture.drain()
             #expect(try await fixture.assets(of: catalog)[0].failure?.code == "manifest.live")
-            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
             // The next start reads the manifest again.
             try await fixture.submit([F.title("t")])
             #expect(try await fixture.lease().jobs.map(\.kind) == [.resolve])

@@ -99,7 +99,7 @@ import Testing
         #expect(!never.errors.contains("--allow-addresses"), "\(never.errors)")
         let wrong = try await fetch(["--allow-addresses", "10.1.0.0/8"])
         #expect(wrong.ending == .exited(2))
-        #expect(wrong.errors.contains("--allow-addresses: '10.1.0.0/8' has bits behind"))
+        #expect(wrong.errors.contains("--allow-addresses: '10.1.0.0/8' has bits after its prefix"))
     }
 }
 

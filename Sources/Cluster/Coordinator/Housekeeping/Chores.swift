@@ -10,23 +10,23 @@ extension Chore {
         return [
             // The database's clock may have been set, and time zones have their own rules.
             Chore("apply all schedules", every: .seconds(30)) {
-                try await queue.applySchedules(all: true)
+                try await queue.sites.applySchedules(all: true)
             },
             Chore("apply schedules that are due", every: .seconds(1)) {
-                try await queue.applySchedules(all: false)
+                try await queue.sites.applySchedules(all: false)
             },
-            Chore("watch sites", every: .seconds(1)) { try await queue.watchSites() },
+            Chore("watch sites", every: .seconds(1)) { try await queue.sites.room.watch() },
             Chore("read site limits", every: .seconds(1)) { await memory.readSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
-                let ended = try await queue.sweep()
+                let ended = try await queue.leases.sweep()
                 if ended > 0 { log.warning("leases expired", ["jobs": ended]) }
             },
             Chore("move jobs to mirrors", every: .seconds(1)) {
-                let moved = try await queue.moveToMirrors()
+                let moved = try await queue.origins.mirrors.move()
                 if moved > 0 { log.info("jobs moved to mirrors", ["jobs": moved]) }
             },
             Chore("end origin quotas", every: .seconds(1)) {
-                if try await queue.endQuotas() { signal.fire() }
+                if try await queue.sites.quotas.end() { signal.fire() }
             },
             Chore("read cooldowns", every: .seconds(1)) { await memory.readCooling() },
             Chore("reconcile load tests", every: .seconds(1)) {
@@ -34,12 +34,12 @@ extension Chore {
             },
             // Due jobs cause no notification.
             Chore("look for work that is due", every: .seconds(1)) {
-                if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
+                if signal.waiterCount > 0, try await queue.claims.hasWork() { signal.fire() }
             },
-            Chore("tidy tables", every: .seconds(30)) { try await queue.tidy() },
+            Chore("tidy tables", every: .seconds(30)) { try await queue.housekeeping.tidy() },
             Chore("delete old catalogs", every: .seconds(60)) {
                 guard let days = queue.settings.retentionDays else { return }
-                let gone = try await queue.forget(olderThanDays: days)
+                let gone = try await queue.housekeeping.forget(olderThanDays: days)
                 if gone > 0 { log.info("old catalogs deleted", ["count": gone]) }
             },
         ]

@@ -25,7 +25,7 @@ struct ClusterMemory: Sendable {
     /// the signal of its notification.
     func readCooling() async {
         do {
-            if cooling.set(try await queue.coolingOrigins()) { signal.fire() }
+            if cooling.set(try await queue.origins.cooling()) { signal.fire() }
         } catch {
             log.warning("reading the origins' cooldowns failed", ["error": "\(error)"])
         }
@@ -33,7 +33,7 @@ struct ClusterMemory: Sendable {
 
     func readSiteBounds() async {
         do {
-            try await queue.readSiteBounds()
+            try await queue.sites.bounds.read()
         } catch {
             log.warning("reading the sites' bounds failed", ["error": "\(error)"])
         }
@@ -43,7 +43,7 @@ struct ClusterMemory: Sendable {
     /// notifies waiting workers at once.
     func readLoadTests() async {
         do {
-            if loadTests.set(try await queue.calledLoadTests()) { signal.fire() }
+            if loadTests.set(try await queue.loadTests.supervision.called()) { signal.fire() }
         } catch {
             log.warning("reading the load tests failed", ["error": "\(error)"])
         }
@@ -52,6 +52,6 @@ struct ClusterMemory: Sendable {
 
     /// Starts and ends load tests that are due, and stores those that need workers.
     func reconcileLoadTests() async throws {
-        if loadTests.set(try await queue.tendLoadTests()) { signal.fire() }
+        if loadTests.set(try await queue.loadTests.supervision.reconcile()) { signal.fire() }
     }
 }

@@ -20,46 +20,47 @@ struct CatalogRoutes: Sendable {
         try Validation.check(submission)
         // A site has one name, regardless of spelling.
         submission.storageURL = try Validation.storageURL(submission.storageURL)
-        return try .wire(try await queue.open(submission))
+        return try .wire(try await queue.submissions.open(submission))
     }
 
     func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let withActive = try Validation.flag(request.queryValue("active"), "active")
         return try .wire(
-            try await queue.status(of: try Self.catalog(path), withActive: withActive ?? true))
+            try await queue.catalogs.status(
+                of: try Self.catalog(path), withActive: withActive ?? true))
     }
 
     func add(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
         let batch: AssetBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        try await queue.add(batch.assets, to: catalog, generation: batch.generation)
+        try await queue.submissions.add(batch.assets, to: catalog, generation: batch.generation)
         return .done
     }
 
     func start(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
         let start: CatalogStart = try RequestBody.read(request)
-        return try .wire(try await queue.start(catalog, generation: start.generation))
+        return try .wire(try await queue.submissions.start(catalog, generation: start.generation))
     }
 
     func interrupt(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let _: NoFields = try RequestBody.read(request)
-        try await queue.interrupt(try Self.catalog(path))
+        try await queue.submissions.interrupt(try Self.catalog(path))
         return .done
     }
 
     func refreshSummary(
         _ request: HTTPRequest, _ path: PathParameters
     ) async throws -> HTTPResponse {
-        try .wire(try await queue.refreshSummary(of: try Self.catalog(path)))
+        try .wire(try await queue.refreshes.summary(of: try Self.catalog(path)))
     }
 
     // MARK: Lists
 
     /// Lists assets of any catalog by state, name, failure and more.
     func browse(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(try await queue.browse(try AssetQuery.read(request)))
+        try .wire(try await queue.catalogs.listings.browse(try AssetQuery.read(request)))
     }
 
     func assets(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
@@ -77,14 +78,14 @@ struct CatalogRoutes: Sendable {
             }
         }
         return try .wire(
-            try await queue.assets(
+            try await queue.catalogs.assets(
                 of: catalog, after: AssetID(last), state: state,
                 limit: try Validation.limit(request.queryValue("limit"))))
     }
 
     func files(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         try .wire(
-            try await queue.files(
+            try await queue.catalogs.files(
                 of: try Self.catalog(path), after: request.queryValue("after"),
                 limit: try Validation.limit(request.queryValue("limit"))))
     }
@@ -96,7 +97,7 @@ struct CatalogRoutes: Sendable {
             throw Validation.wrong("site", site, "a site's number")
         }
         return try .wire(
-            try await queue.sums(
+            try await queue.sites.checksums.page(
                 site: SiteID(number), directory: request.queryValue("directory") ?? "",
                 after: request.queryValue("after"),
                 limit: try Validation.limit(request.queryValue("limit"))))

@@ -29,7 +29,7 @@ struct LeaseRoutes: Sendable {
             }
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
-            var grant = try await queue.lease(wanted, as: lease)
+            var grant = try await queue.claims.lease(wanted, as: lease)
             grant.waitedSeconds = waited
             grant.cooling = cooling.answer(to: grant, askedAt: askedAt)
             if let lease = grant.lease {
@@ -43,7 +43,8 @@ struct LeaseRoutes: Sendable {
                 return try .wire(grant)
             }
             // No notification announces that a worker may try a job alone.
-            let patience = queue.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
+            let patience =
+                queue.claims.queues.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
             await signal.wait(after: version, atMost: patience)
             // A stopping coordinator grants no leases.
             guard !signal.isClosed else { return try .wire(grant) }
@@ -65,7 +66,7 @@ struct LeaseRoutes: Sendable {
         _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
     ) async throws -> HTTPResponse {
         let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
-        _ = try await queue.report(ReportRequest(worker: worker, results: results))
+        _ = try await queue.reports.record(ReportRequest(worker: worker, results: results))
         return .done
     }
 
@@ -92,14 +93,14 @@ struct LeaseRoutes: Sendable {
     func release(_ request: HTTPRequest) async throws -> HTTPResponse {
         let release: LeaseRelease = try RequestBody.read(request)
         try Validation.check(release)
-        try await queue.release(release)
+        try await queue.leases.release(release)
         return .done
     }
 
     func heartbeat(_ request: HTTPRequest) async throws -> HTTPResponse {
         let heartbeat: Heartbeat = try RequestBody.read(request)
         try Validation.check(heartbeat)
-        var answer = try await queue.heartbeat(heartbeat)
+        var answer = try await queue.leases.heartbeat(heartbeat)
         answer.cooling = cooling.answer
         answer.loadTests = loadTests.all
         return try .wire(answer)

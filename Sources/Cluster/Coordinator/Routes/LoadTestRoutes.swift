@@ -15,23 +15,23 @@ struct LoadTestRoutes: Sendable {
     }
 
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(try await queue.loadTests())
+        try .wire(try await queue.loadTests.list())
     }
 
     func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        try .wire(try await queue.loadTest(try Self.test(path)))
+        try .wire(try await queue.loadTests.status(of: try Self.test(path)))
     }
 
     func create(_ request: HTTPRequest) async throws -> HTTPResponse {
         let test: LoadTestSubmission = try RequestBody.read(request)
         try Validation.check(test)
-        return try .wire(try await queue.create(test))
+        return try .wire(try await queue.loadTests.create(test))
     }
 
     func stop(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let id = try Self.test(path)
         let _: NoFields = try RequestBody.read(request)
-        return try .wire(try await queue.stopLoadTest(id))
+        return try .wire(try await queue.loadTests.stop(id))
     }
 
     func breakdown(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
@@ -40,7 +40,7 @@ struct LoadTestRoutes: Sendable {
         guard let number = Int(share), (0..<WireLimits.loadWorkers).contains(number) else {
             throw Validation.wrong("share", share, "0 to \(WireLimits.loadWorkers - 1)")
         }
-        return try .wire(try await queue.loadBreakdown(of: id, share: number))
+        return try .wire(try await queue.loadTests.breakdown(of: id, share: number))
     }
 
     /// Interval at which a held request polls for results: shards report all the time, from many
@@ -55,7 +55,7 @@ struct LoadTestRoutes: Sendable {
         let deadline = clock.now + .milliseconds(asked.waitMilliseconds)
         while true {
             let version = loadTests.news.version
-            let answer = try await queue.follow(id, after: asked.after)
+            let answer = try await queue.loadTests.follow(id, after: asked.after)
             let isNews = !answer.intervals.isEmpty || answer.test.state != asked.known
             let rest = clock.now.duration(to: deadline)
             guard !isNews, rest > .zero, !loadTests.news.isClosed, request.isPeerConnected() else {
@@ -70,7 +70,7 @@ struct LoadTestRoutes: Sendable {
         let id = try Self.test(path)
         let join: LoadTestJoin = try RequestBody.read(request)
         try Validation.check(join)
-        return try .wire(try await queue.join(id, join))
+        return try .wire(try await queue.loadTests.shares.join(id, join))
     }
 
     func report(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
@@ -80,7 +80,7 @@ struct LoadTestRoutes: Sendable {
         let clock = ContinuousClock()
         let deadline = clock.now + .milliseconds(report.waitMilliseconds)
         var version = loadTests.news.version
-        var order = try await queue.report(report, of: id)
+        var order = try await queue.loadTests.shares.report(report, of: id)
         while true {
             let rest = clock.now.duration(to: deadline)
             guard order.kind == report.known, rest > .zero, !loadTests.news.isClosed,
@@ -88,7 +88,7 @@ struct LoadTestRoutes: Sendable {
             else { return try .wire(order) }
             await loadTests.news.wait(after: version, atMost: rest)
             version = loadTests.news.version
-            order = try await queue.loadOrder(of: id, worker: report.worker)
+            order = try await queue.loadTests.shares.order(of: id, worker: report.worker)
         }
     }
 }

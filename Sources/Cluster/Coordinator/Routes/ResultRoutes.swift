@@ -12,7 +12,7 @@ struct ResultRoutes: Sendable {
     func report(_ request: HTTPRequest) async throws -> HTTPResponse {
         let report: ReportRequest = try RequestBody.read(request)
         try Validation.check(report)
-        let answers = try await queue.report(report)
+        let answers = try await queue.reports.record(report)
         try Self.requireAnyHeld(answers)
         reported.fire()
         var answer = ReportAnswer(answers: answers)
@@ -23,7 +23,7 @@ struct ResultRoutes: Sendable {
     func segments(_ request: HTTPRequest) async throws -> HTTPResponse {
         let batch: SegmentBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        let verdict = try await queue.addSegments(batch)
+        let verdict = try await queue.segments.add(batch)
         try Self.requireAnyHeld([verdict])
         return try .wire(SplitAnswer(verdict: verdict))
     }
@@ -31,7 +31,7 @@ struct ResultRoutes: Sendable {
     func split(_ request: HTTPRequest) async throws -> HTTPResponse {
         let split: SplitRequest = try RequestBody.read(request)
         try Validation.check(split)
-        let answer = try await queue.split(split)
+        let answer = try await queue.segments.split(split)
         try Self.requireAnyHeld([answer.verdict])
         return try .wire(answer)
     }
@@ -39,25 +39,25 @@ struct ResultRoutes: Sendable {
     func sumsTurns(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: SumsRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        return try .wire(try await queue.sumsTurns(wanted))
+        return try .wire(try await queue.sites.checksums.turns(wanted))
     }
 
     func volume(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: SiteVolumeRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        return try .wire(try await queue.volume(wanted))
+        return try .wire(try await queue.sites.room.volume(wanted))
     }
 
     func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: RefreshFilesRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        return try .wire(try await queue.refreshFiles(wanted))
+        return try .wire(try await queue.refreshes.files(wanted))
     }
 
     func refreshed(_ request: HTTPRequest) async throws -> HTTPResponse {
         let batch: RefreshBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        let verdict = try await queue.addRefreshed(batch)
+        let verdict = try await queue.refreshes.add(batch)
         try Self.requireAnyHeld([verdict])
         return try .wire(SplitAnswer(verdict: verdict))
     }
@@ -66,7 +66,7 @@ struct ResultRoutes: Sendable {
         let wanted: DocumentRequest = try RequestBody.read(request)
         try Validation.uuid(wanted.worker, "worker")
         try Validation.uuid(wanted.lease, "lease")
-        return try .wire(try await queue.document(wanted))
+        return try .wire(try await queue.segments.document(wanted))
     }
 
     /// Throws if no job of a batch is held any more: the caller has no lease. If only some are

@@ -10,7 +10,7 @@ struct WorkerPoolRoutes: Sendable {
         let policy = try Self.policy(request)
         let name = request.queryValue("queue")
         if let name { try Validation.text(name, "queue", 1...200) }
-        return try .wire(WorkersWanted.decide(try await queue.poolLoad(ofQueue: name), policy))
+        return try .wire(WorkersWanted.decide(try await queue.workers.load(ofQueue: name), policy))
     }
 
     func history(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -19,7 +19,7 @@ struct WorkerPoolRoutes: Sendable {
         }
         let most = WorkersHistory.keptSeconds
         let seconds = try Self.number(request, "seconds", 60...Double(most)) ?? 86_400
-        return try .wire(try await queue.workersHistory(seconds: Int(seconds)))
+        return try .wire(try await queue.workers.history(seconds: Int(seconds)))
     }
 
     /// Reads a request's parameters. Throws `input.field` for an unknown or out-of-range one.

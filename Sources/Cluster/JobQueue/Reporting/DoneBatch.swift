@@ -21,7 +21,7 @@ struct DoneBatch {
     private var entries: [Entry] = []
     private var reports = 0
 
-    mutating func add(_ report: JobQueue.DoneReport) {
+    mutating func add(_ report: DoneReport) {
         let firstLease = leases.count
         entries.reserveCapacity(entries.count + report.done.count)
         for (place, index) in report.done.enumerated() {
@@ -80,7 +80,7 @@ struct DoneBatch {
     }
 
     /// Which results of each report were accepted. `places` counts from 1 and is nil for all.
-    func accepted(places: [Int64]?, of all: [JobQueue.DoneReport]) -> [[Bool]] {
+    func accepted(places: [Int64]?, of all: [DoneReport]) -> [[Bool]] {
         var accepted = all.map { [Bool](repeating: false, count: $0.done.count) }
         func accept(_ entry: Entry) { accepted[entry.report][entry.place] = true }
         if let places {

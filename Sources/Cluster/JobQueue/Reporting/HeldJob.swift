@@ -24,6 +24,23 @@ struct HeldJob {
 }
 
 extension HeldJob {
+    /// Those of `jobs` that the lease beside each holds for this worker; locked with their assets.
+    static func find(
+        _ jobs: [JobID], _ leases: [LeaseID], _ worker: WorkerID, _ connection: PostgresConnection
+    ) async throws -> [JobID: HeldJob] {
+        let values: SQLValues = [
+            "jobs": .int64Array(jobs.map(\.rawValue)), "leases": .uuidArray(leases),
+            "worker": .uuid(worker),
+        ]
+        var result = try await connection.query(SQL.Reporting.reportedJobs, values)
+        // A split that came first is seen by the next statement, under the locks of this one.
+        let isUnseen = try result.column("is_unseen")
+        if try result.rows.contains(where: { try $0.bool(isUnseen) }) {
+            result = try await connection.query(SQL.Reporting.reportedJobs, values)
+        }
+        return try HeldJob.byID(result)
+    }
+
     /// Rows of `Reporting.reportedJobs` or `Leasing.lostJobs`, whose columns are looked up once.
     static func byID(_ result: PostgresResult) throws -> [JobID: HeldJob] {
         let id = try result.column("id")

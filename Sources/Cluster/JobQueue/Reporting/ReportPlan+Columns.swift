@@ -14,6 +14,23 @@ extension ReportPlan {
         var messages: [String?] = []
         var verified: [Bool] = []
         var validators: [String?] = []
+
+        /// Adds a fetch that is done, or has failed for good.
+        mutating func add(
+            _ job: HeldJob, stored: StoredObject? = nil, adopted: Bool = false,
+            verified: Bool = false, validator: String? = nil, failure: Failure? = nil
+        ) {
+            lanes.append(job.lane)
+            jobs.append(job.id.rawValue)
+            done.append(stored != nil)
+            bytes.append(stored?.bytes)
+            digests.append(stored?.sha256)
+            self.adopted.append(adopted)
+            self.verified.append(verified)
+            validators.append(validator)
+            codes.append(failure?.code.rawValue)
+            messages.append(failure?.message)
+        }
     }
 
     /// Jobs to be tried again: parallel columns for one statement.
@@ -122,6 +139,12 @@ extension ReportPlan {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
         var failed: [Int64] = []
+
+        mutating func add(_ job: HeldJob, failed: Bool = false) {
+            lanes.append(job.lane)
+            jobs.append(job.id.rawValue)
+            self.failed.append(failed ? 1 : 0)
+        }
     }
 
     /// Refreshes that ended, their switches with them: parallel columns, and what is to be done before for those that

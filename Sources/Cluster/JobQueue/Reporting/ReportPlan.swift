@@ -88,7 +88,7 @@ struct ReportPlan {
             else { return false }
             steps.append(.resolved(job, segments: segments))
         case .sums:
-            end(sums: job, failed: false)
+            sums.add(job)
         case .refresh:
             guard let outcome = report.refreshed, outcome != .failed,
                 report.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
@@ -105,7 +105,7 @@ struct ReportPlan {
             guard let stored = report.stored, stored.isPlausible,
                 job.partBytes == nil || job.partBytes == stored.bytes
             else { return false }
-            settle(
+            settled.add(
                 job, stored: stored, adopted: report.adopted ?? false,
                 verified: report.verified ?? false, validator: report.validator)
             if let whole = job.parent {
@@ -114,22 +114,6 @@ struct ReportPlan {
             }
         }
         return true
-    }
-
-    private mutating func settle(
-        _ job: HeldJob, stored: StoredObject, adopted: Bool, verified: Bool,
-        validator: String?
-    ) {
-        settled.lanes.append(job.lane)
-        settled.jobs.append(job.id.rawValue)
-        settled.done.append(true)
-        settled.bytes.append(stored.bytes)
-        settled.digests.append(stored.sha256)
-        settled.adopted.append(adopted)
-        settled.verified.append(verified)
-        settled.validators.append(validator)
-        settled.codes.append(nil)
-        settled.messages.append(nil)
     }
 
     /// Decides between another try and the end, by the failure table.
@@ -295,30 +279,15 @@ struct ReportPlan {
             counts: counts, waitingFor: failure, because: code)
     }
 
-    private mutating func end(sums job: HeldJob, failed: Bool) {
-        sums.lanes.append(job.lane)
-        sums.jobs.append(job.id.rawValue)
-        sums.failed.append(failed ? 1 : 0)
-    }
-
     private mutating func giveUp(_ job: HeldJob, _ failure: Failure) {
         switch job.kind {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))
-        case .sums: end(sums: job, failed: true)
+        case .sums: sums.add(job, failed: true)
         case .refresh: refreshes.add(job, .failed, failure: failure)
         case .switchOver: steps.append(.switchFailed(job, failure))
         case .fetch:
-            settled.lanes.append(job.lane)
-            settled.jobs.append(job.id.rawValue)
-            settled.done.append(false)
-            settled.bytes.append(nil)
-            settled.digests.append(nil)
-            settled.adopted.append(false)
-            settled.verified.append(false)
-            settled.validators.append(nil)
-            settled.codes.append(failure.code.rawValue)
-            settled.messages.append(failure.message)
+            settled.add(job, failure: failure)
             if let whole = job.parent {
                 steps.append(.partFailed(whole: whole, asset: job.asset, failure))
             }

@@ -160,9 +160,7 @@ WITH receiving AS (
     FROM lane n
     JOIN span p ON p.lane_id = n.id
     JOIN lease l ON l.id = p.lease_id
-    CROSS JOIN LATERAL (
-        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
-    ) AS j
+    {{jobsOfSpan}}
     WHERE n.catalog_id = @catalog::bigint AND j.directory_id IS NULL LIMIT 300
 ), active AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
@@ -179,9 +177,7 @@ ORDER BY a.changed_at DESC, a.id LIMIT 20
 
 -- name: assets
 -- @state may be null.
-SELECT a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings,
-       a.sidecars IS NOT NULL AS has_sidecars
+SELECT {{assetColumns}}, a.sidecars IS NOT NULL AS has_sidecars
 FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation AND a.id > @after::bigint
   AND (@state::text IS NULL OR a.state = @state)
@@ -270,9 +266,7 @@ LEFT JOIN (
     FROM lease e
     JOIN span p ON p.lease_id = e.id
     JOIN lane l ON l.id = p.lane_id
-    CROSS JOIN LATERAL (
-        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
-    ) AS j
+    {{jobsOfSpan}}
     GROUP BY l.queue_id
 ) AS h ON h.queue_id = q.id
 ORDER BY q.name

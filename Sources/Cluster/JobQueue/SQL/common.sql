@@ -27,15 +27,7 @@ recorded AS (
                         verified, validator)
     SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified, validator
     FROM settled
-    ORDER BY segment_id
-    ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.bytes,
-        sha256 = excluded.sha256, failure_code = excluded.failure_code,
-        verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
-        -- What was asked for again said nothing, or nothing was asked: it is what it was.
-        validator = coalesce(excluded.validator,
-                             CASE WHEN result.sha256 = excluded.sha256 THEN result.validator END),
-        failure_message = excluded.failure_message, attempts = excluded.attempts,
-        recorded_at = excluded.recorded_at
+    {{replacingResults}}
 ), counts AS (
     SELECT asset_id, count(*) FILTER (WHERE done) AS done,
            count(*) FILTER (WHERE NOT done AND NOT spared) AS failed,
@@ -82,6 +74,42 @@ recorded AS (
     FROM rolled GROUP BY catalog_id, directory_id
 )
 
+-- fragment: noteCancelled
+-- Notes for the workers that hold some of the jobs `gone` that they were cancelled.
+INSERT INTO cancelled_job (lease_id, job_id)
+SELECT e.id, g.id
+FROM gone g
+JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+JOIN lease e ON e.id = p.lease_id
+ON CONFLICT DO NOTHING
+
+-- fragment: replacingResults
+-- Of an insert of results: those of segments that have one already replace it.
+ORDER BY segment_id
+ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.bytes,
+    sha256 = excluded.sha256, failure_code = excluded.failure_code,
+    -- What lay there already was compared when it was fetched, or not.
+    verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
+    -- What was asked for again said nothing, or nothing was asked: it is what it was.
+    validator = coalesce(excluded.validator,
+                         CASE WHEN result.sha256 = excluded.sha256 THEN result.validator END),
+    failure_message = excluded.failure_message, attempts = excluded.attempts,
+    recorded_at = excluded.recorded_at
+
+-- fragment: jobsOfSpan
+-- Of spans p their jobs: by index, whatever the statistics say.
+CROSS JOIN LATERAL (
+    SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+) AS j
+
+-- fragment: spansOfNamed
+-- Of the leases that `named` has, with their workers, the spans: from the leases, by index,
+-- whatever the statistics say.
+CROSS JOIN LATERAL (
+    SELECT FROM lease WHERE id = named.lease AND worker_id = named.worker OFFSET 0
+) AS e
+CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
+
 -- fragment: jobOfEach
 -- Of rows r the job of each, which is locked: by its index, one by one. Where statistics are those
 -- of a queue that was empty, a join looks through all jobs for each.
@@ -90,7 +118,11 @@ CROSS JOIN LATERAL (
 ) AS j
 
 -- fragment: heldJobs
--- What is to be known of jobs that `held` has locked, after `locked` has locked their assets.
+-- What is to be known of jobs that `held` has locked, once their assets are locked too.
+), locked AS MATERIALIZED (
+    SELECT id FROM asset WHERE id = ANY(ARRAY(SELECT asset_id FROM held))
+    ORDER BY id FOR NO KEY UPDATE
+)
 SELECT h.id, h.kind, h.attempt + 1 AS attempt, h.asset_id, h.segment_id, h.lane_id,
        CASE WHEN h.kind = 'fetch' THEN h.whole_id END AS parent_id, s.range_length,
        y.attempt AS whole_attempt, h.kind = 'fetch' AND s.id IS NULL AS is_unseen,

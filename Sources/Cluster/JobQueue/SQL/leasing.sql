@@ -30,21 +30,15 @@ FROM claim_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[], @max_jobs::in
 -- (pairwise), with the number of each one's lease. Null is what nearly all jobs have: the kind
 -- fetch, a key that is the URL without its scheme.
 WITH held AS (
-    -- OFFSET 0 keeps the way by index, whatever the statistics say: of a span its jobs, of a job
-    -- what it lacks.
-    SELECT n.place, l.catalog_id, l.origin_id, j.*
-    FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS n(lease, worker, place)
-    CROSS JOIN LATERAL (
-        SELECT FROM lease WHERE id = n.lease AND worker_id = n.worker OFFSET 0
-    ) AS e
-    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = n.lease OFFSET 0) AS p
+    -- OFFSET 0 keeps the way by index, whatever the statistics say: of a job what it lacks.
+    SELECT named.place, l.catalog_id, l.origin_id, j.*
+    FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS named(lease, worker, place)
+    {{spansOfNamed}}
     CROSS JOIN LATERAL (
         SELECT catalog_id, origin_id FROM lane WHERE id = p.lane_id
             AND queue_id = @queue::bigint OFFSET 0
     ) AS l
-    CROSS JOIN LATERAL (
-        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
-    ) AS j
+    {{jobsOfSpan}}
 )
 SELECT j.place, j.id, j.attempt + 1 AS attempt, j.asset_id, s.role, coalesce(s.url, o.url) AS url,
        CASE WHEN s.url IN ('http://' || s.key, 'https://' || s.key) THEN NULL
@@ -130,9 +124,7 @@ RETURNING id
 SELECT j.id
 FROM lease e
 JOIN span p ON p.lease_id = e.id
-CROSS JOIN LATERAL (
-    SELECT id FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
-) AS j
+{{jobsOfSpan}}
 WHERE e.id = @lease::uuid AND e.worker_id = @worker::uuid
 
 -- name: worker
@@ -213,10 +205,6 @@ WITH held AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM job WHERE lane_id = r.lane AND id = r.job FOR UPDATE
     ) AS j
-), locked AS MATERIALIZED (
-    SELECT id FROM asset WHERE id = ANY(ARRAY(SELECT asset_id FROM held))
-    ORDER BY id FOR NO KEY UPDATE
-)
 {{heldJobs}}
 
 -- name: recordLosses

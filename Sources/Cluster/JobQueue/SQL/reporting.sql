@@ -10,13 +10,9 @@
 -- others are stale, or take the long way. A number is granted once: a job that is still there is
 -- held by the lease whose span has it, if that lease still stands.
 WITH held AS MATERIALIZED (
-    -- OFFSET 0 keeps the way from the leases that are named, by index, whatever the statistics say.
     SELECT named.place, p.lane_id, p.first_id, p.last_id
     FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS named(lease, worker, place)
-    CROSS JOIN LATERAL (
-        SELECT FROM lease WHERE id = named.lease AND worker_id = named.worker OFFSET 0
-    ) AS l
-    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
+    {{spansOfNamed}}
 ), reported AS MATERIALIZED (
     -- Numbers of several lanes lie between each other: one may be in a span of each.
     SELECT p.lane_id, r.*
@@ -115,15 +111,7 @@ FROM settled
 -- name: settleDoneAgain
 -- As settleDone, of segments some of which have results.
 {{settlingDone}}
-    ORDER BY segment_id
-    ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
-        sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
-        -- What lay there already was compared when it was fetched, or not.
-        verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
-        -- What was asked for again said nothing, or nothing was asked: it is what it was.
-        validator = coalesce(excluded.validator,
-                             CASE WHEN result.sha256 = excluded.sha256 THEN result.validator END),
-        attempts = excluded.attempts, recorded_at = excluded.recorded_at
+    {{replacingResults}}
 {{countingDone}}
 
 -- name: reportedJobs
@@ -133,13 +121,10 @@ FROM settled
 -- whose span has it, if that lease still stands. Its segment may be younger than this statement's
 -- snapshot, when a split came first: it is then unseen.
 WITH spans AS MATERIALIZED (
-    -- OFFSET 0 keeps the way from the leases that are named, by index, whatever the statistics say.
     SELECT p.lease_id, p.lane_id, p.first_id, p.last_id
-    FROM (SELECT DISTINCT lease FROM unnest(@leases::uuid[]) AS u(lease)) AS named
-    CROSS JOIN LATERAL (
-        SELECT FROM lease WHERE id = named.lease AND worker_id = @worker::uuid OFFSET 0
-    ) AS l
-    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
+    FROM (SELECT DISTINCT lease, @worker::uuid AS worker
+          FROM unnest(@leases::uuid[]) AS u(lease)) AS named
+    {{spansOfNamed}}
 ), held AS MATERIALIZED (
     SELECT j.*
     FROM (
@@ -151,10 +136,6 @@ WITH spans AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM job WHERE lane_id = r.lane_id AND id = r.job FOR UPDATE
     ) AS j
-), locked AS MATERIALIZED (
-    SELECT id FROM asset WHERE id = ANY(ARRAY(SELECT asset_id FROM held))
-    ORDER BY id FOR NO KEY UPDATE
-)
 {{heldJobs}}
 
 -- name: settleFetches

@@ -1,5 +1,19 @@
 -- Selections: cancelled, and put before or after other work.
 
+-- fragment: chosen
+-- The assets @assets. Jobs are not joined with them: with a number of assets that is not known a
+-- join looks through all of them for each job.
+chosen AS MATERIALIZED (
+    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
+)
+
+-- fragment: underWay
+-- How much of a catalog c is under way, which is not written.
+CASE WHEN c.state = 'running'
+    THEN c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled ELSE 0 END AS assets,
+CASE WHEN c.state = 'running'
+    THEN c.segments - c.segments_done - c.segments_failed ELSE 0 END AS jobs
+
 -- name: assets
 -- @name and @failure_code may be null. Assets of the present generation, and those that have not
 -- ended although a submission that is not started yet has named them.
@@ -17,11 +31,7 @@ SELECT count(*) AS lanes FROM (SELECT id FROM lane WHERE catalog_id = @catalog
 -- name: lockCancelled
 -- Locks the jobs of assets and then these, as reports do: from here on no report adds jobs or parts
 -- to them.
-WITH chosen AS MATERIALIZED (
-    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
-), delayed AS MATERIALIZED (
-    -- No joins: with a number of assets that is not known they look through all of them for each
-    -- job.
+WITH {{chosen}}, delayed AS MATERIALIZED (
     SELECT id FROM delayed_job WHERE catalog_id = @catalog
         AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     ORDER BY id FOR UPDATE
@@ -40,11 +50,7 @@ SELECT count(*) AS assets FROM assets
 -- name: cancelJobs
 -- The catalog's lanes are locked. Jobs of these assets go, except switches; the workers that hold
 -- some of them are notified at their next heartbeat, and what they report is stale.
-WITH chosen AS MATERIALIZED (
-    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
-), delayed AS (
-    -- No joins: with a number of assets that is not known they look through all of them for each
-    -- job.
+WITH {{chosen}}, delayed AS (
     DELETE FROM delayed_job
     WHERE catalog_id = @catalog AND kind <> 'switch'
         AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
@@ -55,12 +61,7 @@ WITH chosen AS MATERIALIZED (
       AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     RETURNING lane_id, id
 ), notified AS (
-    INSERT INTO cancelled_job (lease_id, job_id)
-    SELECT e.id, g.id
-    FROM gone g
-    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
-    JOIN lease e ON e.id = p.lease_id
-    ON CONFLICT DO NOTHING
+    {{noteCancelled}}
 )
 SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 
@@ -115,12 +116,7 @@ WITH over AS MATERIALIZED (
       AND job.directory_id IS NOT NULL
     RETURNING job.lane_id, job.id
 ), notified AS (
-    INSERT INTO cancelled_job (lease_id, job_id)
-    SELECT e.id, g.id
-    FROM gone g
-    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
-    JOIN lease e ON e.id = p.lease_id
-    ON CONFLICT DO NOTHING
+    {{noteCancelled}}
 ), lists AS (
     SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 ), ended AS (
@@ -132,11 +128,8 @@ SELECT jobs FROM lists
 
 -- name: lockReprioritised
 -- Locks what of them is on its way to a lane, as claims do before they lock lanes, and then them: a
--- report that is under way ends first, and the next one sees their priority. No joins of jobs: with
--- a number of assets that is not known they look through all of them for each.
-WITH chosen AS MATERIALIZED (
-    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
-), delayed AS MATERIALIZED (
+-- report that is under way ends first, and the next one sees their priority.
+WITH {{chosen}}, delayed AS MATERIALIZED (
     SELECT id FROM delayed_job
     WHERE catalog_id = @catalog AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     ORDER BY id FOR UPDATE
@@ -150,9 +143,7 @@ SELECT count(*) AS assets FROM (
 -- name: reprioritise
 -- The catalog's lanes are locked. What waits moves to lanes of that priority; what workers hold
 -- stays in its lane.
-WITH chosen AS MATERIALIZED (
-    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
-), assets AS (
+WITH {{chosen}}, assets AS (
     UPDATE asset a SET priority = @priority::smallint FROM chosen c
     WHERE a.id = c.id AND a.priority IS DISTINCT FROM @priority::smallint RETURNING a.id
 ), places AS MATERIALIZED (
@@ -160,8 +151,6 @@ WITH chosen AS MATERIALIZED (
                           ORDER BY last_id DESC LIMIT 1), 0) AS last_id
     FROM lane l WHERE l.catalog_id = @catalog AND l.own_priority <> @priority::smallint
 ), waiting AS (
-    -- No join with the assets: with statistics of a queue that was empty it looks through all for
-    -- each job.
     DELETE FROM job j USING places p
     WHERE j.lane_id = p.id AND j.id > p.last_id AND (j.asset_id IN (SELECT id FROM chosen)) IS TRUE
     RETURNING p.queue_id, p.origin_id, p.rank, j.id, j.asset_id, j.segment_id, j.whole_id,
@@ -185,11 +174,7 @@ SELECT (SELECT count(*) FROM assets) AS assets,
 -- Answers how much of it is under way, which is not written: its lanes take the priority of their
 -- catalog.
 UPDATE catalog c SET priority = @priority::smallint WHERE id = @catalog::bigint
-RETURNING CASE WHEN state = 'running'
-    THEN assets - assets_completed - assets_failed - assets_cancelled ELSE 0 END
-              AS assets,
-          CASE WHEN state = 'running' THEN segments - segments_done - segments_failed ELSE 0 END
-              AS jobs
+RETURNING {{underWay}}
 
 -- name: reschedule
 -- Times are in seconds since 1970: 0 for none, null to keep it. Answers how much of the catalog is
@@ -213,8 +198,4 @@ FROM next n
 WHERE c.id = n.id
   AND (CASE WHEN n.is_opened THEN n.opened_deadline ELSE n.deadline END > n.not_before)
       IS NOT FALSE
-RETURNING CASE WHEN c.state = 'running'
-    THEN c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled
-               ELSE 0 END AS assets,
-          CASE WHEN c.state = 'running' THEN c.segments - c.segments_done - c.segments_failed
-               ELSE 0 END AS jobs
+RETURNING {{underWay}}

@@ -409,18 +409,13 @@ WITH tallies AS MATERIALIZED (
                              directory_id, kind)
     SELECT c.queue_id, c.id, 0, 0, -1, 0, ended.id, 'sums' FROM ended, catalog c
         WHERE c.id = @catalog
-), early AS (
+), gone AS (
     DELETE FROM job USING lane l, counted
     WHERE l.catalog_id = @catalog AND l.rank IN (0, 1, 4) AND job.lane_id = l.id
       AND job.directory_id = counted.directory_id
     RETURNING job.lane_id, job.id
 ), notified AS (
-    INSERT INTO cancelled_job (lease_id, job_id)
-    SELECT e.id, g.id
-    FROM early g
-    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
-    JOIN lease e ON e.id = p.lease_id
-    ON CONFLICT DO NOTHING
+    {{noteCancelled}}
 ), early_delayed AS (
     DELETE FROM delayed_job d USING counted
     WHERE d.catalog_id = @catalog AND d.directory_id = counted.directory_id

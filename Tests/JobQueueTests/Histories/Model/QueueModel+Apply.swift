@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 extension QueueModel {
     /// Carries a step out and says what the queue may answer. A claim is carried out by `grant`,

@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// What operators do to work and to queues.
 extension QueueModel {

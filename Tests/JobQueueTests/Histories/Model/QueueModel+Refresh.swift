@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// Refreshes of what is completed, and their switches.
 extension QueueModel {

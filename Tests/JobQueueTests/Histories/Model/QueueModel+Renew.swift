@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// Fresh URLs for segments whose signatures have expired.
 extension QueueModel.Plan {

@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// Reports: what a batch of results comes to, first as a plan, then carried out.
 extension QueueModel {

@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// What results do to segments, assets, directories and catalogs.
 extension QueueModel {

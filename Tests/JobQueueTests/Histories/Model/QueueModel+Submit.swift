@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// Submissions: what `open`, `add`, `start` and `interrupt` do.
 extension QueueModel {

@@ -1,5 +1,5 @@
-import Model
 import TestSupport
+import Model
 
 /// The queue as a value: what it must hold after each step, and nothing of how it holds it.
 ///

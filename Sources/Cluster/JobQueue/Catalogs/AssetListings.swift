@@ -1,0 +1,102 @@
+package import Model
+import Postgres
+
+/// Lists of a catalog's assets as people ask for them.
+package struct AssetListings: Sendable {
+    let database: QueueDatabase
+    let names: CatalogNames
+
+    /// How many assets are looked at for a page that is sorted by name.
+    static let browsedAtOnce = 50_000
+
+    /// A page of a catalog's assets.
+    ///
+    /// Sorted by name it takes a bounded time however large the catalog is and whatever is looked for; by
+    /// anything else the catalog is read once a page. Throws `input.notFound` for a catalog that is not
+    /// there, and `input.field` for a place that is not from a page's `next`.
+    package func browse(
+        _ query: AssetQuery, lookingAt: Int = AssetListings.browsedAtOnce
+    ) async throws(Failure) -> AssetListing {
+        let catalog = try await names.catalog(query.catalog)
+        let place = try Self.place(query)
+        let states = query.states.map(\.rawValue)
+        let search = query.search.map { "%\(Self.escaped($0))%" }
+        let filter: SQLValues = [
+            "catalog": .int(catalog.rawValue), "limit": .int(Int64(query.limit)),
+            "states": states.isEmpty ? .null : .textArray(states),
+            "kind": .optionalText(query.kind?.rawValue),
+            "failure_code": .optionalText(query.failureCode.map(Self.pattern)),
+            "name": .optionalText(query.name.map(Self.pattern)), "search": .optionalText(search),
+            "min_bytes": .optionalInt(query.minimumBytes),
+            "max_bytes": .optionalInt(query.maximumBytes),
+        ]
+        let statement = SQL.Browsing.assets(by: query.order, isDescending: query.isDescending)
+        if query.order == .name {
+            let parameters = filter + place + ["looked_at": .int(Int64(lookingAt))]
+            return try await database.withConnection { connection in
+                try Self.listing(
+                    query, of: catalog,
+                    Array(try await connection.query(statement, parameters).rows))
+            }
+        }
+        return try await database.transaction { connection in
+            _ = try await connection.query(SQL.Common.planWholeCatalog)
+            return try Self.listing(
+                query, of: catalog,
+                Array(try await connection.query(statement, filter + place).rows))
+        }
+    }
+
+    private static func listing(
+        _ query: AssetQuery, of catalog: CatalogID, _ rows: [PostgresRow]
+    ) throws -> AssetListing {
+        let found = try rows.filter { try $0.optionalInt64("id") != nil }
+        return AssetListing(
+            catalog: catalog,
+            assets: try found.map { row in
+                var asset = try AssetStatus(row: row)
+                asset.path = try row.string("key")
+                asset.warnings = try row.warnings
+                asset.changed = Double(try row.int64("changed_microseconds")) / 1e6
+                return asset
+            },
+            next: try next(query, rows: rows, found: found))
+    }
+
+    private static func next(
+        _ query: AssetQuery, rows: [PostgresRow], found: [PostgresRow]
+    ) throws -> String? {
+        if found.count == query.limit, let last = found.last {
+            guard query.order != .name else { return try last.string("name") }
+            return PagePlace([try last.int64("value"), try last.int64("id")]).description
+        }
+        guard query.order == .name, let first = rows.first, try !first.bool("is_end") else {
+            return nil
+        }
+        return try first.string("last")
+    }
+
+    /// Where the page begins: a name, or a value and a number.
+    private static func place(
+        _ query: AssetQuery
+    ) throws(Failure) -> SQLValues {
+        guard query.order != .name else { return ["after": .optionalText(query.after)] }
+        guard let after = query.after else { return ["after_value": .null, "after_asset": .null] }
+        let place = try PagePlace(after, first: [0, 0], endsInOrdinal: false)
+        return ["after_value": .int(place[0]), "after_asset": .int(place[1])]
+    }
+
+    /// A pattern for LIKE in which `*` alone means something.
+    static func pattern(_ text: String) -> String {
+        escaped(text).replacing("*", with: "%")
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for character in text.unicodeScalars {
+            if character == "%" || character == "_" || character == "\\" { out += "\\" }
+            out.unicodeScalars.append(character)
+        }
+        return out
+    }
+}

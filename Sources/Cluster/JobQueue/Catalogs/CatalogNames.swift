@@ -1,0 +1,67 @@
+import Model
+import Postgres
+
+/// Catalogs as requests name them: by number, or by name and site.
+struct CatalogNames: Sendable {
+    let database: QueueDatabase
+
+    /// The one catalog that is meant. Throws `input.notFound`, and `input.ambiguous` for a name that
+    /// several sites have.
+    func catalog(_ reference: CatalogReference) async throws(Failure) -> CatalogID {
+        let found = try await catalogs(reference, failureCode: nil)
+        if let id = reference.id, found.isEmpty { throw Failure.unknownCatalog(id) }
+        let name = (reference.name ?? "").prefix(100)
+        guard let first = found.first else {
+            throw Failure(.inputNotFound, try await absence(of: name, reference))
+        }
+        guard found.count == 1 else {
+            throw Failure(
+                .inputAmbiguous,
+                "Several sites have a catalog \(name): numbers \(Self.list(found)). Its site says which "
+                    + "(--site), or its number.")
+        }
+        return first
+    }
+
+    func catalogs(of action: SelectionAction) async throws(Failure) -> [CatalogID] {
+        guard let reference = action.catalog else {
+            return try await catalogs(nil, failureCode: action.failureCode)
+        }
+        return [try await catalog(reference)]
+    }
+
+    /// Says what is not there, and what is at other sites.
+    private func absence(
+        of name: Substring, _ reference: CatalogReference
+    ) async throws(Failure) -> String {
+        guard let site = reference.storageURL else { return "There is no catalog \(name)." }
+        var anywhere = reference
+        anywhere.storageURL = nil
+        let others = try await catalogs(anywhere, failureCode: nil)
+        let text = "There is no catalog \(name) at \(redacted(url: site).prefix(200))"
+        guard !others.isEmpty else { return text + "." }
+        return text + "; at other sites there is: \(Self.list(others))."
+    }
+
+    private static func list(_ catalogs: [CatalogID]) -> String {
+        let rest = catalogs.count - 10
+        return catalogs.prefix(10).map(\.description).joined(separator: ", ")
+            + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    private func catalogs(
+        _ reference: CatalogReference?, failureCode: FailureCode?
+    ) async throws(Failure) -> [CatalogID] {
+        try await database.withConnection { connection in
+            try await connection.query(
+                SQL.Catalogs.select,
+                [
+                    "catalog": .optionalInt(reference?.id?.rawValue),
+                    "name": .optionalText(reference?.name),
+                    "storage_url": .optionalText(reference?.storageURL),
+                    "failure_code": .optionalText(failureCode?.rawValue),
+                ]
+            ).rows.map { CatalogID(try $0.int64("id")) }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+import Model
+import Postgres
+
+/// What is selected of one catalog, whose lock is held by this transaction, and what is done to it.
+struct Selection {
+    let action: SelectionAction
+    let catalog: CatalogID
+    /// A row of `Catalogs.read`.
+    let row: PostgresRow
+
+    private typealias Asset = (id: Int64, state: AssetState?)
+
+    private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
+    private var isWhole: Bool { action.asset == nil && action.failureCode == nil }
+    private var priority: SQLValues { ["priority": .int(action.priority ?? 5)] }
+
+    func apply(_ connection: PostgresConnection) async throws -> SelectionAnswer {
+        switch action.action {
+        case .reschedule:
+            return try await reschedule(connection)
+        case .reprioritise where isWhole:
+            return try Self.answer(
+                try await connection.query(SQL.Selecting.reprioritiseCatalog, id + priority))
+        case .reprioritise:
+            return try await reprioritise(try await assets(connection).map(\.id), connection)
+        case .refresh where isWhole:
+            return try await RefreshStart.start(nil, of: catalog, row, connection)
+        case .refresh:
+            let whole = try await assets(connection).filter { $0.state == .completed }
+            return try await RefreshStart.start(whole.map(\.id), of: catalog, row, connection)
+        case .cancel:
+            return try await cancel(try await assets(connection), connection)
+        case .retry:
+            return try await retry(try await assets(connection), connection)
+        }
+    }
+
+    private var state: CatalogState {
+        get throws { CatalogState(rawValue: try row.string("state")) ?? .open }
+    }
+
+    private func assets(_ connection: PostgresConnection) async throws -> [Asset] {
+        let assets = try await connection.query(
+            SQL.Selecting.assets,
+            id + [
+                "name": .optionalText(action.asset),
+                "failure_code": .optionalText(action.failureCode?.rawValue),
+            ]
+        ).rows.map {
+            (id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")))
+        }
+        if let name = action.asset, action.failureCode == nil, assets.isEmpty {
+            throw Failure(
+                .inputNotFound, "There is no asset \(name.prefix(100)) in catalog \(catalog).")
+        }
+        return assets
+    }
+
+    private func reschedule(_ connection: PostgresConnection) async throws -> SelectionAnswer {
+        let changed = try await connection.query(
+            SQL.Selecting.reschedule,
+            id + [
+                "not_before": .optionalDouble(action.notBefore),
+                "deadline": .optionalDouble(action.deadline),
+            ])
+        guard !changed.rows.isEmpty else {
+            throw Failure(
+                .inputField, "deadline: it would come before catalog \(catalog) may begin.")
+        }
+        _ = try await connection.query(SQL.Common.notifyWork)
+        return try Self.answer(changed)
+    }
+
+    private func reprioritise(
+        _ assets: [Int64], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let both = id + ["assets": .int64Array(assets)]
+        _ = try await connection.query(SQL.Selecting.lockReprioritised, both)
+        _ = try await connection.query(SQL.Selecting.lockLanes, id)
+        let moved = try await connection.query(SQL.Selecting.reprioritise, both + priority)
+        _ = try await connection.query(SQL.Common.notifyWork)
+        return try Self.answer(moved)
+    }
+
+    private static func answer(_ result: PostgresResult) throws -> SelectionAnswer {
+        let row = try result.only()
+        return SelectionAnswer(
+            assets: Int(try row.int64("assets")), jobs: Int(try row.int64("jobs")))
+    }
+
+    private func cancel(
+        _ assets: [Asset], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        // A switch is carried through.
+        let started = assets.filter {
+            action.ofRefresh == true
+                ? $0.state == .refreshing
+                : $0.state?.isSettled == false && ![.new, .switching].contains($0.state)
+        }
+        return try await cancel(
+            started.map(\.id),
+            endsIt: isWhole && action.ofRefresh != true && state == .running, connection)
+    }
+
+    private func cancel(
+        _ assets: [Int64], endsIt: Bool, _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        guard !assets.isEmpty || endsIt else { return SelectionAnswer(assets: 0, jobs: 0) }
+        let both = id + ["assets": .int64Array(assets)]
+        _ = try await connection.query(SQL.Selecting.lockCancelled, both)
+        // What is granted from here on would not be told to its worker.
+        _ = try await connection.query(SQL.Selecting.lockLanes, id)
+        var jobs = 0
+        // A report that was under way may have left jobs that the first statement did not see.
+        while true {
+            let gone = try await connection.query(SQL.Selecting.cancelJobs, both).only().int64(
+                "jobs")
+            jobs += Int(gone)
+            if gone == 0 { break }
+        }
+        // What was done of them counts.
+        _ = try await connection.query(SQL.Catalogs.fold, id)
+        let settled = try await connection.query(
+            SQL.Selecting.cancelAssets,
+            [
+                "assets": .int64Array(assets), "code": .text(FailureCode.workerCancelled.rawValue),
+                "message": .text("Cancelled by an operator."),
+            ])
+        let answer = SelectionAnswer(
+            assets: Int(try settled.only().int64("assets")), jobs: jobs)
+        guard endsIt else { return answer }
+        // Its end waits for nothing, as it may be held: by its time, its queue, its site or its origins.
+        _ = try await connection.query(SQL.Catalogs.fold, id)
+        _ = try await connection.query(SQL.Selecting.cancelCatalog, id)
+        return answer
+    }
+
+    private func retry(
+        _ assets: [Asset], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let state = try state
+        guard state != .open else { return SelectionAnswer(assets: 0, jobs: 0) }
+        let failed = assets.filter { $0.state == .failed || $0.state == .cancelled }.map(\.id)
+        // One that was interrupted is resumed as a whole, or it would never end; one may also have
+        // failed for its lists of digests alone.
+        let isLacking =
+            try state == .interrupted
+            || ([.failed, .cancelled].contains(state) && row.int64("sums_failed") > 0)
+        guard !failed.isEmpty || (isWhole && isLacking) else {
+            return SelectionAnswer(assets: 0, jobs: 0)
+        }
+        return try await retry(failed, connection)
+    }
+
+    /// As a start of the present generation, of `failed` and what was interrupted.
+    private func retry(
+        _ failed: [Int64], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let generation = try row.int64("generation")
+        try CatalogLocks.checkNotOpen(catalog, row, "tries again what failed")
+        let both = id + ["generation": .int(generation)]
+        _ = try await connection.query(SQL.KeyConflicts.lock, id)
+        try CatalogLocks.checkSwitches(try await CatalogLocks.lockWork(both, connection))
+        _ = try await connection.query(SQL.Catalogs.fold, id)
+        // Now that no report of a list of digests is under way.
+        let lacksSums =
+            try await connection.query(SQL.Catalogs.read, id).only().int64("sums_failed") > 0
+        _ = try await connection.query(SQL.Starting.endRenewals, id)
+        // One that was named anew since starts from nothing.
+        _ = try await connection.query(SQL.Starting.forget, both)
+        _ = try await connection.query(SQL.Starting.renew, both)
+        let interrupted = try await connection.query(SQL.Starting.interruptedAssets, both).rows.map
+        {
+            try $0.int64("id")
+        }
+        _ = try await connection.query(
+            SQL.Starting.lanes, both + ["queue": .int(try row.int64("queue_id"))])
+        _ = try await connection.query(SQL.Starting.lockLanes, id)
+        let chosen = PostgresValue.int64Array(failed + interrupted)
+        _ = try await connection.pipeline(
+            KeyConflicts.statements(both, chosen, hasHolders: true))
+        _ = try await connection.query(SQL.Starting.fileSegments, both)
+        _ = try await connection.query(SQL.Starting.dropSidecars, both)
+        _ = try await connection.query(SQL.Starting.sidecars, both)
+        let started = try await connection.query(
+            SQL.Starting.jobs, both + ["assets": chosen])
+        _ = try await connection.query(SQL.Starting.isolate, id)
+        _ = try await connection.query(SQL.Starting.totals, both)
+        var changed = try Self.answer(started)
+        if lacksSums {
+            changed.jobs += Int(
+                try await connection.query(SQL.ChecksumFiles.retry, id).only().int64("jobs"))
+        }
+        _ = try await connection.query(SQL.Common.notifyWork)
+        return changed
+    }
+}

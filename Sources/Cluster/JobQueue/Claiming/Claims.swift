@@ -1,0 +1,212 @@
+package import Model
+import Postgres
+
+/// Claims of jobs, each under a new lease.
+package struct Claims: Sendable {
+    private let database: QueueDatabase
+    package let queues: KnownQueues
+    private let quotas: Quotas
+    private let room: SiteRoom
+    private let leaseSeconds: Double
+    /// Claims of one queue that arrive while another one is in progress go together.
+    let groups = GroupedCalls<Int64, Claim, Result<LeaseGrant?, Failure>>(
+        width: 2, mostWeight: 2_000)
+
+    init(
+        database: QueueDatabase, queues: KnownQueues, quotas: Quotas, room: SiteRoom,
+        leaseSeconds: Double
+    ) {
+        self.database = database
+        self.queues = queues
+        self.quotas = quotas
+        self.room = room
+        self.leaseSeconds = leaseSeconds
+    }
+
+    /// What is asked of a queue for one worker.
+    struct Claim: Sendable {
+        var lease: LeaseID
+        var worker: WorkerID
+        var mostJobs: Int
+        /// Origins of which it takes no more jobs than are said.
+        var slow: SlowOrigins?
+    }
+
+    /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
+    ///
+    /// The grant has no lease when there is nothing to do. `lease` is the new lease's UUID, made by
+    /// the caller. Claims of one queue that come at the same time go to PostgreSQL together.
+    package func lease(
+        _ request: LeaseRequest, as lease: LeaseID
+    ) async throws(Failure) -> LeaseGrant {
+        let claim = Claim(
+            lease: lease, worker: request.worker, mostJobs: request.maxJobs,
+            slow: request.slow)
+        var tried: Set<Int64> = []
+        var isTrue = false
+        // What is known of queues may be out of date: then they are looked up once more.
+        while !isTrue {
+            let found = try await queues.named(request.queues)
+            isTrue = true
+            // One queue a lease, in random order, so that none waits for another to run dry.
+            for queue in found.shuffled()
+            where request.mayWrite(to: queue) && tried.insert(queue.id).inserted {
+                let grant = try await groups.answer(
+                    to: claim, of: queue.id, weight: max(claim.mostJobs, minGroupedWeight)
+                ) { claims in
+                    await retryIndividually(claims) { (claims) async throws(Failure) in
+                        try await self.grant(claims, of: queue)
+                    }
+                }.get()
+                if let grant, grant.lease != nil { return grant }
+                if grant == nil { isTrue = false }
+            }
+        }
+        return LeaseGrant(lease: nil, seconds: leaseSeconds, sites: [:], jobs: [])
+    }
+
+    /// Whether some queue has a job that can be leased now.
+    package func hasWork() async throws(Failure) -> Bool {
+        try await database.withConnection { connection in
+            try await !connection.query(SQL.Leasing.queuesWithWork, ["names": .textArray([])]).rows
+                .isEmpty
+        }
+    }
+
+    /// Claims for some workers at once: a grant a claim, nil where there is no such queue.
+    private func grant(
+        _ claims: [Claim], of queue: KnownQueue
+    ) async throws(Failure) -> [LeaseGrant?] {
+        let (grants, isWorthAnother) = try await claim(claims, of: queue)
+        guard isWorthAnother else { return grants }
+        var all = grants
+        // Each for itself waits for the lanes that were locked.
+        for index in claims.indices where all[index]?.lease == nil {
+            all[index] = try await claim([claims[index]], of: queue).grants[0]
+            // What one has waited for in vain the others need not wait for.
+            if all[index]?.lease == nil { break }
+        }
+        return all
+    }
+
+    private func claim(
+        _ claims: [Claim], of queue: KnownQueue
+    ) async throws(Failure) -> (grants: [LeaseGrant?], isWorthAnother: Bool) {
+        let leases = PostgresValue.uuidArray(claims.map(\.lease))
+        let workers = PostgresValue.uuidArray(claims.map(\.worker))
+        let seconds = leaseSeconds
+        return try await database.withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(
+                    SQL.Leasing.claim,
+                    [
+                        "queue": .int(queue.id), "leases": leases, "workers": workers,
+                        "max_jobs": .int64Array(claims.map { Int64($0.mostJobs) }),
+                        "seconds": .double(seconds),
+                    ] + Self.slowColumns(of: claims)),
+                PostgresStatement(
+                    SQL.Leasing.leasedJobs,
+                    ["leases": leases, "workers": workers, "queue": .int(queue.id)]),
+                PostgresStatement(SQL.Sites.volume, ["site": .int(queue.site.rawValue)]),
+            ])
+            let volume = try results[2].firstRow?.optionalString("volume_id") ?? ""
+            let outcome = try results[0].only()
+            guard try outcome.bool("is_known") else {
+                queues.forget()
+                return (claims.map { _ in nil }, false)
+            }
+            var jobs = [[Job]](repeating: [], count: claims.count)
+            let columns = try JobColumns(results[1])
+            for row in results[1].rows {
+                jobs[try row.int(columns.place) - 1].append(
+                    try Job(row: row, columns, site: queue.site))
+            }
+            for index in claims.indices { try await Self.addParts(to: &jobs[index], connection) }
+            if jobs.count(where: { !$0.isEmpty }) < (try outcome.int("granted")) {
+                // What a lease was granted was taken away since: it may be granted anew.
+                for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
+                    _ = try await connection.query(
+                        SQL.Leasing.dropLease, ["lease": .uuid(claim.lease)])
+                }
+            }
+            let isGuarded = try outcome.bool("is_guarded")
+            let alone = try outcome.int64Array("alone")
+            let awaitsTrial = try outcome.bool("is_isolating")
+            queues.note(queue.id, awaitsTrial: awaitsTrial)
+            var grants: [LeaseGrant?] = []
+            for (place, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
+                var grant = LeaseGrant(
+                    lease: jobs.isEmpty ? nil : claim.lease, seconds: seconds,
+                    sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL],
+                    jobs: jobs)
+                if !jobs.isEmpty, alone.contains(Int64(place)) { grant.isAlone = true }
+                if isGuarded || !jobs.isEmpty && quotas.areNeeded {
+                    let shares = try await quotas.divide(
+                        for: claim.worker, after: jobs.isEmpty ? .claimInVain : .claim, connection)
+                    (grant.shares, grant.siteShares) = (shares.origins, shares.sites)
+                }
+                if !jobs.isEmpty {
+                    grant.cluster = queue.cluster
+                    grant.siteVolume = volume
+                    grant.siteSpace = try await room.space(
+                        of: queue.site, for: claim.worker, connection)
+                }
+                grants.append(grant)
+            }
+            return (grants, claims.count > 1 ? try outcome.bool("is_worth_another") : false)
+        }
+    }
+
+    /// Pairwise the place of a claim and an origin that it takes few jobs of; and by claim how many of all of these.
+    private static func slowColumns(of claims: [Claim]) -> SQLValues {
+        var (places, origins): ([Int64], [String]) = ([], [])
+        for (place, claim) in zip(1..., claims) {
+            for origin in claim.slow?.origins ?? [] {
+                places.append(Int64(place))
+                origins.append(origin)
+            }
+        }
+        let most = claims.map { Int64($0.slow?.maxJobs ?? 0) }
+        return [
+            "slow_leases": .int64Array(places), "slow_origins": .textArray(origins),
+            "slow_max_jobs": .int64Array(origins.isEmpty ? [] : most),
+        ]
+    }
+
+    /// A verification needs to know every part of its file. One whose parts have gone was taken back
+    /// since the claim, and is not handed out.
+    private static func addParts(
+        to jobs: inout [Job], _ connection: PostgresConnection
+    ) async throws {
+        let verified = jobs.indices.filter { jobs[$0].kind == .verify }
+        guard !verified.isEmpty else { return }
+        let rows = try await connection.query(
+            SQL.Leasing.parts,
+            ["assemblies": .uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
+        ).rows
+        var parts: [String: [Assembly.Part]] = [:]
+        for row in rows {
+            parts[try row.string("assembly"), default: []].append(
+                Assembly.Part(
+                    offset: try row.int64("range_offset"), length: try row.int64("range_length"),
+                    sha256: try row.string("sha256")))
+        }
+        for index in verified {
+            guard let id = jobs[index].assembly?.id else { continue }
+            jobs[index].assembly?.parts = parts[id] ?? []
+        }
+        jobs.removeAll { job in
+            guard job.kind == .verify, let assembly = job.assembly else { return false }
+            return (assembly.parts ?? []).reduce(0) { $0 + $1.length } != assembly.totalBytes
+        }
+    }
+}
+
+extension LeaseRequest {
+    /// Whether the worker may write to the site that a queue feeds.
+    fileprivate func mayWrite(to queue: KnownQueue) -> Bool {
+        if let refusedSites, refusedSites.contains(queue.site) { return false }
+        guard let roots else { return true }
+        return roots.contains { StorageURL.isSite(queue.storageURL, within: $0) }
+    }
+}

@@ -1,0 +1,233 @@
+import FoundationEssentials
+package import Model
+import Postgres
+
+/// Leases after their grant: heartbeats extend them, workers return them, and a sweep ends those that ran out.
+package struct Leases: Sendable {
+    let database: QueueDatabase
+    let reports: Reports
+    let quotas: Quotas
+    let room: SiteRoom
+    let leaseSeconds: Double
+    /// See `JobQueue.Settings.machine`.
+    let machine: String?
+
+    /// Gives back all jobs of a lease that its worker has not heard of, and sees to it that it is not
+    /// granted later. Changes nothing for another worker's lease.
+    package func release(_ release: LeaseRelease) async throws(Failure) {
+        let values: SQLValues = [
+            "lease": .uuid(release.lease), "worker": .uuid(release.worker),
+        ]
+        let jobs = try await database.withConnection { connection in
+            guard try await connection.query(SQL.Leasing.release, values).rows.isEmpty else {
+                return [JobID]()
+            }
+            return try await connection.query(SQL.Leasing.jobsHeld, values).rows.map {
+                JobID(try $0.int64("id"))
+            }
+        }
+        guard !jobs.isEmpty else { return }
+        _ = try await reports.record(
+            ReportRequest(
+                worker: release.worker,
+                results: jobs.map { JobReport(job: $0, lease: release.lease, outcome: .returned) }))
+    }
+
+    /// Extends a worker's leases and records what it is doing; leases that are missing from the
+    /// answer are lost.
+    package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
+        let seconds = leaseSeconds
+        let progress = try Self.text(of: heartbeat.progress)
+        let busy = Set(
+            (heartbeat.origins ?? []).lazy.filter { $0.active + $0.waiting > 0 }.map(\.origin))
+        let presence = PostgresStatement(
+            SQL.Leasing.worker,
+            [
+                "worker": .uuid(heartbeat.worker), "name": .text(heartbeat.name),
+                "active_transfers": .int(Int64(heartbeat.activeTransfers)),
+                "progress": .text(progress),
+                "trouble_code": .optionalText(heartbeat.trouble?.code.rawValue),
+                "trouble_message": .optionalText(heartbeat.trouble?.message),
+                "roots": heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
+                "refused_sites": .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
+                "queues": heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
+            ])
+        let done = heartbeat.done.map { Workers.note($0, of: heartbeat.worker) }
+        let isIdle =
+            heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
+            && heartbeat.originShares?.isEmpty != false && heartbeat.sites?.isEmpty != false
+        return try await database.withConnection { connection in
+            if isIdle {
+                // Nothing that has to be known after a crash, and nothing to be told of.
+                _ = try await connection.pipeline(
+                    [PostgresStatement(SQL.Common.commitLater), presence]
+                        + [done].compactMap(\.self))
+                return HeartbeatAnswer(leases: [], seconds: seconds)
+            }
+            var statements = [
+                presence,
+                PostgresStatement(
+                    SQL.Leasing.extend,
+                    [
+                        "worker": .uuid(heartbeat.worker), "leases": .uuidArray(heartbeat.leases),
+                        "seconds": .double(seconds),
+                    ]
+                ),
+                PostgresStatement(
+                    SQL.Leasing.cancelledJobs,
+                    ["leases": .uuidArray(heartbeat.leases), "worker": .uuid(heartbeat.worker)]),
+            ]
+            if let origins = heartbeat.origins, !origins.isEmpty {
+                statements.append(Self.decisions(origins, of: heartbeat.worker))
+            }
+            if let done { statements.append(done) }
+            let results = try await connection.pipeline(statements)
+            var answer = HeartbeatAnswer(
+                leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
+            let cancelled = try results[2].rows.map { JobID(try $0.int64("job_id")) }
+            answer.cancelled = cancelled.isEmpty ? nil : cancelled
+            let uses = (heartbeat.originShares ?? [], heartbeat.siteShares ?? [])
+            if quotas.areNeeded || !uses.0.isEmpty || !uses.1.isEmpty {
+                let shares = try await quotas.divide(
+                    for: heartbeat.worker, after: .report, origins: uses.0, sites: uses.1,
+                    busy: busy, connection)
+                (answer.shares, answer.siteShares) = (shares.origins, shares.sites)
+            }
+            try await room.note(heartbeat.sites ?? [], connection)
+            return answer
+        }
+    }
+
+    private static func decisions(
+        _ origins: [OriginReport], of worker: WorkerID
+    ) -> PostgresStatement {
+        PostgresStatement(
+            SQL.Origins.decide,
+            [
+                "worker": .uuid(worker), "origins": .optionalTextArray(origins.map(\.origin)),
+                "concurrency": .int64Array(origins.map { Int64($0.concurrency) }),
+                "bytes_per_second": .int64Array(origins.map(\.bytesPerSecond)),
+                "decisions": .optionalTextArray(origins.map(\.decision)),
+                "reasons": .optionalTextArray(origins.map(\.reason)),
+            ])
+    }
+
+    private static func text(
+        of progress: [String: TransferProgress]
+    ) throws(Failure) -> String {
+        do {
+            return String(decoding: try JSONEncoder().encode(progress), as: UTF8.self)
+        } catch {
+            throw Failure(.workerInternal, "A heartbeat cannot be encoded: \(error)")
+        }
+    }
+
+    // MARK: The sweep
+
+    /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
+    /// many tries. One that a worker has died with is tried alone from then on, and fails with `worker.poison`
+    /// when a second one does. A worker has died with its jobs only if coordinators swept leases, without a pause of
+    /// half a lease, since it extended its lease: after an outage of all nothing is known. Returns how many jobs were
+    /// taken back. Safe to run on all coordinators at once.
+    @discardableResult
+    package func sweep() async throws(Failure) -> Int {
+        try await database.withConnection { connection in
+            _ = try await connection.query(
+                SQL.Leasing.served,
+                [
+                    "pause_seconds": .double(leaseSeconds / 2),
+                    "machine": .optionalText(machine),
+                ])
+        }
+        var jobs = 0
+        while true {
+            let ended = try await sweepSome()
+            jobs += ended.jobs
+            if ended.leases < Self.leasesPerSweep { return jobs }
+        }
+    }
+
+    /// A lease holds up to `WireLimits.jobsPerLease` jobs, all of which one transaction reads.
+    private static let leasesPerSweep = 50
+
+    private func sweepSome() async throws(Failure) -> (leases: Int, jobs: Int) {
+        try await database.transaction { connection in
+            let ended = try await connection.query(
+                SQL.Leasing.sweep,
+                [
+                    "limit": .int(Int64(Self.leasesPerSweep)),
+                    "lease_seconds": .double(leaseSeconds),
+                ]
+            ).rows
+            guard !ended.isEmpty else { return (0, 0) }
+            let leases = try ended.map { try $0.string("id") }
+            let jobs = try await connection.query(
+                SQL.Leasing.jobsOfLeases, ["leases": .uuidArray(leases)]
+            ).rows
+            guard !jobs.isEmpty else { return (leases.count, 0) }
+            let held = try HeldJob.byID(
+                try await connection.query(
+                    SQL.Leasing.lostJobs,
+                    [
+                        "lanes": .int64Array(try jobs.map { try $0.int64("lane_id") }),
+                        "jobs": .int64Array(try jobs.map { try $0.int64("id") }),
+                    ]))
+            var plan = reports.writer.plan()
+            let lost = Failure(.workerLost, "The worker's lease ran out.")
+            let deaths = try await Self.record(ended, jobs, connection)
+            for job in held.values.sorted(by: { $0.id < $1.id }) {
+                guard let deaths = deaths[job.id] else {
+                    // No delay: the fault was the worker's, not the origin's.
+                    plan.fail(job, lost, retryAfter: nil) { _, _ in 0 }
+                    continue
+                }
+                plan.died(with: job, lost, deaths)
+            }
+            try await reports.writer.execute(plan, connection)
+            _ = try await connection.query(SQL.Common.notifyWork)
+            return (leases.count, jobs.count)
+        }
+    }
+
+    /// Notes what workers died with: of each such job what is known of that by now.
+    private static func record(
+        _ leases: PostgresRows, _ jobs: PostgresRows, _ connection: PostgresConnection
+    ) async throws -> [JobID: WorkerDeaths] {
+        var dead: [LeaseID: (worker: WorkerID, name: String?)] = [:]
+        for row in leases where try row.bool("is_dead") {
+            dead[try row.string("id")] = (
+                try row.string("worker_id"), try row.optionalString("worker_name")
+            )
+        }
+        guard !dead.isEmpty else { return [:] }
+        var lanes: [Int64] = []
+        var numbers: [Int64] = []
+        var workers: [WorkerID] = []
+        var names: [String?] = []
+        for row in jobs {
+            guard let (worker, name) = dead[try row.string("lease_id")] else { continue }
+            lanes.append(try row.int64("lane_id"))
+            numbers.append(try row.int64("id"))
+            workers.append(worker)
+            names.append(name)
+        }
+        guard !numbers.isEmpty else { return [:] }
+        var deaths: [JobID: WorkerDeaths] = [:]
+        let rows = try await connection.query(
+            SQL.Leasing.recordLosses,
+            [
+                "lanes": .int64Array(lanes), "jobs": .int64Array(numbers),
+                "workers": .uuidArray(workers), "names": .optionalTextArray(names),
+            ]
+        ).rows
+        for row in rows {
+            deaths[JobID(try row.int64("id"))] = WorkerDeaths(
+                count: Int(try row.int64("deaths")),
+                latest: zip(
+                    try row.textArray("workers").compactMap(\.self),
+                    try row.int64Array("lost_seconds")
+                ).map { (worker: $0, seconds: $1) })
+        }
+        return deaths
+    }
+}

@@ -1,0 +1,95 @@
+package import Model
+package import Postgres
+
+/// The database of the queues: lends connections of a pool, and turns errors into `Failure`s.
+struct QueueDatabase: Sendable {
+    let pool: PostgresPool
+    /// How long a statement on a whole catalog may take.
+    let catalogStatementSeconds: Double
+
+    private static let mostTries = 10
+
+    /// Runs `body` in a transaction, and again after a serialization failure or a deadlock.
+    func transaction<Value: Sendable>(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
+        try await withConnection { connection in
+            try await connection.transaction { try await body($0) }
+        }
+    }
+
+    /// Lends a connection to `body`.
+    func withConnection<Value: Sendable>(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
+        var tries = 0
+        while true {
+            tries += 1
+            do {
+                return try await pool.withConnection { try await body($0) }
+            } catch let failure as Failure {
+                throw failure
+            } catch let error as PostgresError {
+                if error.isRetryableTransaction && tries < Self.mostTries { continue }
+                throw Failure(queue: error)
+            } catch {
+                throw Failure(.workerInternal, "The queue was interrupted: \(error)")
+            }
+        }
+    }
+
+    /// Allows the next statements of a transaction the time of those on whole catalogs.
+    ///
+    /// Call it once the catalog's lock is held: who waits for that holds a connection, and soon fails with
+    /// `cluster.busy`.
+    func allowCatalogTime(_ connection: PostgresConnection) async throws {
+        try await connection.setStatementTimeout(seconds: catalogStatementSeconds)
+    }
+}
+
+extension Failure {
+    /// The code of a database error, with its message.
+    package init(queue error: PostgresError) {
+        if error.isConnectionFailure {
+            self.init(.clusterDatabaseUnreachable, "PostgreSQL does not answer: \(error.message)")
+        } else if [.timeout, .cancelled, .closed].contains(error.kind) {
+            self.init(.clusterBusy, "No answer of PostgreSQL in time: \(error.message)")
+        } else if error.isPrivilege {
+            self.init(
+                .clusterDatabasePrivilege,
+                "PostgreSQL refuses it to this role (42501): \(error.message)")
+        } else if error.isTransient {
+            self.init(
+                .clusterBusy,
+                "PostgreSQL cannot do it now (\(error.sqlState)): \(error.message)")
+        } else {
+            self.init(
+                .workerInternal,
+                "PostgreSQL refused a statement (\(error.sqlState)): \(error.message)")
+        }
+    }
+}
+
+extension PostgresError {
+    /// The state of the server is at fault, not the statement: read-only, cancelled by an operator,
+    /// no space or memory, always another transaction in the way. Whoever asks again, as workers do
+    /// with their results, loses nothing (PostgreSQL manual, appendix A).
+    fileprivate var isTransient: Bool {
+        ["25006", "57014"].contains(sqlState)
+            || ["40", "53", "55", "58"].contains(sqlState.prefix(2))
+    }
+}
+
+extension Failure {
+    static func unknownCatalog(_ catalog: CatalogID) -> Failure {
+        Failure(.inputNotFound, "There is no catalog \(catalog).")
+    }
+
+    static func unknownQueue(_ name: String) -> Failure {
+        Failure(.inputNotFound, "There is no queue \(name.prefix(100)).")
+    }
+
+    static func unknownLoadTest(_ id: LoadTestID) -> Failure {
+        Failure(.inputNotFound, "There is no load test \(id).")
+    }
+}

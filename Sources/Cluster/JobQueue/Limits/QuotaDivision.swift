@@ -1,0 +1,134 @@
+import Model
+import Postgres
+
+/// Divides one resource after the other for a worker, and collects what is to be written and answered.
+struct QuotaDivision {
+    private struct Change {
+        var place: QuotaResource.Place
+        var quota: Quota
+        var active: Int64?
+        var seconds: Double
+    }
+
+    private let seconds: Double
+    private let occasion: Quotas.Occasion
+    private var isClaim: Bool { occasion == .claim }
+    private var changes: [Change] = []
+    private var dropped: [QuotaResource.Place] = []
+    /// A place among the users of a resource that had none left has become free.
+    private var isPlaceFree = false
+    private(set) var answer = Quotas.Answer()
+
+    init(seconds: Double, _ occasion: Quotas.Occasion) {
+        self.seconds = seconds
+        self.occasion = occasion
+    }
+
+    mutating func take(
+        _ entry: QuotaEntry, isHeld: Bool, isBusy: Bool, use: Quota.Use?, active: Int64?
+    ) {
+        // A site's user holds jobs of it; at an origin it may have done all that it holds.
+        var request = Quota.Request(
+            entry.quota, of: entry.pool,
+            isHeld: isHeld && (entry.isUser || isClaim || isBusy || entry.place.kind == .site),
+            isBusy: isClaim || isBusy || entry.place.kind == .site, use: use, number: entry.next)
+        request.isFrozen = entry.isClosed
+        let decision = Quota.decide(request)
+        // A worker without a lease hears of nothing; what was prepared for its first jobs is taken back.
+        guard occasion != .claimInVain || decision == .drop else { return }
+        switch decision {
+        case .nothing: break
+        case .grant(let quota): grant(quota, entry, active)
+        case .end(let quota):
+            changes.append(Change(place: entry.place, quota: quota, active: 0, seconds: 0))
+            noteFreePlace(entry)
+        case .drop:
+            dropped.append(entry.place)
+            noteFreePlace(entry)
+        case .lift:
+            if entry.quota != nil { dropped.append(entry.place) }
+            lift(entry)
+        }
+    }
+
+    private mutating func grant(_ quota: Quota, _ entry: QuotaEntry, _ active: Int64?) {
+        changes.append(
+            Change(place: entry.place, quota: quota, active: active, seconds: seconds))
+        let again = entry.isClosed ? nil : quota.askAgainSeconds(in: entry.pool)
+        switch entry.place.kind {
+        case .origin:
+            var share = OriginShare(
+                origin: entry.url, connections: quota.granted.connections.map { Int($0) },
+                requestsPerSecond: quota.granted.requests.map { requests in
+                    requests == 0 ? 0 : min(Double(requests), entry.requestsPerSecond ?? .infinity)
+                }, bytesPerSecond: quota.granted.bytes, seconds: seconds)
+            share.number = quota.number
+            share.againSeconds = again
+            answer.origins = (answer.origins ?? []) + [share]
+        case .site:
+            var share = SiteShare(
+                site: SiteID(entry.place.id), number: quota.number,
+                bytesPerSecond: quota.granted.bytes ?? 0, seconds: seconds)
+            share.againSeconds = again
+            answer.sites = (answer.sites ?? []) + [share]
+        }
+    }
+
+    /// Answers that there is no limit any more.
+    private mutating func lift(_ entry: QuotaEntry) {
+        switch entry.place.kind {
+        case .origin:
+            answer.origins =
+                (answer.origins ?? []) + [OriginShare(origin: entry.url, seconds: seconds)]
+        case .site:
+            answer.sites =
+                (answer.sites ?? []) + [
+                    SiteShare(
+                        site: SiteID(entry.place.id), number: nil, bytesPerSecond: 0,
+                        seconds: seconds)
+                ]
+        }
+    }
+
+    private mutating func noteFreePlace(_ entry: QuotaEntry) {
+        guard entry.isUser, let most = entry.pool.limit.maxUsers else { return }
+        if entry.pool.users >= most { isPlaceFree = true }
+    }
+
+    func statements(for worker: WorkerID) -> [PostgresStatement] {
+        var statements: [PostgresStatement] = []
+        if !changes.isEmpty {
+            let amounts = { (amount: (Quota) -> Int64?) in
+                PostgresValue.optionalIntArray(changes.map { amount($0.quota) })
+            }
+            statements.append(
+                PostgresStatement(
+                    SQL.Quotas.store,
+                    [
+                        "worker": .uuid(worker),
+                        "kinds": .textArray(changes.map(\.place.kind.rawValue)),
+                        "resources": .int64Array(changes.map(\.place.id)),
+                        "numbers": .int64Array(changes.map(\.quota.number)),
+                        "since": .int64Array(changes.map(\.quota.since)),
+                        "connections": amounts(\.granted.connections),
+                        "requests": amounts(\.granted.requests), "bytes": amounts(\.granted.bytes),
+                        "held_connections": amounts(\.held.connections),
+                        "held_requests": amounts(\.held.requests),
+                        "held_bytes": amounts(\.held.bytes),
+                        "active": .optionalIntArray(changes.map(\.active)),
+                        "seconds": .doubleArray(changes.map(\.seconds)),
+                    ]))
+        }
+        if !dropped.isEmpty {
+            statements.append(
+                PostgresStatement(
+                    SQL.Quotas.drop,
+                    [
+                        "worker": .uuid(worker), "kinds": .textArray(dropped.map(\.kind.rawValue)),
+                        "resources": .int64Array(dropped.map(\.id)),
+                    ]))
+        }
+        if isPlaceFree { statements.append(PostgresStatement(SQL.Common.notifyWork)) }
+        return statements
+    }
+}

@@ -1,0 +1,74 @@
+package import Model
+import Postgres
+
+/// Quotas of the limits of origins and sites: a part of each for every worker that holds jobs there.
+///
+/// How they are divided is `Model.Quota`. Here they are read and written, under the locks of the origins' rows
+/// and then of the sites' rows, each in the order of their numbers.
+package struct Quotas: Sendable {
+    let database: QueueDatabase
+    let bounds: SiteBounds
+    let leaseSeconds: Double
+
+    /// There may be limits to divide.
+    var areNeeded: Bool { bounds.haveLimits }
+
+    /// What an answer to a worker carries of its quotas; nil for nothing.
+    struct Answer: Sendable {
+        var origins: [OriginShare]?
+        var sites: [SiteShare]?
+    }
+
+    /// When quotas are looked at: a claim granted jobs, it found none, or the worker reports what it uses.
+    enum Occasion: Sendable { case claim, claimInVain, report }
+
+    /// Divides what concerns a worker, and answers its quotas.
+    func divide(
+        for worker: WorkerID, after occasion: Occasion, origins: [OriginShareUse] = [],
+        sites: [SiteShareUse] = [], busy: Set<String> = [], _ connection: PostgresConnection
+    ) async throws -> Answer {
+        let resources = try await connection.query(
+            SQL.Quotas.concerned,
+            [
+                "worker": .uuid(worker), "origins": .textArray(origins.map(\.origin)),
+                "sites": .int64Array(sites.map(\.site.rawValue)),
+            ]
+        ).rows.map { try QuotaResource(row: $0) }
+        guard !resources.isEmpty else { return Answer() }
+        let ids = { (kind: QuotaResource.Kind) in
+            PostgresValue.int64Array(resources.filter { $0.kind == kind }.map(\.id))
+        }
+        return try await connection.transaction { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.Quotas.lockOrigins, ["origins": ids(.origin)]),
+                PostgresStatement(SQL.Quotas.lockSites, ["sites": ids(.site)]),
+                PostgresStatement(
+                    SQL.Quotas.read,
+                    [
+                        "worker": .uuid(worker),
+                        "kinds": .textArray(resources.map(\.kind.rawValue)),
+                        "resources": .int64Array(resources.map(\.id)),
+                    ]),
+            ])
+            let held = Set(resources.filter(\.isHeld).map { QuotaResource.Place($0.kind, $0.id) })
+            var division = QuotaDivision(seconds: leaseSeconds, occasion)
+            for row in results[2].rows {
+                let entry = try QuotaEntry(row: row)
+                division.take(
+                    entry, isHeld: held.contains(entry.place), isBusy: busy.contains(entry.url),
+                    use: entry.use(of: origins, sites),
+                    active: origins.first { $0.origin == entry.url }.map { Int64($0.active) })
+            }
+            _ = try await connection.pipeline(division.statements(for: worker))
+            return division.answer
+        }
+    }
+
+    /// Ends quotas of workers that hold nothing of what they are of, as those that have gone; true when there were any.
+    package func end() async throws(Failure) -> Bool {
+        guard areNeeded else { return false }
+        return try await database.withConnection { connection in
+            try await connection.query(SQL.Quotas.end).only().int64("ended") > 0
+        }
+    }
+}

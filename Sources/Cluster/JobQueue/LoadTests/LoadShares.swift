@@ -1,0 +1,132 @@
+package import Model
+import Postgres
+
+/// Load tests on workers, as these see them.
+package struct LoadShares: Sendable {
+    let database: QueueDatabase
+    let supervision: LoadTestSupervision
+
+    /// Gives a worker a part in a test that waits for workers; none where it has no place for one more, or
+    /// has had this one. A repeated request has the same answer.
+    package func join(
+        _ id: LoadTestID, _ join: LoadTestJoin
+    ) async throws(Failure) -> LoadTestPlace {
+        let values: SQLValues = ["test": .uuid(id), "worker": .uuid(join.worker)]
+        return try await database.transaction { connection in
+            guard let test = try await supervision.lock(id, connection),
+                LoadTestState(rawValue: try test.string("state")) == .waiting
+            else { return LoadTestPlace(scenario: nil) }
+            let place = LoadTestPlace(scenario: try test.string("scenario"))
+            if let row = try await connection.query(SQL.LoadTests.lockShare, values).firstRow {
+                let state = LoadShareState(rawValue: try row.string("state"))
+                return state == .joined ? place : LoadTestPlace(scenario: nil)
+            }
+            let most = try test.optionalInt64("workers") ?? Int64(WireLimits.loadWorkers)
+            let shares = try await LoadTestSupervision.shares(of: id, connection)
+            guard try !test.bool("is_wait_over"), shares.underWay < Int(most) else {
+                return LoadTestPlace(scenario: nil)
+            }
+            _ = try await connection.query(SQL.LoadTests.join, values + ["name": .text(join.name)])
+            return place
+        }
+    }
+
+    /// Takes what a worker says of its share, without waiting, and answers what it is to do.
+    ///
+    /// Seconds that were reported before, and all that comes for a share that has ended, change nothing.
+    package func report(
+        _ report: LoadTestReport, of id: LoadTestID
+    ) async throws(Failure) -> LoadTestOrder {
+        let isNews = try await database.transaction { connection in
+            try await Self.take(report, of: id, connection)
+        }
+        if isNews { try await supervision.reconcile(id) }
+        return try await order(of: id, worker: report.worker)
+    }
+
+    /// What a worker with a share is to do now.
+    package func order(
+        of id: LoadTestID, worker: WorkerID
+    ) async throws(Failure) -> LoadTestOrder {
+        try await database.withConnection { connection in
+            let row = try await connection.query(
+                SQL.LoadTests.order, ["test": .uuid(id), "worker": .uuid(worker)]
+            )
+            .firstRow
+            guard let row, let test = LoadTestState(rawValue: try row.string("test")),
+                let share = LoadShareState(rawValue: try row.string("share"))
+            else { return LoadTestOrder(.leave) }
+            switch (share, test) {
+            case (.joined, .waiting), (.ready, .waiting): return LoadTestOrder(.wait)
+            case (.running, .running):
+                var order = LoadTestOrder(.run)
+                order.startsInSeconds = try row.optionalDouble("starts_in_seconds")
+                order.share = try row.int("number")
+                order.shares = try row.int("shares")
+                return order
+            case (.running, .stopping): return LoadTestOrder(.stop)
+            default: return LoadTestOrder(.leave)
+            }
+        }
+    }
+
+    /// True when it may change the fate of the test.
+    private static func take(
+        _ report: LoadTestReport, of id: LoadTestID, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        let place: SQLValues = ["test": .uuid(id), "worker": .uuid(report.worker)]
+        guard let row = try await connection.query(SQL.LoadTests.lockShare, place).firstRow,
+            let state = LoadShareState(rawValue: try row.string("state")),
+            !LoadShareState.machine.terminal.contains(state)
+        else { return false }
+        let next = report.event(in: state).flatMap {
+            LoadShareState.machine.next(state, $0)
+        }
+        var nextSecond = try row.int("next_second")
+        var statements: [PostgresStatement] = []
+        if state == .running, let number = try row.optionalInt64("number") {
+            let fresh = report.intervals.filter { $0.second >= nextSecond }
+            nextSecond = fresh.last.map { $0.second + 1 } ?? nextSecond
+            if !fresh.isEmpty {
+                statements.append(
+                    PostgresStatement(
+                        SQL.LoadTests.storeIntervals,
+                        [
+                            "test": .uuid(id), "share": .int(number),
+                            "seconds": .int64Array(fresh.map { Int64($0.second) }),
+                            "data": .textArray(fresh.map(\.data)),
+                        ]))
+            }
+        }
+        let isFailure = next == .failed
+        statements.append(
+            PostgresStatement(
+                SQL.LoadTests.report,
+                place + [
+                    "state": .text((next ?? state).rawValue), "next_second": .int(nextSecond),
+                    "cores": .optionalInt(report.cores.map { Int64($0) }),
+                    "breakdown": .optionalText(next == nil ? nil : report.breakdown),
+                    "failure_code": .optionalText(isFailure ? report.failure?.code.rawValue : nil),
+                    "failure_message": .optionalText(isFailure ? report.failure?.message : nil),
+                ]))
+        // That it was heard of need not be known after a crash.
+        if next == nil, statements.count == 1 {
+            statements.insert(PostgresStatement(SQL.Common.commitLater), at: 0)
+        }
+        _ = try await connection.pipeline(statements)
+        return next != nil
+    }
+}
+
+extension LoadTestReport {
+    /// What it means for a share; nil for nothing new.
+    fileprivate func event(in state: LoadShareState) -> LoadShareEvent? {
+        switch progress {
+        case .preparing: nil
+        case .ready: state == .joined ? .prepare : nil
+        case .finished: .finish
+        // One that goes before the start leaves its place to another.
+        case .failed: failure?.code == .workerCancelled && state != .running ? .dismiss : .fail
+        }
+    }
+}

@@ -1,0 +1,159 @@
+package import Model
+import Postgres
+
+/// Starts and ends load tests by time, and ends shares of workers that are gone.
+package struct LoadTestSupervision: Sendable {
+    let database: QueueDatabase
+    let times: LoadTestTimes
+
+    /// Decides the fate of every test that has not ended; answers those that want workers. Safe to run on
+    /// all coordinators at once.
+    package func reconcile() async throws(Failure) -> [LoadTestCall] {
+        let open = try await database.withConnection { connection in
+            try await connection.query(SQL.LoadTests.open).rows.map { try $0.string("id") }
+        }
+        guard !open.isEmpty else { return [] }
+        for id in open { try await reconcile(id) }
+        return try await called()
+    }
+
+    /// Tests that want workers.
+    package func called() async throws(Failure) -> [LoadTestCall] {
+        try await database.withConnection { connection in
+            try await connection.query(
+                SQL.LoadTests.called, ["max_shares": .int(WireLimits.loadWorkers)]
+            ).rows.map {
+                LoadTestCall(id: try $0.string("id"), queue: try $0.optionalString("queue"))
+            }
+        }
+    }
+
+    /// Decides the fate of one test.
+    func reconcile(_ id: LoadTestID) async throws(Failure) {
+        try await database.transaction { connection in
+            guard let test = try await lock(id, connection),
+                let state = LoadTestState(rawValue: try test.string("state")), state != .ended
+            else { return }
+            let silent = Failure(
+                .workerLost, "It was not heard of for \(Int(times.silentSeconds)) s.")
+            _ = try await connection.query(
+                SQL.LoadTests.loseSilent,
+                ["test": .uuid(id), "seconds": .double(times.silentSeconds)] + Self.columns(silent))
+            if state == .stopping {
+                let overdue = Failure(.workerLost, "It did not stop when it was told to.")
+                _ = try await connection.query(
+                    SQL.LoadTests.loseOverdue,
+                    ["test": .uuid(id), "seconds": .double(times.stoppingSeconds)]
+                        + Self.columns(overdue))
+            }
+            let shares = try await Self.shares(of: id, connection)
+            if state == .waiting {
+                try await gather(id, test, shares, connection)
+            } else {
+                try await Self.watch(id, state, test, shares, connection)
+            }
+        }
+    }
+
+    /// Starts a test, or gives it up, or lets it wait.
+    private func gather(
+        _ id: LoadTestID, _ test: PostgresRow, _ shares: ShareCounts,
+        _ connection: PostgresConnection
+    ) async throws {
+        if let failure = shares.failure { return try await Self.end(id, failure, connection) }
+        if try test.bool("is_abandoned") {
+            return try await Self.end(id, Self.abandoned, connection)
+        }
+        let isOver = try test.bool("is_wait_over")
+        let isFull = try test.optionalInt64("workers") == Int64(shares.ready)
+        guard isFull || isOver else { return }
+        let atLeast = try test.int("at_least")
+        guard isFull || shares.ready >= atLeast else {
+            let failure = Failure(
+                .clusterFewWorkers,
+                "\(shares.ready) of the \(atLeast) workers that are needed were ready in time"
+                    + (shares.joined > 0
+                        ? "; \(shares.joined) were not done with other work." : "."))
+            return try await Self.end(id, failure, connection)
+        }
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.LoadTests.beginShares, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.dismissShares, ["test": .uuid(id)]),
+            PostgresStatement(
+                SQL.LoadTests.start,
+                ["test": .uuid(id), "lead_seconds": .double(times.leadSeconds)]),
+            PostgresStatement(SQL.LoadTests.notify),
+        ])
+    }
+
+    /// Ends a test without shares that go on; stops one that nobody wants, or that lasts too long.
+    private static func watch(
+        _ id: LoadTestID, _ state: LoadTestState, _ test: PostgresRow, _ shares: ShareCounts,
+        _ connection: PostgresConnection
+    ) async throws {
+        guard shares.running > 0 else { return try await end(id, nil, connection) }
+        guard state == .running else { return }
+        let isAbandoned = try test.bool("is_abandoned")
+        let isOverdue = try test.bool("is_overdue")
+        guard isAbandoned || isOverdue else { return }
+        let failure = isAbandoned ? abandoned : nil
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.LoadTests.stop, ["test": .uuid(id)] + columns(failure)),
+            PostgresStatement(SQL.LoadTests.notify),
+        ])
+    }
+
+    private static let abandoned = Failure(
+        .clusterAbandoned, "Nobody followed the test any more; it was stopped.")
+
+    /// Ends a test under its lock; what it was is kept, what it asked for is not.
+    static func end(
+        _ id: LoadTestID, _ failure: Failure?, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.LoadTests.dismissShares, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.end, ["test": .uuid(id)] + columns(failure)),
+            PostgresStatement(SQL.LoadTests.notify),
+        ])
+    }
+
+    /// A test's row under its lock; nil where there is none.
+    func lock(
+        _ id: LoadTestID, _ connection: PostgresConnection
+    ) async throws -> PostgresRow? {
+        return try await connection.query(
+            SQL.LoadTests.lock,
+            [
+                "test": .uuid(id), "followed_seconds": .double(times.followedSeconds),
+                "overtime_seconds": .double(times.overtimeSeconds),
+            ]
+        ).firstRow
+    }
+
+    static func shares(
+        of id: LoadTestID, _ connection: PostgresConnection
+    ) async throws -> ShareCounts {
+        var counts = ShareCounts()
+        for row in try await connection.query(SQL.LoadTests.countShares, ["test": .uuid(id)]).rows {
+            let count = Int(try row.int64("shares"))
+            switch LoadShareState(rawValue: try row.string("state")) {
+            case .joined: counts.joined = count
+            case .ready: counts.ready = count
+            case .running: counts.running = count
+            case .failed:
+                counts.failure = Failure(
+                    try row.optionalString("code").map { FailureCode($0) } ?? .workerInternal,
+                    "\(try row.string("worker")): \(try row.optionalString("message") ?? "")")
+            default: break
+            }
+        }
+        return counts
+    }
+
+    private static func columns(_ failure: Failure?) -> SQLValues {
+        [
+            "failure_code": .optionalText(failure?.code.rawValue),
+            "failure_message": .optionalText(failure?.message),
+        ]
+    }
+}

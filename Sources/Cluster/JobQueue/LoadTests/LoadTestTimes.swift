@@ -1,0 +1,28 @@
+import Model
+
+/// Times of load tests, in seconds.
+package struct LoadTestTimes: Sendable {
+    /// From when the start is set until it: every worker is to know by then.
+    package var leadSeconds = 2.0
+    /// A share that was not heard of for so long is lost.
+    package var silentSeconds = WireLimits.loadSilentSeconds
+    /// A test that nobody followed for so long is stopped.
+    package var followedSeconds = 20.0
+    /// Beyond its duration, a test is stopped.
+    package var overtimeSeconds = 120.0
+    /// A share that goes on for so long after it was to stop is lost.
+    package var stoppingSeconds = 30.0
+
+    package init() {}
+}
+
+/// Shares of a test by state.
+struct ShareCounts {
+    var joined = 0
+    var ready = 0
+    var running = 0
+    /// Of one that failed.
+    var failure: Failure?
+
+    var underWay: Int { joined + ready + running }
+}

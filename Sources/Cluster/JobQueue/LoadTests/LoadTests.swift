@@ -1,0 +1,184 @@
+package import Model
+import Postgres
+
+/// Load tests on workers, for who wants one.
+package struct LoadTests: Sendable {
+    private let database: QueueDatabase
+    package let supervision: LoadTestSupervision
+    package let shares: LoadShares
+
+    init(database: QueueDatabase, times: LoadTestTimes) {
+        self.database = database
+        supervision = LoadTestSupervision(database: database, times: times)
+        shares = LoadShares(database: database, supervision: supervision)
+    }
+
+    /// Has workers called together for a test; a repeated request changes nothing.
+    ///
+    /// Throws `input.notFound` for a queue that is not there, and `input.loadTestRunning` while another test
+    /// of that queue has not ended.
+    package func create(_ test: LoadTestSubmission) async throws(Failure) -> LoadTestStatus {
+        try await database.transaction { connection in
+            if let name = test.queue {
+                let known = try await connection.query(
+                    SQL.Leasing.queues, ["names": .textArray([name]), "limit": .int(1)])
+                guard known.firstRow != nil else {
+                    throw Failure.unknownQueue(name)
+                }
+            }
+            let created = try await connection.query(
+                SQL.LoadTests.create,
+                [
+                    "test": .uuid(test.id), "queue": .optionalText(test.queue),
+                    "name": .text(test.name), "scenario": .text(test.scenario),
+                    "workers": .optionalInt(test.workers.map { Int64($0) }),
+                    "at_least": .int(test.atLeast), "wait_seconds": .double(test.waitSeconds),
+                    "duration_seconds": .double(test.durationSeconds),
+                ])
+            if created.firstRow != nil {
+                _ = try await connection.query(SQL.LoadTests.notify)
+            }
+            guard let status = try await Self.read(test.id, connection).first else {
+                let place = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
+                throw Failure(
+                    .inputLoadTestRunning,
+                    "Another load test of \(place) has not ended; see them with "
+                        + "GET /v1/load-tests.")
+            }
+            return status
+        }
+    }
+
+    /// Those that run, and those that ended within a day, latest first; 100 at most.
+    package func list() async throws(Failure) -> LoadTestList {
+        try await database.withConnection { connection in
+            LoadTestList(tests: try await Self.read(nil, connection))
+        }
+    }
+
+    /// Throws `input.notFound`.
+    package func status(of id: LoadTestID) async throws(Failure) -> LoadTestStatus {
+        try await database.withConnection { try await Self.status(of: id, $0) }
+    }
+
+    /// What is new of a test, without waiting; what comes before it is forgotten, and the test is wanted
+    /// for some more time. Throws `input.notFound`.
+    package func follow(
+        _ id: LoadTestID, after: [Int]
+    ) async throws(Failure) -> LoadTestNews {
+        let numbers = PostgresValue.int64Array(after.indices.map { Int64($0) })
+        let seconds = PostgresValue.int64Array(after.map { Int64($0) })
+        let most = WireLimits.intervalsPerAnswer
+        return try await database.transaction { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.LoadTests.followed, ["test": .uuid(id)]),
+                PostgresStatement(
+                    SQL.LoadTests.takeIntervals,
+                    ["test": .uuid(id), "shares": numbers, "seconds": seconds]),
+            ])
+            guard results[0].firstRow != nil else { throw Failure.unknownLoadTest(id) }
+            // Before the seconds: of a share that has ended there are no more than these.
+            let status = try await Self.status(of: id, connection)
+            let rows = try await connection.query(
+                SQL.LoadTests.intervals,
+                ["test": .uuid(id), "shares": numbers, "seconds": seconds, "limit": .int(most + 1)]
+            ).rows
+            return LoadTestNews(
+                test: status,
+                intervals: try rows.prefix(most).map { row in
+                    LoadTestNews.Interval(
+                        share: try row.int("number"), second: try row.int("second"),
+                        data: try row.string("data"))
+                }, hasMore: rows.count > most)
+        }
+    }
+
+    /// What a share measured of URLs, targets and renditions, once it has reported it.
+    package func breakdown(
+        of id: LoadTestID, share: Int
+    ) async throws(Failure) -> LoadTestBreakdown {
+        try await database.withConnection { connection in
+            let row = try await connection.query(
+                SQL.LoadTests.breakdown, ["test": .uuid(id), "share": .int(share)]
+            )
+            .firstRow
+            guard let row else {
+                throw Failure(.inputNotFound, "There is no share \(share) of load test \(id).")
+            }
+            return LoadTestBreakdown(data: try row.optionalString("breakdown"))
+        }
+    }
+
+    /// Has the workers of a test stop; one that has not begun ends. Throws `input.notFound`.
+    package func stop(_ id: LoadTestID) async throws(Failure) -> LoadTestStatus {
+        try await database.transaction { connection in
+            guard let row = try await supervision.lock(id, connection) else {
+                throw Failure.unknownLoadTest(id)
+            }
+            if LoadTestState(rawValue: try row.string("state")) == .waiting {
+                try await LoadTestSupervision.end(id, nil, connection)
+            } else {
+                _ = try await connection.query(
+                    SQL.LoadTests.stop,
+                    ["test": .uuid(id), "failure_code": .null, "failure_message": .null])
+                _ = try await connection.query(SQL.LoadTests.notify)
+            }
+            return try await Self.status(of: id, connection)
+        }
+    }
+
+    private static func status(
+        of id: LoadTestID, _ connection: PostgresConnection
+    ) async throws -> LoadTestStatus {
+        guard let test = try await read(id, connection).first else {
+            throw Failure.unknownLoadTest(id)
+        }
+        return test
+    }
+
+    /// One, or all where `id` is nil.
+    static func read(
+        _ id: LoadTestID?, _ connection: PostgresConnection
+    ) async throws -> [LoadTestStatus] {
+        let rows = try await connection.query(SQL.LoadTests.status, ["test": .optionalText(id)])
+            .rows
+        var tests = try rows.map { try LoadTestStatus(row: $0) }
+        guard !tests.isEmpty else { return [] }
+        let shares = try await connection.query(
+            SQL.LoadTests.shares, ["tests": .uuidArray(tests.map(\.id))])
+        var byTest: [LoadTestID: [LoadTestStatus.Share]] = [:]
+        for row in shares.rows {
+            byTest[try row.string("test_id"), default: []].append(
+                try LoadTestStatus.Share(row: row))
+        }
+        for index in tests.indices { tests[index].shares = byTest[tests[index].id] ?? [] }
+        return tests
+    }
+}
+
+extension LoadTestStatus {
+    /// A row of `LoadTests.status`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            id: try row.string("id"), name: try row.string("name"),
+            queue: try row.optionalString("queue"),
+            state: LoadTestState(rawValue: try row.string("state")) ?? .ended,
+            workers: try row.optionalInt64("workers").map { Int($0) },
+            atLeast: try row.int("at_least"), created: try row.double("created"),
+            joinUntil: try row.double("join_until"), started: try row.optionalDouble("started"),
+            ended: try row.optionalDouble("ended"), failure: try Failure(in: row),
+            shares: [], now: try row.double("now"))
+    }
+}
+
+extension LoadTestStatus.Share {
+    /// A row of `LoadTests.shares`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            worker: try row.string("worker_id"), name: try row.string("worker_name"),
+            number: try row.optionalInt64("number").map { Int($0) },
+            state: LoadShareState(rawValue: try row.string("state")) ?? .lost,
+            nextSecond: try row.int("next_second"), cores: try row.int("cores"),
+            failure: try Failure(in: row))
+    }
+}

@@ -1,0 +1,204 @@
+package import Model
+import Postgres
+import Synchronization
+
+/// Files whose own origin is left alone while a mirror is not.
+package final class MirrorMoves: Sendable {
+    private let database: QueueDatabase
+    private let search = Mutex(MirrorSearch())
+
+    init(database: QueueDatabase) { self.database = database }
+
+    /// Lanes looked at in one pass.
+    private static let lanesPerPass: Int64 = 32
+    /// Jobs looked at in one pass, over all its lanes.
+    private static let jobsPerPass = 5_000
+    /// Jobs that keep the lane of a mirror fed until the next pass: the rest stays with its own origin, which may be
+    /// well again by then.
+    private static let jobsPerLane: Int64 = 5_000
+
+    /// A job that waits for an origin that is left alone, and where else it is to be had.
+    private struct Waiting {
+        var lane: Int64
+        var job: Int64
+        /// The first that is well; nil where none is, or there are no mirrors.
+        var origin: String?
+    }
+
+    /// Moves jobs that wait for an origin that is left alone to the lane of another one that has them, which is not:
+    /// as many as keep that one busy for a second or so. Returns how many. Wakes workers that wait for work.
+    ///
+    /// Safe to run on all coordinators at once. It waits for no lane and no job that somebody has locked: what it
+    /// cannot have it leaves to the next pass.
+    @discardableResult
+    package func move() async throws(Failure) -> Int {
+        let lanes = try await lanesLeftAlone()
+        guard !lanes.isEmpty else { return 0 }
+        let share = max(Self.jobsPerPass / lanes.count, 1)
+        let waiting = try await waiting(in: lanes, most: share)
+        let moved = try await move(waiting)
+        search.withLock { search in
+            for lane in lanes {
+                let seen = waiting.filter { $0.lane == lane }
+                let left = seen.first { $0.origin != nil && !moved.contains($0.job) }
+                if let left {
+                    search.set(left.job - 1, in: lane)
+                } else {
+                    // Behind the last one come those that wait since.
+                    search.set(seen.count < share ? 0 : seen.last?.job ?? 0, in: lane)
+                }
+            }
+        }
+        return moved.count
+    }
+
+    private func lanesLeftAlone() async throws(Failure) -> [Int64] {
+        let last = search.withLock { $0.lastLane }
+        let lanes = try await database.withConnection { connection in
+            try await connection.query(
+                SQL.Mirrors.lanes, ["after": .int(last), "limit": .int(Self.lanesPerPass)]
+            ).rows.map { try $0.int64("id") }
+        }
+        search.withLock { search in
+            search.lastLane = lanes.count < Self.lanesPerPass ? 0 : lanes.last ?? 0
+        }
+        return lanes
+    }
+
+    /// The next jobs of each lane, by lane and number.
+    private func waiting(in lanes: [Int64], most: Int) async throws(Failure) -> [Waiting] {
+        let places = search.withLock { search in lanes.map { search.place(in: $0) } }
+        return try await database.withConnection { connection in
+            let rows = try await connection.query(
+                SQL.Mirrors.jobs,
+                [
+                    "lanes": .int64Array(lanes), "after": .int64Array(places),
+                    "limit": .int(Int64(most)),
+                ]
+            ).rows
+            let names = try rows.map { row in
+                try row.optionalString("origins")?.split(separator: "\n").compactMap {
+                    originName(of: String($0))
+                } ?? []
+            }
+            let unwell = Set(
+                try await connection.query(
+                    SQL.Mirrors.unwell, ["origins": .textArray(Set(names.joined()).sorted())]
+                ).rows.map { try $0.string("url") })
+            return try zip(rows, names).map { row, names in
+                Waiting(
+                    lane: try row.int64("lane"), job: try row.int64("id"),
+                    origin: names.first { !unwell.contains($0) })
+            }
+        }
+    }
+
+    /// Moves what there is room for; the numbers that it had.
+    private func move(_ waiting: [Waiting]) async throws(Failure) -> Set<Int64> {
+        var ways: [Way: Int] = [:]
+        for job in waiting {
+            if let origin = job.origin {
+                ways[Way(lane: job.lane, origin: origin), default: 0] += 1
+            }
+        }
+        guard !ways.isEmpty else { return [] }
+        let all = ways.keys.sorted { ($0.lane, $0.origin) < ($1.lane, $1.origin) }
+        let lanes = PostgresValue.int64Array(all.map(\.lane))
+        let origins = PostgresValue.textArray(all.map(\.origin))
+        let listed = PostgresValue.textArray(Set(all.map(\.origin)).sorted())
+        do {
+            return try await database.pool.withConnection { connection in
+                // By itself: whoever locks origins has locked the lanes and jobs before.
+                _ = try await connection.query(SQL.Origins.list, ["origins": listed])
+                return try await connection.transaction { connection in
+                    _ = try await connection.query(SQL.Common.lockBriefly)
+                    _ = try await connection.query(
+                        SQL.Mirrors.makeLanes, ["lanes": lanes, "origins": origins])
+                    let locked = try await connection.query(
+                        SQL.Mirrors.lockLanes, ["lanes": lanes, "origins": origins]
+                    ).rows.map { try $0.int64("id") }
+                    let rooms = try await connection.query(
+                        SQL.Mirrors.room,
+                        [
+                            "lanes": lanes, "origins": origins, "locked": .int64Array(locked),
+                            "jobs_per_lane": .int(Self.jobsPerLane),
+                        ]
+                    ).rows.map { row in
+                        (
+                            Way(lane: try row.int64("lane"), origin: try row.string("url")),
+                            Room(target: try row.int64("target"), jobs: try row.int64("room"))
+                        )
+                    }
+                    return try await Self.move(
+                        waiting, by: Dictionary(uniqueKeysWithValues: rooms), connection)
+                }
+            }
+        } catch let error as PostgresError where error.isRetryableTransaction {
+            return []
+        } catch let error as PostgresError where error.sqlState == "55P03" {
+            // A catalog is being started: the next pass finds it done.
+            return []
+        } catch let error as PostgresError {
+            throw Failure(queue: error)
+        } catch {
+            throw Failure(.workerInternal, "The queue was interrupted: \(error)")
+        }
+    }
+
+    private struct Way: Hashable {
+        var lane: Int64
+        var origin: String
+    }
+
+    private struct Room {
+        var target: Int64
+        var jobs: Int64
+    }
+
+    private static func move(
+        _ waiting: [Waiting], by ways: [Way: Room], _ connection: PostgresConnection
+    ) async throws -> Set<Int64> {
+        // Several lanes may lead to one.
+        var rooms: [Int64: Int64] = [:]
+        for room in ways.values { rooms[room.target] = room.jobs }
+        var chosen: [(lane: Int64, job: Int64, target: Int64)] = []
+        for job in waiting {
+            guard let origin = job.origin, let way = ways[Way(lane: job.lane, origin: origin)],
+                rooms[way.target, default: 0] > 0
+            else { continue }
+            rooms[way.target, default: 0] -= 1
+            chosen.append((job.lane, job.job, way.target))
+        }
+        guard !chosen.isEmpty else { return [] }
+        let moved = try await connection.query(
+            SQL.Mirrors.move,
+            [
+                "lanes": .int64Array(chosen.map(\.lane)), "jobs": .int64Array(chosen.map(\.job)),
+                "targets": .int64Array(chosen.map(\.target)),
+            ]
+        ).rows.map { try $0.int64("id") }
+        guard !moved.isEmpty else { return [] }
+        _ = try await connection.query(
+            SQL.Mirrors.emptied, ["lanes": .int64Array(Set(chosen.map(\.lane)).sorted())])
+        _ = try await connection.query(SQL.Common.notifyWork)
+        return Set(moved)
+    }
+}
+
+/// How far the lanes of origins that are left alone were looked through: a value.
+struct MirrorSearch {
+    /// The last lane of the pass before; 0 when it was the last of all.
+    var lastLane: Int64 = 0
+    /// By lane, the job after which the next pass begins; none for those that are begun from the front.
+    private var places: [Int64: Int64] = [:]
+
+    /// Lanes that are remembered; when there are more, all are begun from the front.
+    private static let mostLanes = 10_000
+
+    func place(in lane: Int64) -> Int64 { places[lane] ?? 0 }
+
+    mutating func set(_ place: Int64, in lane: Int64) {
+        if places.count >= Self.mostLanes { places = [:] }
+        places[lane] = place > 0 ? place : nil
+    }
+}

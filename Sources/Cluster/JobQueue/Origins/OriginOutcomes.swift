@@ -1,0 +1,67 @@
+import Model
+import Postgres
+
+/// Records how origins served: failures open their circuit breakers, successes close them.
+struct OriginOutcomes: Sendable {
+    private let breaker: JobQueue.Breaker
+    private let mostUnlisted: Int
+
+    /// Origins without a row that one report makes one for. Nothing is recorded of the others.
+    private static let mostMetAtOnce: Int64 = 100
+
+    init(_ settings: JobQueue.Settings) {
+        breaker = settings.breaker
+        mostUnlisted = settings.mostUnlistedOrigins
+    }
+
+    /// Records what a report says of origins, each with the one that did it.
+    ///
+    /// Their rows are locked first, all in the order of their numbers, so that reports do not wait for
+    /// each other in a circle.
+    func record(_ origins: ReportPlan.Origins, _ connection: PostgresConnection) async throws {
+        let (well, failed, cooling) = (origins.well, origins.failed, origins.cooling)
+        let met = failed.names + cooling.names
+        // One that no list names has no row until it does something that has to be remembered.
+        let named = Set(met.compactMap(\.self)).sorted()
+        if !named.isEmpty {
+            _ = try await connection.query(
+                SQL.Origins.note,
+                [
+                    "origins": .textArray(named),
+                    "max_unlisted": .int(Int64(mostUnlisted)),
+                    "limit": .int(Self.mostMetAtOnce),
+                ])
+        }
+        let wells: SQLValues = [
+            "well_lanes": .int64Array(well.lanes), "well_names": .optionalTextArray(well.names),
+        ]
+        _ = try await connection.query(
+            SQL.Origins.lock,
+            [
+                "lanes": .int64Array(failed.lanes + cooling.lanes),
+                "names": .optionalTextArray(met),
+            ] + wells)
+        if !well.lanes.isEmpty { _ = try await connection.query(SQL.Origins.succeed, wells) }
+        if !failed.lanes.isEmpty {
+            _ = try await connection.query(
+                SQL.Origins.fail,
+                [
+                    "lanes": .int64Array(failed.lanes), "codes": .optionalTextArray(failed.codes),
+                    "failures": .int(Int64(breaker.failures)),
+                    "first_seconds": .double(breaker.firstSeconds),
+                    "max_seconds": .double(breaker.longestSeconds),
+                    "openings": .int(Int64(breaker.openings)),
+                    "names": .optionalTextArray(failed.names),
+                ])
+        }
+        if !cooling.lanes.isEmpty {
+            _ = try await connection.query(
+                SQL.Origins.coolDown,
+                [
+                    "lanes": .int64Array(cooling.lanes), "names": .optionalTextArray(cooling.names),
+                    "seconds": .doubleArray(cooling.seconds),
+                    "reasons": .optionalTextArray(cooling.codes),
+                ])
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package import Model
+import Postgres
+import Rendering
+
+/// Limits of origins, and what was decided about them.
+package struct Origins: Sendable {
+    let database: QueueDatabase
+    let bounds: SiteBounds
+    package let mirrors: MirrorMoves
+
+    /// Origins on one page at most; each costs a look at its decisions.
+    private static let originsPerPage = 500
+
+    /// Sets or clears limits. Throws `input.notFound` for an origin to clear that is not known.
+    package func setLimits(_ change: OriginLimitsChange) async throws(Failure) {
+        let limits = change.limits ?? OriginLimits()
+        let values: SQLValues = [
+            "connections": .optionalInt(limits.connections.map { Int64($0) }),
+            "requests_per_second": .optionalDouble(limits.requestsPerSecond),
+            "bytes_per_second": .optionalInt(limits.bytesPerSecond),
+        ]
+        defer { bounds.changed() }
+        try await database.transaction { connection in
+            switch (change.origin, change.limits) {
+            case (nil, _):
+                _ = try await connection.query(SQL.Origins.setDefaults, values)
+            case (let origin?, .some):
+                _ = try await connection.query(
+                    SQL.Origins.setLimits, ["origin": .text(origin)] + values)
+            case (let origin?, nil):
+                let cleared = try await connection.query(
+                    SQL.Origins.clearLimits, ["origin": .text(origin)])
+                guard !cleared.rows.isEmpty else {
+                    throw Failure(.inputNotFound, "There is no origin \(origin.prefix(100)).")
+                }
+            }
+            // There may be more to hand out now, and limits to divide.
+            _ = try await connection.query(SQL.Sites.notify)
+        }
+    }
+
+    /// Origins that nothing may be asked of now; at most 1,000.
+    package func cooling() async throws(Failure) -> [CoolingOrigin] {
+        try await database.withConnection { connection in
+            try await connection.query(SQL.Origins.cooling).rows.map { row in
+                CoolingOrigin(
+                    origin: try row.string("url"), seconds: try row.double("seconds"),
+                    until: try row.int64("until"), isTried: try row.bool("is_tried"))
+            }
+        }
+    }
+
+    /// A page of origins by name, from the one after `after`, `limit` or 500 at most.
+    package func page(after: String?, limit: Int) async throws(Failure) -> OriginPage {
+        let most = min(limit, Self.originsPerPage)
+        return try await database.transaction { connection in
+            _ = try await connection.query(SQL.Common.planInBulk)
+            let base = try await connection.query(SQL.Origins.defaults).only()
+            let rows = try await connection.query(
+                SQL.Origins.page, ["after": .text(after ?? ""), "limit": .int(most)]
+            ).rows
+            let ids = try rows.map { try $0.int64("id") }
+            var origins = try rows.map { try OriginStatus(row: $0) }
+            let places = Dictionary(uniqueKeysWithValues: zip(ids, origins.indices))
+            for row in try await connection.query(
+                SQL.Origins.decisions, ["origins": .int64Array(ids)]
+            ).rows {
+                guard let place = places[try row.int64("origin_id")] else { continue }
+                try origins[place].add(decision: row)
+            }
+            return OriginPage(
+                defaults: try OriginLimits(row: base), origins: origins,
+                next: origins.count == most ? origins.last?.origin : nil,
+                now: try base.double("now"))
+        }
+    }
+}
+
+/// An origin that nothing may be asked of now.
+package struct CoolingOrigin: Sendable {
+    package var origin: String
+    package var seconds: Double
+    /// In microseconds since 1970, by the database's clock.
+    package var until: Int64
+    /// But for one job, which tries whether it is well again.
+    package var isTried: Bool
+}
+
+extension OriginLimits {
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            connections: try row.optionalInt64("max_connections").map { Int($0) },
+            requestsPerSecond: try row.optionalDouble("requests_per_second"),
+            bytesPerSecond: try row.optionalInt64("bytes_per_second"))
+    }
+}
+
+extension OriginStatus {
+    /// A row of `Origins.page`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            origin: try row.string("url"), limits: try OriginLimits(row: row),
+            hasOwnLimits: try row.bool("has_own_limits"),
+            cooldownUntil: try row.optionalDouble("cooldown_until"),
+            breaker: OriginBreaker(rawValue: try row.string("breaker")) ?? .closed,
+            reason: try row.optionalString("reason"),
+            inUse: InUse(
+                connections: Int(try row.int64("connections_in_use")),
+                requestsPerSecond: try row.double("requests_in_use")),
+            waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")))
+    }
+
+    /// Why the cluster decided so.
+    private static func reason(of decision: String, _ row: PostgresRow) throws -> String {
+        let code = try row.optionalString("code") ?? ""
+        let cooldown = HumanFormat.duration(seconds: try row.optionalDouble("seconds") ?? 0)
+        let failures = try row.optionalInt64("failures") ?? 0
+        let openings = try row.optionalInt64("openings") ?? 0
+        return switch decision {
+        case "closed": "a job succeeded"
+        case "halfOpen": "one job tries it after its cooldown"
+        case "cooldown": "\(code); the origin asked for a cooldown of \(cooldown)"
+        case "open": "\(failures) failures in a row, the last \(code); cooldown of \(cooldown)"
+        default:
+            "still \(code) after \(openings) cooldowns; jobs are tried once, until one succeeds"
+        }
+    }
+
+    /// Adds a row of `Origins.decisions`.
+    fileprivate mutating func add(decision row: PostgresRow) throws {
+        let at = try row.double("decided_at")
+        let decision = try row.string("decision")
+        guard let worker = try row.optionalString("worker_id") else {
+            let reason = try Self.reason(of: decision, row)
+            return decisions.append(Decision(at: at, decision: decision, reason: reason))
+        }
+        let reason = try row.string("reason")
+        workers.append(
+            WorkerDecision(
+                worker: worker, name: try row.optionalString("name") ?? "",
+                concurrency: Int(try row.optionalInt64("concurrency") ?? 0),
+                bytesPerSecond: try row.optionalInt64("bytes_per_second") ?? 0,
+                decision: decision, reason: reason, at: at))
+    }
+}

@@ -1,0 +1,118 @@
+import Model
+import Postgres
+
+/// Writes the plan of a report, within its transaction.
+struct ReportWriter: Sendable {
+    let origins: OriginOutcomes
+    let room: SiteRoom
+    let renewals: URLRenewals
+    let mostAttemptsAtMirrors: Int
+
+    func plan(refusals: [JobID: ReportPlan.Refusal] = [:]) -> ReportPlan {
+        ReportPlan(mostAttemptsAtMirrors: mostAttemptsAtMirrors, refusals: refusals)
+    }
+
+    /// Writes a plan; the jobs in it are locked by this transaction.
+    func execute(_ plan: ReportPlan, _ connection: PostgresConnection) async throws {
+        var wakes = false
+        if !plan.settled.jobs.isEmpty { try await Self.write(plan.settled, connection) }
+        if !plan.refreshes.jobs.isEmpty { try await RefreshEnd.settle(plan.refreshes, connection) }
+        let retried = plan.retried
+        if !plan.sums.jobs.isEmpty {
+            _ = try await connection.query(
+                SQL.ChecksumFiles.settle,
+                [
+                    "lanes": .int64Array(plan.sums.lanes), "jobs": .int64Array(plan.sums.jobs),
+                    "failed": .int64Array(plan.sums.failed),
+                ])
+        }
+        if !retried.jobs.isEmpty {
+            try await Self.write(retried, connection)
+            wakes = retried.seconds.contains { $0 <= 0 }
+        }
+        if !plan.renewals.isEmpty { try await URLRenewals.queue(plan.renewals, connection) }
+        if !plan.origins.isEmpty { try await origins.record(plan.origins, connection) }
+        for step in plan.steps {
+            if try await execute(step, connection) { wakes = true }
+        }
+        if wakes { _ = try await connection.query(SQL.Common.notifyWork) }
+        if !plan.siteFailures.lanes.isEmpty { try await room.fail(plan.siteFailures, connection) }
+    }
+
+    private static func write(
+        _ settled: ReportPlan.Settled, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            SQL.Reporting.settleFetches,
+            [
+                "lanes": .int64Array(settled.lanes), "jobs": .int64Array(settled.jobs),
+                "done": .boolArray(settled.done), "bytes": .optionalIntArray(settled.bytes),
+                "sha256": .optionalTextArray(settled.digests),
+                "adopted": .boolArray(settled.adopted),
+                "codes": .optionalTextArray(settled.codes),
+                "messages": .optionalTextArray(settled.messages),
+                "verified": .boolArray(settled.verified),
+                "validators": .optionalTextArray(settled.validators),
+            ])
+    }
+
+    private static func write(
+        _ retried: ReportPlan.Retried, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            SQL.Reporting.retry,
+            [
+                "lanes": .int64Array(retried.lanes), "jobs": .int64Array(retried.jobs),
+                "seconds": .doubleArray(retried.seconds),
+                "attempts": .int64Array(retried.attempts), "counts": .boolArray(retried.counts),
+                "codes": .optionalTextArray(retried.codes),
+                "messages": .optionalTextArray(retried.messages),
+                "await_own_origins": .boolArray(retried.awaitOwnOrigins),
+                "isolate": .boolArray(retried.isolate),
+                "reasons": .optionalTextArray(retried.reasons),
+                "refused_codes": .optionalTextArray(retried.refusedCodes),
+                "refused_messages": .optionalTextArray(retried.refusedMessages),
+            ])
+    }
+
+    /// Writes one step; true when there is a new job that idle workers should hear of.
+    private func execute(
+        _ step: ReportPlan.Step, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        switch step {
+        case .resolved(let job, _) where job.isRenewal:
+            return try await renewals.end(job, nil, connection)
+        case .resolveFailed(let job, let failure) where job.isRenewal:
+            return try await renewals.end(job, failure, connection)
+        case .resolved(let job, let segments):
+            return try await TitleResolution.finish(job, segments: segments, connection)
+        case .resolveFailed(let job, let failure):
+            try await TitleResolution.fail(job, failure, connection)
+            return false
+        case .partDone(let whole, let bytes, let stated):
+            return try await MultipartFiles.partDone(
+                of: whole, bytes: bytes, stated: stated, connection)
+        case .partFailed(let whole, let asset, let failure):
+            try await MultipartFiles.fail(whole, of: asset, failure, connection)
+            return false
+        case .reset(let whole, let seconds, let counts, let isDivisible):
+            try await MultipartFiles.reset(
+                whole, seconds: seconds, counts: counts, isDivisible: isDivisible, connection)
+            return false
+        case .verified(let job, let stored, let isCompared):
+            try await MultipartFiles.verified(job, stored, isCompared: isCompared, connection)
+            return false
+        case .verifyFailed(let job, let failure):
+            try await MultipartFiles.verifyFailed(job, failure, connection)
+            return false
+        case .switchFailed(let job, let failure):
+            _ = try await connection.query(
+                SQL.Refreshing.failSwitch,
+                [
+                    "lane": .int(job.lane), "job": .int(job.id.rawValue),
+                    "code": .text(failure.code.rawValue), "message": .text(failure.message),
+                ])
+            return false
+        }
+    }
+}

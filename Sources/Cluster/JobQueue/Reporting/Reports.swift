@@ -1,0 +1,86 @@
+package import Model
+import Postgres
+
+/// Reports of what became of leased jobs.
+package struct Reports: Sendable {
+    let database: QueueDatabase
+    let done: DoneReports
+    let writer: ReportWriter
+    let renewals: URLRenewals
+    let delays: RetryDelays
+
+    /// Records what became of leased jobs, each under its own lease: one verdict a result.
+    ///
+    /// The fence: a result counts only from the lease that holds the job now, of the worker that
+    /// reports. Anything else is `stale` and changes nothing. Reports that come at the same time go to
+    /// PostgreSQL together.
+    package func record(
+        _ request: ReportRequest
+    ) async throws(Failure) -> [ReportAnswer.Verdict] {
+        let results = request.results
+        // The first result of a job counts, whatever it says.
+        let done = Self.firsts(of: results).filter { place in
+            results[place].outcome == .done && results[place].segments == nil
+                && results[place].stored?.isPlausible == true
+                // One that another origin has failed at before.
+                && results[place].origins?.contains { $0.code != nil } != true
+        }
+        var verdicts = [ReportAnswer.Verdict](repeating: .stale, count: results.count)
+        var acceptedJobs: Set<JobID> = []
+        if !done.isEmpty {
+            let accepted = try await self.done.settle(
+                DoneReport(worker: request.worker, results: results, done: done))
+            for (place, isAccepted) in zip(done, accepted) where isAccepted {
+                verdicts[place] = .accepted
+            }
+            if done.count == results.count, !accepted.contains(false) { return verdicts }
+            for place in done where verdicts[place] == .accepted {
+                acceptedJobs.insert(results[place].job)
+            }
+        }
+        let rest = results.filter { !acceptedJobs.contains($0.job) }
+        guard !rest.isEmpty else { return verdicts }
+        var settled = try await reportRest(rest, request.worker)
+        for place in results.indices {
+            // A second result for the same job is stale.
+            guard let verdict = settled.removeValue(forKey: results[place].job) else { continue }
+            verdicts[place] = verdict
+        }
+        return verdicts
+    }
+
+    /// Where the first result of each job is.
+    private static func firsts(of results: [JobReport]) -> [Int] {
+        let isAscending = results.indices.dropFirst().allSatisfy {
+            results[$0 - 1].job < results[$0].job
+        }
+        if isAscending { return Array(results.indices) }
+        var jobs: Set<JobID> = Set(minimumCapacity: results.count)
+        return results.indices.filter { jobs.insert(results[$0].job).inserted }
+    }
+
+    /// The long way, by what each job is; those that are missing from the answer are stale.
+    private func reportRest(
+        _ results: [JobReport], _ worker: WorkerID
+    ) async throws(Failure) -> [JobID: ReportAnswer.Verdict] {
+        try await database.transaction { connection in
+            // The first result of a job counts, with the lease that it names.
+            var named: Set<JobID> = []
+            let ordered = results.filter { named.insert($0.job).inserted }.sorted {
+                $0.job < $1.job
+            }
+            var held = try await HeldJob.find(
+                ordered.map(\.job), ordered.map(\.lease), worker, connection)
+            var plan = writer.plan(
+                refusals: try await renewals.refusals(of: results, held, connection))
+            var verdicts: [JobID: ReportAnswer.Verdict] = [:]
+            for result in results {
+                guard let job = held.removeValue(forKey: result.job) else { continue }
+                let isSensible = plan.add(result, of: job, delay: delays.seconds)
+                verdicts[result.job] = isSensible ? .accepted : .rejected
+            }
+            try await writer.execute(plan, connection)
+            return verdicts
+        }
+    }
+}

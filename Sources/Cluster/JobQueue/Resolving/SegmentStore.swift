@@ -1,0 +1,72 @@
+import Model
+import Postgres
+
+/// Writes the segments that workers list of titles.
+enum SegmentStore {
+    /// Stores segments none of which was there before.
+    static func copy(
+        _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        let urls = PostgresValue.textArray(Set(origins).sorted())
+        // The second statement sees those that somebody else has just made.
+        let results = try await connection.pipeline([
+            PostgresStatement(SQL.Origins.list, ["origins": urls]),
+            PostgresStatement(SQL.Origins.named, ["origins": urls]),
+        ])
+        var ids: [String: Int64] = [:]
+        for row in results[1].rows { ids[try row.string("url")] = try row.int64("id") }
+        let rows = try zip(segments, origins).map { segment, origin in
+            guard let id = ids[origin] else {
+                throw Failure(.workerInternal, "The origin \(origin) is gone.")
+            }
+            return (segment, id)
+        }
+        try await connection.copyIn(
+            SQL.Resolving.copySegments.text,
+            rows: rows.lazy.map { columns(of: $0) + [.int(asset), .int($1)] })
+    }
+
+    /// Stores segments some of which an earlier try of the job, or an earlier start, has stored.
+    static func merge(
+        _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        try await stage(segments, origins, connection)
+        _ = try await connection.query(SQL.Resolving.mergeSegments, ["asset": .int(asset)])
+        _ = try await connection.query(SQL.Resolving.mergeMirrors, ["asset": .int(asset)])
+    }
+
+    /// Puts segments where statements find them, and makes the origins that they name.
+    static func stage(
+        _ segments: [ResolvedSegment], _ origins: [String], _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.simple(SQL.Resolving.stageSegments.text)
+        try await connection.copyIn(
+            SQL.Resolving.copyStaged.text,
+            rows: zip(segments, origins).lazy.map { columns(of: $0) + [.text($1)] })
+        _ = try await connection.query(SQL.Resolving.origins)
+    }
+
+    private static func columns(of segment: ResolvedSegment) -> [PostgresValue] {
+        [
+            .int(segment.ordinal), .text(segment.url), .text(segment.key),
+            .text(segment.role.rawValue), .optionalInt(segment.bytes),
+            .optionalText(segment.sha256),
+            .optionalText(segment.mirrors?.joined(separator: "\n")),
+        ]
+    }
+
+    /// Stores warnings about a title's manifests.
+    static func store(
+        _ warnings: ManifestWarnings?, of asset: Int64, _ connection: PostgresConnection
+    ) async throws {
+        let text = try warnings.flatMap { try $0.isEmpty ? nil : WireJSON.encode($0) }
+        _ = try await connection.query(
+            SQL.Resolving.warnings,
+            [
+                "asset": .int(asset),
+                "warnings": .optionalText(text.map { String(decoding: $0, as: UTF8.self) }),
+            ])
+    }
+}

@@ -1,0 +1,125 @@
+package import Model
+import Postgres
+
+/// Segments that workers add: those of a manifest, and the parts of a file that turned out large.
+package struct Segments: Sendable {
+    let database: QueueDatabase
+    let renewals: URLRenewals
+
+    /// Stores segments that a leased resolve job found; they get no jobs before it is reported done.
+    package func add(
+        _ batch: SegmentBatch
+    ) async throws(Failure) -> ReportAnswer.Verdict {
+        var names = OriginNames()
+        let origins = try batch.segments.map { segment throws(Failure) in
+            try names.name(of: segment.url)
+        }
+        return try await database.transaction { connection in
+            guard
+                let job = try await HeldJob.find(
+                    [batch.job], [batch.lease], batch.worker, connection)[batch.job]
+            else {
+                return .stale
+            }
+            guard job.kind == .resolve else { return .rejected }
+            guard !job.isRenewal else {
+                try await renewals.renew(batch.segments, origins, of: job.asset, connection)
+                return .accepted
+            }
+            let ordinals = batch.segments.map(\.ordinal)
+            guard let first = ordinals.min(), let last = ordinals.max() else { return .accepted }
+            // The job is locked: nobody else lists segments of its asset.
+            let isKnown = try await connection.query(
+                SQL.Resolving.areKnown,
+                ["asset": .int(job.asset), "first": .int(first), "last": .int(last)]
+            ).only().bool("is_known")
+            if isKnown {
+                try await SegmentStore.merge(batch.segments, origins, into: job.asset, connection)
+            } else {
+                try await SegmentStore.copy(batch.segments, origins, into: job.asset, connection)
+            }
+            if first == 0 {
+                try await SegmentStore.store(batch.warnings, of: job.asset, connection)
+            }
+            // Of those that were known before, some may have had one.
+            let documents =
+                isKnown ? batch.segments : batch.segments.filter { $0.content != nil }
+            if !documents.isEmpty {
+                _ = try await connection.query(
+                    SQL.Resolving.storeDocuments,
+                    [
+                        "asset": .int(job.asset),
+                        "ordinals": .int64Array(documents.map { Int64($0.ordinal) }),
+                        "contents": .textArray(documents.map(\.content)),
+                        "digests": .optionalTextArray(documents.map(\.servedSHA256)),
+                    ])
+            }
+            return .accepted
+        }
+    }
+
+    /// What a leased job is to store in place of what its origin serves; nil where the lease does not hold
+    /// it, or it has none.
+    package func document(_ request: DocumentRequest) async throws(Failure) -> Document {
+        try await database.transaction { connection in
+            let job = try await HeldJob.find(
+                [request.job], [request.lease], request.worker, connection)[request.job]
+            guard let segment = job?.segment else { return Document(content: nil) }
+            let row = try await connection.query(SQL.Resolving.document, ["segment": .int(segment)])
+                .firstRow
+            return Document(content: try row?.string("content"))
+        }
+    }
+
+    /// Makes parts of a file that turned out large. The job goes on with the first part under the
+    /// lease it has; a repeated request has the same answer.
+    package func split(
+        _ request: SplitRequest
+    ) async throws(Failure) -> SplitAnswer {
+        let (quotient, remainder) = request.totalBytes.quotientAndRemainder(
+            dividingBy: request.partBytes)
+        let parts = quotient + (remainder > 0 ? 1 : 0)
+        return try await database.transaction { connection in
+            guard
+                let job = try await HeldJob.find(
+                    [request.job], [request.lease], request.worker, connection)[request.job]
+            else { return SplitAnswer(verdict: .stale) }
+            guard job.kind == .fetch, let segment = job.segment else {
+                return SplitAnswer(verdict: .rejected)
+            }
+            if job.parent == nil {
+                _ = try await connection.query(
+                    SQL.Multipart.divide,
+                    [
+                        "assembly": .uuid(request.assembly), "segment": .int(segment),
+                        "total_bytes": .int(request.totalBytes),
+                        "validator": .text(request.validator), "parts": .int(parts),
+                        "attempt": .int(job.attempt), "digests": .text(request.digests ?? ""),
+                    ])
+                _ = try await connection.query(
+                    SQL.Multipart.makeParts,
+                    [
+                        "segment": .int(segment), "part_bytes": .int(request.partBytes),
+                        "total_bytes": .int(request.totalBytes), "parts": .int(parts),
+                        "lane": .int(job.lane), "job": .int(job.id.rawValue),
+                    ])
+                _ = try await connection.query(SQL.Common.notifyWork)
+            }
+            let place = try await connection.query(SQL.Multipart.laneSite, ["lane": .int(job.lane)])
+                .only()
+            let site = SiteID(try place.int64("site_id"))
+            let leased = try await connection.query(
+                SQL.Leasing.leasedJobs,
+                [
+                    "leases": .uuidArray([request.lease]), "workers": .uuidArray([request.worker]),
+                    "queue": .int(try place.int64("id")),
+                ])
+            let columns = try JobColumns(leased)
+            let jobs = try leased.rows.map { try Job(row: $0, columns, site: site) }
+            guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
+                return SplitAnswer(verdict: .rejected)
+            }
+            return SplitAnswer(verdict: .accepted, job: first)
+        }
+    }
+}

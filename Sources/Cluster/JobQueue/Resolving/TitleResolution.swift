@@ -1,0 +1,86 @@
+import Model
+import Postgres
+
+/// The end of a job that resolves a title.
+enum TitleResolution {
+    /// Ends a resolve job: its asset has `segments` segments, all sent before, and each gets a job.
+    static func finish(
+        _ job: HeldJob, segments: Int, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        let asset: SQLValues = ["asset": .int(job.asset)]
+        let found = try await connection.pipeline([
+            PostgresStatement(SQL.Resolving.trim, asset + ["segments": .int(Int64(segments))]),
+            PostgresStatement(SQL.Resolving.sidecars, asset),
+            PostgresStatement(SQL.Resolving.segmentOrigins, asset),
+            PostgresStatement(SQL.KnownFiles.sources, asset),
+        ])
+        let origins = found[2].rows
+        let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
+        guard stored == Int64(segments) else {
+            throw Failure(
+                .clusterProtocol,
+                "A resolve job reported \(segments) segments; \(stored) had arrived.")
+        }
+        if let taken = try await connection.query(SQL.KeyConflicts.resolvedHolder, asset).firstRow {
+            return try await refuse(job, taken, connection)
+        }
+        let sources = try found[3].rows.map { try $0.int64("id") }
+        if !sources.isEmpty { try await noteKnown(job.asset, from: sources, connection) }
+        let lanes: SQLValues = [
+            "lane": .int(job.lane), "asset": .int(job.asset),
+            "origins": .int64Array(try origins.map { try $0.int64("origin_id") }),
+        ]
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.Resolving.lanes, lanes),
+            PostgresStatement(SQL.Resolving.lockLanes, lanes),
+            PostgresStatement(
+                SQL.Resolving.jobs,
+                ["lane": .int(job.lane), "job": .int(job.id.rawValue), "asset": .int(job.asset)]),
+        ])
+        return true
+    }
+
+    /// Fails a title whose manifest cannot be read, or lists what cannot be stored.
+    static func fail(
+        _ job: HeldJob, _ failure: Failure, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            SQL.Reporting.deleteJob, ["lane": .int(job.lane), "job": .int(job.id.rawValue)])
+        try await AssetSettlement.record(job.asset, failure, resolveFailed: true, connection)
+    }
+
+    /// Ends a title one of whose keys holds another object, a row of `KeyConflicts.resolvedHolder`.
+    private static func refuse(
+        _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        let holder = redacted(url: try taken.string("holder")).prefix(300)
+        let catalog = try taken.string("holder_catalog")
+        let remedy =
+            try taken.bool("is_other_catalog")
+            ? "; submit under the name \(catalog) to replace it" : ""
+        let failure = Failure(
+            .storagePathConflict,
+            "\(SignedQuery.redacted(key: try taken.string("key")).prefix(300)): \(holder) of catalog \(catalog) is stored there"
+                + remedy)
+        try await fail(job, failure, connection)
+        return false
+    }
+
+    /// Notes with the segments of a title what is known of them from before it was resolved, unless they were begun:
+    /// then what is known of them is their own, or was forgotten with intent.
+    private static func noteKnown(
+        _ asset: Int64, from sources: [Int64], _ connection: PostgresConnection
+    ) async throws {
+        let isBegun = try await connection.query(
+            SQL.KnownFiles.haveResults, ["asset": .int(asset)]
+        ).only().bool("have_results")
+        guard !isBegun else { return }
+        _ = try await connection.simple(SQL.KnownFiles.stage.text)
+        _ = try await connection.pipeline([
+            PostgresStatement(
+                SQL.KnownFiles.storedByTitles,
+                ["asset": .int(asset), "sources": .int64Array(sources)]),
+            PostgresStatement(SQL.KnownFiles.noteTitle, ["asset": .int(asset)]),
+        ])
+    }
+}

@@ -1,0 +1,110 @@
+import Model
+import Postgres
+
+/// Fresh URLs for segments whose signatures have expired: their title's manifest is read again, once for all of them.
+struct URLRenewals: Sendable {
+    /// A URL that is refused so soon after it was read from its manifest has not expired.
+    let freshSeconds: Double
+
+    /// What is known of the signed URLs that were refused, of those of `results` that are held.
+    func refusals(
+        of results: [JobReport], _ held: [JobID: HeldJob], _ connection: PostgresConnection
+    ) async throws -> [JobID: ReportPlan.Refusal] {
+        let jobs = results.compactMap { result -> HeldJob? in
+            guard result.outcome == .failed, result.failure?.code.mayBeExpiredSignature == true,
+                // Mirrors have answered in the place of its own URL.
+                let job = held[result.job], !job.isAtMirrors
+            else { return nil }
+            return [.fetch, .resolve].contains(job.kind) ? job : nil
+        }
+        guard !jobs.isEmpty else { return [:] }
+        let rows = try await connection.query(
+            SQL.Resolving.refusedJobs,
+            [
+                "jobs": .int64Array(jobs.map(\.id.rawValue)),
+                "segments": .optionalIntArray(jobs.map(\.segment)),
+                "assets": .int64Array(jobs.map(\.asset)),
+            ]
+        ).rows
+        var refusals: [JobID: ReportPlan.Refusal] = [:]
+        for row in rows {
+            let url = Array(try row.string("url").utf8)
+            guard try SignedQuery.isSigned(url: url) || row.bool("leaves_out") else { continue }
+            let now = try row.double("now_seconds")
+            let hasExpired = SignedExpiry.seconds(of: url).map { $0 <= now } ?? false
+            refusals[JobID(try row.int64("job"))] = ReportPlan.Refusal(
+                asset: try row.int64("asset"), urlDigest: try row.string("url_digest"),
+                isListed: try row.bool("is_listed"),
+                isFresh: try !hasExpired
+                    && row.double("url_seconds") < freshSeconds,
+                isRenewing: try row.bool("renewing"), renewals: Int(try row.int64("renewals")),
+                stored: try row.int64("stored"), hasStored: try row.bool("has_stored"))
+        }
+        return refusals
+    }
+
+    static func queue(
+        _ renewals: ReportPlan.Renewals, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            SQL.Resolving.queueReads,
+            [
+                "assets": .int64Array(renewals.assets), "renewals": .int64Array(renewals.counts),
+                "stored": .int64Array(renewals.stored),
+            ])
+    }
+
+    /// Gives segments of a title the URLs that its manifest lists by now.
+    func renew(
+        _ segments: [ResolvedSegment], _ origins: [String], of asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        try await SegmentStore.stage(segments, origins, connection)
+        _ = try await connection.query(SQL.Common.planInBulk)
+        let row = try await connection.query(SQL.Resolving.renewURLs, ["asset": .int(asset)]).only()
+        if try row.int64("released") > 0 { _ = try await connection.query(SQL.Common.notifyWork) }
+        let unchanged = try row.optionalInt64Array("unchanged") ?? []
+        guard !unchanged.isEmpty else { return }
+        try await failRefused(of: asset, unchanged, nil, connection)
+    }
+
+    /// Ends the job that read a manifest for fresh URLs, or could not. What still waits is not listed any more, or fails
+    /// as it did; nothing else of the title does. True when jobs are due since then.
+    func end(
+        _ job: HeldJob, _ failure: Failure?, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        let ended = try await connection.query(
+            SQL.Resolving.endRead,
+            ["asset": .int(job.asset), "lane": .int(job.lane), "job": .int(job.id.rawValue)])
+        try await failRefused(
+            of: job.asset, nil,
+            failure
+                ?? Failure(
+                    .manifestChanged,
+                    "Its URL has expired, and the manifest, read again, does not list it any more."),
+            connection)
+        return try ended.firstRow.map { try $0.int64("released") > 0 } ?? false
+    }
+
+    /// - Parameters:
+    ///   - segments: of those that wait for fresh URLs; nil for all of them.
+    ///   - failure: nil for what the origin answered to each.
+    private func failRefused(
+        of asset: Int64, _ segments: [Int64]?, _ failure: Failure?, _ connection: PostgresConnection
+    ) async throws {
+        let wholes = try await connection.query(
+            SQL.Resolving.failRefused,
+            [
+                "asset": .int(asset), "segments": segments.map { .int64Array($0) } ?? .null,
+                "code": .optionalText(failure?.code.rawValue),
+                "message": .optionalText(failure?.message),
+            ]
+        ).rows
+        for row in wholes {
+            try await MultipartFiles.fail(
+                try row.int64("whole_id"), of: asset,
+                Failure(FailureCode(try row.string("code")), try row.string("message")),
+                connection)
+        }
+    }
+}

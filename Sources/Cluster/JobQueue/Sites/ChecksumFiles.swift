@@ -1,0 +1,85 @@
+package import Model
+import Postgres
+
+/// Lists of checksums: one `SHA256SUMS` a directory of a site, of what all catalogs have there.
+package struct ChecksumFiles: Sendable {
+    let database: QueueDatabase
+
+    /// Whether it is a worker's turn to write the lists of some jobs of one lease; one turn a job, in order.
+    ///
+    /// A directory's list has one writer at a time. What it reads has the part of every catalog whose own job for the
+    /// directory waits by then, and with its report those are done too. So a directory that a hundred catalogs feed
+    /// is listed twice for all that wait at once, not a hundred times.
+    package func turns(_ request: SumsRequest) async throws(Failure) -> SumsTurns {
+        let jobs = Array(Set(request.jobs)).sorted()
+        var turns: [JobID: SumsTurns.Turn] = [:]
+        let rows = try await database.withConnection { connection in
+            try await connection.query(
+                SQL.ChecksumFiles.begin,
+                [
+                    "lease": .uuid(request.lease), "worker": .uuid(request.worker),
+                    "jobs": .int64Array(jobs.map(\.rawValue)),
+                ]
+            ).rows.map {
+                (
+                    job: JobID(try $0.int64("job")), isWritten: try $0.bool("is_written"),
+                    begins: try $0.bool("begins")
+                )
+            }
+        }
+        for row in rows {
+            if row.isWritten {
+                turns[row.job] = .written
+            } else if row.begins {
+                turns[row.job] = .write
+            } else {
+                turns[row.job] = try await takesOver(row.job, request.lease) ? .write : .wait
+            }
+        }
+        return SumsTurns(turns: request.jobs.map { turns[$0] ?? .stale })
+    }
+
+    /// Whether a job whose directory has a writer takes the turn over.
+    private func takesOver(_ job: JobID, _ lease: LeaseID) async throws(Failure) -> Bool {
+        let values: SQLValues = ["job": .int(job.rawValue), "lease": .uuid(lease)]
+        return try await database.transaction { connection in
+            // Who is granted a lease while this waits for the lock is seen by the next statement alone.
+            guard try await !connection.query(SQL.ChecksumFiles.lockWriter, values).rows.isEmpty
+            else {
+                return false
+            }
+            return try await !connection.query(SQL.ChecksumFiles.takeOver, values).rows.isEmpty
+        }
+    }
+
+    /// A page of what a directory's `SHA256SUMS` lists, over all catalogs of its site.
+    package func page(
+        site: SiteID, directory: String, after: String?, limit: Int
+    ) async throws(Failure) -> SumsPage {
+        let place = try PagePlace(after, first: [0, 0, -1])
+        return try await database.withConnection { connection in
+            let rows = try await connection.query(
+                SQL.ChecksumFiles.page,
+                [
+                    "site": .int(site.rawValue), "path": .text(directory),
+                    "after_directory": .int(place[0]), "after_asset": .int(place[1]),
+                    "after_ordinal": .int(place[2]), "limit": .int(Int64(limit)),
+                ]
+            ).rows
+            let entries = try rows.map { row in
+                SumsPage.Entry(
+                    key: try row.string("key"), sha256: try row.string("sha256"),
+                    recordedSeconds: try row.double("recorded_seconds"))
+            }
+            var next: String?
+            if entries.count == limit, let last = rows.last {
+                next =
+                    PagePlace([
+                        try last.int64("directory"), try last.int64("id"),
+                        try last.int64("ordinal"),
+                    ]).description
+            }
+            return SumsPage(entries: entries, next: next)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+package import Model
+import Postgres
+
+/// Space and volumes of sites, and sites that cannot be written.
+package struct SiteRoom: Sendable {
+    let database: QueueDatabase
+    let bounds: SiteBounds
+
+    /// Lets sites that cannot be written be tried again when their time has come, notes what is under way at
+    /// those with a quota, and pauses those whose quota is used up. Safe to run on all coordinators at once.
+    package func watch() async throws(Failure) {
+        guard bounds.boundSpace else { return }
+        try await database.withConnection { connection in
+            let tried = try await connection.query(SQL.Sites.retry).rows.count
+            _ = try await connection.query(SQL.Sites.noteUnderWay)
+            let changed = try await connection.query(SQL.Sites.checkQuota, ["site": .null]).rows
+                .count
+            guard tried + changed > 0 else { return }
+            bounds.changed()
+            _ = try await connection.query(SQL.Sites.notify)
+        }
+    }
+
+    /// What a worker has to know of a site's room; nil for nothing.
+    func space(
+        of site: SiteID, for worker: WorkerID, _ connection: PostgresConnection
+    ) async throws -> [SiteSpace]? {
+        guard bounds.boundSpace else { return nil }
+        let row = try await connection.query(
+            SQL.Sites.bounds, ["site": .int(site.rawValue), "worker": .uuid(worker)]
+        )
+        .only()
+        var space = SiteSpace(
+            site: site, floorBytes: try row.int64("floor_bytes"),
+            quotaLeftBytes: try row.optionalInt64("quota_left"),
+            isTried: try row.bool("is_tried"))
+        if try row.bool("is_littered") {
+            let rows = try await connection.query(
+                SQL.Multipart.abandoned, ["site": .int(site.rawValue)]
+            ).rows
+            space.abandoned = try rows.map { try $0.string("id") }
+        }
+        let isWide =
+            space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
+            && space.abandoned == nil
+        return isWide ? nil : [space]
+    }
+
+    /// The volume that a site is on. Where none is recorded, and the request has one, that is recorded: of several
+    /// workers at once, the first one's. The file system of the recorded one is the last that a worker found it on.
+    ///
+    /// Throws `input.notFound`, and `worker.leaseLost` where the request's lease has no job of the site.
+    package func volume(_ request: SiteVolumeRequest) async throws(Failure) -> SiteVolumeAnswer {
+        try await database.withConnection { connection in
+            let site: SQLValues = ["site": .int(request.site.rawValue)]
+            guard let volume = request.volume, let lease = request.lease else {
+                return try await recordedVolume(site, connection)
+            }
+            let values: SQLValues = [
+                "worker": .uuid(request.worker), "lease": .uuid(lease), "volume": .uuid(volume),
+                "file_system": .optionalText(request.fileSystem),
+            ]
+            guard
+                let row = try await connection.query(SQL.Sites.recordVolume, site + values).firstRow
+            else {
+                throw Failure(.workerLeaseLost, "The lease has no job of site \(request.site).")
+            }
+            return SiteVolumeAnswer(
+                volume: try row.optionalString("volume_id"),
+                fileSystem: try row.optionalString("volume_file_system"))
+        }
+    }
+
+    private func recordedVolume(
+        _ site: SQLValues, _ connection: PostgresConnection
+    ) async throws -> SiteVolumeAnswer {
+        guard let row = try await connection.query(SQL.Sites.volume, site).firstRow else {
+            throw Failure(.inputNotFound, "There is no such site.")
+        }
+        var answer = SiteVolumeAnswer(
+            volume: try row.optionalString("volume_id"),
+            fileSystem: try row.optionalString("volume_file_system"))
+        answer.resumedSeconds = try row.optionalDouble("resumed_seconds")
+        return answer
+    }
+
+    /// Notes what a worker saw of sites; those that it could write to after a fault go on.
+    func note(_ seen: [SiteSighting], _ connection: PostgresConnection) async throws {
+        guard !seen.isEmpty else { return }
+        let healed = try await connection.query(
+            SQL.Sites.seen,
+            [
+                "sites": .int64Array(seen.map(\.site.rawValue)),
+                "available": .optionalIntArray(seen.map(\.availableBytes)),
+                "is_sound": .boolArray(seen.map(\.isSound)),
+            ]
+        ).rows
+        guard !healed.isEmpty else { return }
+        bounds.changed()
+        _ = try await connection.query(SQL.Sites.notify)
+    }
+
+    /// Pauses sites that cannot be written.
+    func fail(
+        _ failures: ReportPlan.SiteFailures, _ connection: PostgresConnection
+    ) async throws {
+        let paused = try await connection.query(
+            SQL.Sites.fail,
+            [
+                "lanes": .int64Array(failures.lanes), "codes": .optionalTextArray(failures.codes),
+                "messages": .optionalTextArray(failures.messages),
+            ]
+        ).rows
+        guard !paused.isEmpty else { return }
+        bounds.changed()
+        _ = try await connection.query(SQL.Sites.notify)
+    }
+}

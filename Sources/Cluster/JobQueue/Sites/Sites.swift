@@ -1,0 +1,192 @@
+package import Model
+import Postgres
+import Schedule
+
+/// Sites, their queues and their schedules.
+package struct Sites: Sendable {
+    let database: QueueDatabase
+    package let bounds: SiteBounds
+    package let room: SiteRoom
+    package let quotas: Quotas
+    package let checksums: ChecksumFiles
+
+    // MARK: Queues
+
+    /// Every queue, by name.
+    package func queues() async throws(Failure) -> [ClusterStatus.QueueStatus] {
+        try await database.withConnection { connection in
+            try Self.queues(try await connection.query(SQL.Browsing.queues))
+        }
+    }
+
+    /// Rows of `Browsing.queues`.
+    static func queues(_ result: PostgresResult) throws -> [ClusterStatus.QueueStatus] {
+        try result.rows.map { row in
+            ClusterStatus.QueueStatus(
+                name: try row.string("name"), storageURL: try row.string("storage_url"),
+                state: QueueState(rawValue: try row.string("state")) ?? .active,
+                waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")),
+                isSiteClosed: try row.bool("closed"),
+                siteBytesPerSecond: try row.optionalInt64("bytes_per_second"),
+                siteFault: try Failure(in: row, code: "fault_code", message: "fault_message"))
+        }
+    }
+
+    /// Pauses, resumes or drains a queue. Throws `input.notFound`.
+    package func set(
+        _ state: QueueState, ofQueue name: String
+    ) async throws(Failure) -> ClusterStatus.QueueStatus {
+        try await database.transaction { connection in
+            let changed = try await connection.query(
+                SQL.Browsing.setQueueState, ["name": .text(name), "state": .text(state.rawValue)])
+            guard !changed.rows.isEmpty else {
+                throw Failure.unknownQueue(name)
+            }
+            if state != .paused { _ = try await connection.query(SQL.Common.notifyWork) }
+            let all = try Self.queues(try await connection.query(SQL.Browsing.queues))
+            guard let status = all.first(where: { $0.name == name }) else {
+                throw Failure.unknownQueue(name)
+            }
+            return status
+        }
+    }
+
+    // MARK: Sites
+
+    /// Every site, by the name of its queue.
+    package func list() async throws(Failure) -> SiteList {
+        try await database.withConnection { connection in
+            let rows = try await connection.query(SQL.Sites.status, ["site": .null]).rows
+            var shares: [SiteID: [SiteStatus.Share]] = [:]
+            for row in try await connection.query(SQL.Quotas.ofSites).rows {
+                shares[SiteID(try row.int64("site_id")), default: []].append(
+                    SiteStatus.Share(
+                        worker: try row.string("worker_id"), name: try row.string("name"),
+                        bytesPerSecond: try row.int64("bytes_per_second")))
+            }
+            return SiteList(
+                sites: try rows.map { row in
+                    var site = try SiteStatus(row: row)
+                    site.shares = shares[site.id] ?? []
+                    return site
+                },
+                now: try rows.first?.double("now") ?? 0)
+        }
+    }
+
+    /// Changes how a site may be fed, from now on. Throws `input.notFound`, and `input.field` for a
+    /// schedule that cannot be read.
+    package func configure(_ settings: SiteSettings) async throws(Failure) -> SiteStatus {
+        let schedule = try settings.schedule.map { text throws(Failure) in
+            text.isEmpty ? "" : try TransferSchedule(text).description
+        }
+        defer { bounds.changed() }
+        return try await database.transaction { connection in
+            let named: SQLValues = ["site": .text(settings.site)]
+            let before = try await connection.query(SQL.Sites.status, named)
+            guard let row = before.firstRow else {
+                throw Failure(.inputNotFound, "There is no site \(settings.site.prefix(100)).")
+            }
+            let maximum = try Self.bound(
+                settings.maximumBytesPerSecond, row, "max_bytes_per_second")
+            let text = try schedule ?? row.string("schedule")
+            let site = try row.int64("id")
+            let (floor, quota) = (
+                try Self.bound(settings.floorBytes, row, "floor_bytes"),
+                try Self.bound(settings.quotaBytes, row, "quota_bytes")
+            )
+            // Before the site's own row is locked, which comes last.
+            let resumes = settings.resumes == true || settings.acceptsVolume == true
+            if settings.floorBytes != nil || settings.quotaBytes != nil || resumes {
+                _ = try await connection.query(SQL.Sites.tryRoom, ["site": .int(site)])
+            }
+            _ = try await connection.query(
+                SQL.Sites.set,
+                [
+                    "site": .int(site), "schedule": .text(text),
+                    "max_bytes_per_second": .optionalInt(maximum),
+                    "floor_bytes": .optionalInt(floor), "quota_bytes": .optionalInt(quota),
+                ])
+            if settings.acceptsVolume == true {
+                _ = try await connection.query(SQL.Sites.forgetVolume, ["site": .int(site)])
+            }
+            if resumes { _ = try await connection.query(SQL.Sites.resume, ["site": .int(site)]) }
+            // A site goes on at once when its quota leaves room again.
+            _ = try await connection.query(SQL.Sites.checkQuota, ["site": .int(site)])
+            _ = try await connection.query(SQL.Sites.notify)
+            try await Self.apply(
+                text, maximum, to: site, now: try row.double("now"), connection)
+            return try SiteStatus(row: try await connection.query(SQL.Sites.status, named).only())
+        }
+    }
+
+    /// What was given, else what `row` has; 0 is none.
+    private static func bound(
+        _ given: Int64?, _ row: PostgresRow, _ column: PostgresColumn
+    ) throws -> Int64? {
+        guard let given else { return try row.optionalInt64(column) }
+        return given == 0 ? nil : given
+    }
+
+    /// Puts in force what the schedules of sites say now, by the database's clock: of those whose
+    /// next change has come, or of all. Safe to run on all coordinators at once.
+    package func applySchedules(all: Bool) async throws(Failure) {
+        try await database.withConnection { connection in
+            for row in try await connection.query(SQL.Sites.due, ["all": .bool(all)]).rows {
+                try await Self.apply(
+                    try row.string("schedule"), try row.optionalInt64("max_bytes_per_second"),
+                    to: try row.int64("id"), now: try row.double("now"), connection)
+            }
+        }
+    }
+
+    private static func apply(
+        _ text: String, _ maximum: Int64?, to site: Int64, now: Double,
+        _ connection: PostgresConnection
+    ) async throws {
+        var bandwidth = Bandwidth.unlimited
+        var nextChange: Double?
+        if !text.isEmpty {
+            let schedule = try TransferSchedule(text)
+            guard let rules = TimeZoneRules(schedule.timeZone) else {
+                throw Failure(
+                    .inputField,
+                    "schedule: in \(schedule.timeZone) was given; allowed: a time zone that there is."
+                )
+            }
+            bandwidth = schedule.bandwidth(at: now) { rules.offsetSeconds(at: $0) }
+            nextChange = schedule.nextChange(after: now) { rules.offsetSeconds(at: $0) }
+        }
+        let inForce = bandwidth.capped(at: maximum)
+        let rate = inForce == .off ? nil : inForce.limit
+        let changed = try await connection.query(
+            SQL.Sites.apply,
+            [
+                "site": .int(site), "schedule": .text(text),
+                "max_bytes_per_second": .optionalInt(maximum), "closed": .bool(inForce == .off),
+                "bytes_per_second": .optionalInt(rate), "next_change": .optionalDouble(nextChange),
+            ])
+        guard changed.firstRow != nil else { return }
+        _ = try await connection.query(SQL.Sites.notify)
+    }
+}
+
+extension SiteStatus {
+    /// A row of `Sites.status`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            id: SiteID(try row.int64("id")), queue: try row.string("queue"),
+            storageURL: try row.string("storage_url"), schedule: try row.string("schedule"),
+            maximumBytesPerSecond: try row.optionalInt64("max_bytes_per_second"),
+            isClosed: try row.bool("closed"),
+            bytesPerSecond: try row.optionalInt64("bytes_per_second"),
+            nextChange: try row.optionalDouble("next_change"))
+        floorBytes = try row.optionalInt64("floor_bytes")
+        quotaBytes = try row.optionalInt64("quota_bytes")
+        usedBytes = try row.int64("used_bytes")
+        availableBytes = try row.optionalInt64("available_bytes")
+        volume = try row.optionalString("volume_id")
+        fault = try Failure(in: row, code: "fault_code", message: "fault_message")
+        faultSince = try row.optionalDouble("fault_since")
+    }
+}

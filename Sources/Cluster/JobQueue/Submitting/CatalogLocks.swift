@@ -1,0 +1,44 @@
+import Model
+import Postgres
+
+/// Locks of what a start, a retry or a refresh of a catalog takes away from workers.
+enum CatalogLocks {
+    /// Locks what a start takes away from workers, and answers what of it is in the midst of a switch, by
+    /// `Starting.awaitedSwitch`; `values` are a catalog and its generation.
+    static func lockWork(
+        _ values: SQLValues, _ connection: PostgresConnection
+    ) async throws -> PostgresResult? {
+        let lock = [
+            PostgresStatement(SQL.Starting.lockWork, values),
+            PostgresStatement(SQL.Starting.awaitedSwitch, values),
+        ]
+        var results = try await connection.pipeline(
+            [PostgresStatement(SQL.Common.planInBulk), lock[0]] + lock)
+        while let row = try results.dropLast().last?.only(),
+            try row.int64("found") != row.int64("locked")
+        {
+            results = try await connection.pipeline(lock)
+        }
+        return results.last
+    }
+
+    /// Throws `cluster.busy` for an answer of `Starting.awaitedSwitch` that names an asset: what a start would take away
+    /// from its switch comes after it.
+    static func checkSwitches(_ awaited: PostgresResult?) throws {
+        guard let asset = try awaited?.firstRow?.string("name") else { return }
+        throw Failure(
+            .clusterBusy,
+            "asset \(asset.prefix(100)): its new files are just taking their places; a worker of the site "
+                + "ends that. Start again after it.")
+    }
+
+    /// Throws `input.field` for a catalog that was opened again since it was started; `row` is one of `Catalogs.read`,
+    /// `does` is what the start of that will do.
+    static func checkNotOpen(_ catalog: CatalogID, _ row: PostgresRow, _ does: String) throws {
+        guard try row.int64("opened_generation") == row.int64("generation") else {
+            throw Failure(
+                .inputField,
+                "catalog: \(catalog) is just being submitted again, which \(does).")
+        }
+    }
+}

@@ -1,0 +1,22 @@
+import Postgres
+
+/// Assets of a catalog whose keys hold other objects, or that claim the keys of each other.
+enum KeyConflicts {
+    /// Statements that refuse assets whose keys hold other objects.
+    ///
+    /// - Parameters:
+    ///   - both: a catalog and its generation.
+    ///   - assets: those that are started, null for all.
+    static func statements(
+        _ both: SQLValues, _ assets: PostgresValue, hasHolders: Bool
+    ) -> [PostgresStatement] {
+        let values = both + ["assets": assets]
+        let holders = [
+            PostgresStatement(SQL.Common.planByIndex),
+            PostgresStatement(SQL.KeyConflicts.refuseHeld, values),
+            PostgresStatement(SQL.Common.planInBulk),
+        ]
+        return [PostgresStatement(SQL.KeyConflicts.free, both)] + (hasHolders ? holders : [])
+            + [PostgresStatement(SQL.KeyConflicts.refuseRivals, values)]
+    }
+}

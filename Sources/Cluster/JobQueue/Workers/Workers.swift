@@ -1,0 +1,123 @@
+package import Model
+import Postgres
+
+/// Workers, and the cluster that they are.
+package struct Workers: Sendable {
+    let database: QueueDatabase
+    let waits: CatalogWaits
+
+    /// The cluster at a glance: the latest catalogs, the queues, the workers heard of lately.
+    package func clusterStatus() async throws(Failure) -> ClusterStatus {
+        try await database.withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.Browsing.status, ["catalog": .null]),
+                PostgresStatement(SQL.Browsing.queues),
+                PostgresStatement(SQL.Workers.seen), waits.statement(.null),
+            ])
+            let found = try CatalogWaits.read(results[3])
+            var status = ClusterStatus(
+                version: drayVersion, schemaVersion: Migrations.currentVersion,
+                catalogs: try results[0].rows.map { row in
+                    try CatalogStatus(
+                        row: row,
+                        waits: found[CatalogID(try row.int64("id"))] ?? CatalogWaits.Entry(),
+                        active: [])
+                },
+                queues: try Sites.queues(results[1]),
+                workers: try results[2].rows.map { row in
+                    var worker = ClusterStatus.WorkerStatus(
+                        id: try row.string("id"), name: try row.string("name"),
+                        activeTransfers: Int(try row.int64("active_transfers")),
+                        silentSeconds: try row.double("silent_seconds"))
+                    worker.trouble = try Failure(
+                        in: row, code: "trouble_code", message: "trouble_message")
+                    return worker
+                })
+            let tests = try await LoadTests.read(nil, connection).filter { $0.state != .ended }
+            status.loadTests = tests.isEmpty ? nil : tests
+            return status
+        }
+    }
+
+    /// What there is to do in queue `name`, in all of them when it is nil. Throws `input.notFound`.
+    package func load(ofQueue name: String?) async throws(Failure) -> PoolLoad {
+        try await database.withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.Workers.backlog, ["queue": .optionalText(name)]),
+                PostgresStatement(SQL.Workers.busy, ["queue": .optionalText(name)]),
+                PostgresStatement(
+                    SQL.Leasing.queuesWithWork, ["names": .textArray(name.map { [$0] } ?? [])]),
+                PostgresStatement(SQL.Browsing.queues),
+            ])
+            if let name, !(try Sites.queues(results[3]).contains { $0.name == name }) {
+                throw Failure.unknownQueue(name)
+            }
+            let row = results[1].firstRow
+            let busy = Int(try row?.int64("busy") ?? 0)
+            return PoolLoad(
+                backlogs: try results[0].rows.map { row in
+                    PoolLoad.Backlog(
+                        jobs: Int(try row.int64("jobs")),
+                        deadlineSeconds: try row.optionalDouble("deadline_seconds"),
+                        beginsSeconds: try row.double("begins_seconds"),
+                        runningSeconds: try row.double("running_seconds"),
+                        isOpen: try row.bool("is_open"), isFaulty: try row.bool("is_faulty"))
+                },
+                leased: Int(try row?.int64("leased") ?? 0), busy: busy,
+                // One may hold jobs before its first heartbeat.
+                workers: max(busy, Int(try row?.int64("workers") ?? 0)),
+                hasWork: !results[2].rows.isEmpty)
+        }
+    }
+
+    /// Adds to a minute of a worker's history.
+    static func note(_ done: WorkDone, of worker: WorkerID) -> PostgresStatement {
+        PostgresStatement(
+            SQL.Workers.noteMinute,
+            [
+                "worker": .uuid(worker), "fetches": .int(Int64(done.fetches)),
+                "bytes": .int(done.bytes), "busy_seconds": .double(done.busySeconds),
+                "seconds": .double(done.seconds), "seconds2": .double(done.seconds2),
+                "seconds3": .double(done.seconds3), "seconds4": .double(done.seconds4),
+                "cpu_seconds": .optionalDouble(done.cpuSeconds),
+                "connections": .int(Int64(done.connections)), "cores": .int(Int64(done.cores)),
+            ])
+    }
+
+    /// What workers did in the last `seconds`, 1 to `WorkersHistory.keptSeconds`.
+    package func history(seconds: Int) async throws(Failure) -> WorkersHistory {
+        try await database.withConnection { connection in
+            let minutes = try await connection.query(
+                SQL.Workers.history,
+                [
+                    "seconds": .double(Double(seconds)),
+                    "limit": .int(Int64(WorkersHistory.mostMinutes)),
+                ]
+            ).rows.map { row in
+                var done = WorkDone(
+                    connections: Int(try row.int64("connections")),
+                    cores: Int(try row.int64("cores")))
+                done.fetches = Int(try row.int64("fetches"))
+                done.bytes = try row.int64("bytes")
+                done.busySeconds = try row.double("busy_seconds")
+                done.seconds = try row.double("seconds")
+                done.seconds2 = try row.double("seconds2")
+                done.seconds3 = try row.double("seconds3")
+                done.seconds4 = try row.double("seconds4")
+                done.cpuSeconds = try row.optionalDouble("cpu_seconds")
+                return WorkersHistory.Minute(
+                    start: try row.double("start"), workers: Int(try row.int64("workers")),
+                    longestBusySeconds: try row.double("longest"),
+                    slotSeconds: try row.double("slot_seconds"), done: done)
+            }
+            return WorkersHistory(minutes: minutes.reversed())
+        }
+    }
+
+    /// Forgets what workers may write to, which have all gone: a private cluster does it before it starts.
+    package func forgetRoots() async throws(Failure) {
+        try await database.withConnection { connection in
+            _ = try await connection.query(SQL.Workers.forgetRoots)
+        }
+    }
+}
