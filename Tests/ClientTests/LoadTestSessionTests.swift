@@ -60,7 +60,7 @@ import Testing
             #expect(step.warmUpSeconds == warmUp && step.durationSeconds == seconds)
             #expect(step.caps.bytes == 7 && step.concurrency == 1_500)
         }
-        #expect(scenario.mostLevel == 400)
+        #expect(scenario.maxLevel == 400)
     }
 
     @Test func aStepOfAScaleHasSoManyTimesTheUsers() throws {
@@ -96,7 +96,7 @@ import Testing
 
     @Test func aSearchNamesNoLoadThatWasNeverSent() async throws {
         let runner = ScriptedRunner { scenario, _ in
-            let level = scenario.mostLevel
+            let level = scenario.maxLevel
             var interval = Self.answered(min(level, 700))
             interval.counts.missedSends = Int64(max(level - 700, 0))
             return .init(interval)
@@ -118,8 +118,8 @@ import Testing
 
     @Test func aGeneratorAtItsLimitIsNotWhatWasTested() async throws {
         let runner = ScriptedRunner { scenario, _ in
-            var interval = Self.answered(scenario.mostLevel)
-            if scenario.mostLevel > 300 { interval.counts.lateSends = 50 }
+            var interval = Self.answered(scenario.maxLevel)
+            if scenario.maxLevel > 300 { interval.counts.lateSends = 50 }
             return .init(interval)
         }
         let outcome = try await Self.outcome(
@@ -142,7 +142,7 @@ import Testing
         let sent = Mutex<Int64>(0)
         let runner = ScriptedRunner { scenario, _ in
             let cap = scenario.caps.requests ?? .max
-            let wanted = Int64(scenario.mostLevel)
+            let wanted = Int64(scenario.maxLevel)
             sent.withLock { $0 += min(wanted, cap) }
             return .init(
                 Self.answered(Double(min(wanted, cap))), cap <= wanted ? .capped : .finished)
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test func noStepIsBegunThatWouldGoBeyondTheTime() async throws {
-        let runner = ScriptedRunner { scenario, _ in .init(Self.answered(scenario.mostLevel)) }
+        let runner = ScriptedRunner { scenario, _ in .init(Self.answered(scenario.maxLevel)) }
         let outcome = try await Self.outcome(
             try Self.scenario(rate: 50, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000, seconds: 25), runner)
@@ -188,7 +188,7 @@ import Testing
         let loses = ScriptedRunner { scenario, workers in
             var answer = ScriptedRunner.Answer(Self.answered(40))
             answer.shares = [
-                LoadShareReport(index: 0, worker: "a", state: workers == 2 ? .lost : .finished)
+                LoadShardReport(index: 0, worker: "a", state: workers == 2 ? .lost : .finished)
             ]
             return answer
         }
@@ -218,7 +218,7 @@ import Testing
             guard workers != 3 else {
                 throw Failure("cluster.fewWorkers", "2 of the 3 workers were ready in time.")
             }
-            return .init(Self.answered(scenario.mostLevel))
+            return .init(Self.answered(scenario.maxLevel))
         }
         let outcome = try await Self.outcome(
             try Self.scenario(users: 10), .scale([1, 2, 3]), runner)
@@ -252,8 +252,8 @@ import Testing
         let runner = ScriptedRunner { _, _ in
             var answer = ScriptedRunner.Answer(Self.answered(40))
             answer.shares = [
-                LoadShareReport(index: 0, worker: "a", state: .finished),
-                LoadShareReport(index: 1, worker: "b", state: .lost),
+                LoadShardReport(index: 0, worker: "a", state: .finished),
+                LoadShardReport(index: 1, worker: "b", state: .lost),
             ]
             answer.sharesWithoutBreakdown = [1]
             return answer
@@ -298,7 +298,7 @@ private final class ScriptedRunner: LoadRunner {
     struct Answer: Sendable {
         var intervals: [LoadInterval]
         var ending: LoadResult.Ending
-        var shares: [LoadShareReport] = []
+        var shares: [LoadShardReport] = []
         var sharesWithoutBreakdown: [Int] = []
         var failure: Failure?
 

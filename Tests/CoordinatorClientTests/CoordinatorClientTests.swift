@@ -17,7 +17,7 @@ struct CoordinatorClientTests {
             case "/v1/leases": json(LeaseGrant(lease: lease, seconds: 60, sites: [:], jobs: []))
             case "/v1/reports": json(ReportAnswer(answers: [.stale]))
             case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
-            case "/v1/segments", "/v1/splits": json(SplitAnswer(verdict: .accepted))
+            case "/v1/segments", "/v1/splits": json(VerdictAnswer(verdict: .accepted))
             case "/v1/sums/turns": json(SumsTurns(turns: [.wait]))
             case "/v1/sites/volumes": json(SiteVolumeAnswer(volume: "v"))
             case "/v1/sums": json(SumsPage(entries: [], next: "n"))

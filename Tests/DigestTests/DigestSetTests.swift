@@ -61,7 +61,7 @@ struct DigestSetTests {
         let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 9) }
         var plain = DigestSet(DigestAlgorithm.allCases)
         var aside = DigestSet(DigestAlgorithm.allCases)
-        aside.hashAside()
+        aside.hashInBackground()
         for start in stride(from: 0, to: bytes.count, by: block) {
             let end = min(start + block, bytes.count)
             bytes[start..<end].withUnsafeBytes {
@@ -89,7 +89,7 @@ struct DigestSetTests {
             for index in 0..<64 {
                 group.addTask {
                     var set = DigestSet()
-                    set.hashAside()
+                    set.hashInBackground()
                     bytes.withUnsafeBytes { set.update($0) }
                     guard index % 4 != 0 else { return true }
                     bytes.withUnsafeBytes { set.update($0) }

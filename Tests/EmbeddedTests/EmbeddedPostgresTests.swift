@@ -84,6 +84,8 @@ private func query(_ sql: String, _ server: EmbeddedPostgres) async -> String? {
             #expect(second.processID == pid)
             #expect(await query("SELECT 1", second) == "1")
             await second.stop()
+            // It is this process's child: left unreaped, it keeps the monitor of exit tests busy.
+            #expect(waitpid(pid, nil, 0) == pid)
             #expect(PostmasterFile.read(inDataDirectory: "\(path)/postgresql/data") == nil)
         }
     }

@@ -36,8 +36,8 @@ enum FuzzTargets {
         if mayBeXML, bytes.indices.contains(where: { bytes[$0...].starts(with: "]]>".utf8) }) {
             return
         }
-        let whole = read(bytes, format, piece: max(bytes.count, 1), mostFailures: 0)
-        let pieces = read(bytes, format, piece: 7, mostFailures: 0)
+        let whole = read(bytes, format, piece: max(bytes.count, 1), maxFailures: 0)
+        let pieces = read(bytes, format, piece: 7, maxFailures: 0)
         require(
             whole.failure?.code == pieces.failure?.code,
             "a list fails the same however it arrives: \(whole.failure as Any), \(pieces.failure as Any)"
@@ -47,7 +47,7 @@ enum FuzzTargets {
             "a list names the same however it arrives")
         whole.assets.forEach(check)
         // Going on behind what is wrong finds at least that.
-        let gathered = read(bytes, format, piece: 1_000, mostFailures: 3)
+        let gathered = read(bytes, format, piece: 1_000, maxFailures: 3)
         require(
             (whole.failure == nil) == (gathered.failure == nil),
             "a list is wrong whether failures are gathered or not: \(whole.failure as Any)")
@@ -59,9 +59,9 @@ enum FuzzTargets {
     }
 
     private static func read(
-        _ bytes: [UInt8], _ format: ListFormat?, piece: Int, mostFailures: Int
+        _ bytes: [UInt8], _ format: ListFormat?, piece: Int, maxFailures: Int
     ) -> Outcome {
-        var reader = ListReader(format: format, mostFailures: mostFailures)
+        var reader = ListReader(format: format, maxFailures: maxFailures)
         var outcome = Outcome()
         do throws(Failure) {
             var start = 0

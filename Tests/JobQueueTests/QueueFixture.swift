@@ -3,6 +3,7 @@ import Foundation
 import JobQueue
 import Model
 import Postgres
+import Services
 import Statistics
 import TestSupport
 import Testing

@@ -21,7 +21,7 @@ struct TransitionLog: Sendable {
     static let ofCatalogs =
         edges(AssetState.machine, "asset").union(edges(CatalogState.machine, "catalog"))
     static let ofLoadTests =
-        edges(LoadTestState.machine, "load_test").union(edges(LoadShareState.machine, "load_share"))
+        edges(LoadTestState.machine, "load_test").union(edges(LoadShardState.machine, "load_share"))
     /// Every edge that the tables of states have.
     static let allowed = ofCatalogs.union(ofLoadTests)
 

@@ -313,7 +313,8 @@ import Titles
             ),
             (
                 "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><urlset><url><loc>&x;</loc>"
-                    + "</url></urlset>", "input.malformed", "line 1: this is HTML, or XML"
+                    + "</url></urlset>", "input.malformed",
+                "line 1: this is HTML, or unsupported XML"
             ),
             ("<urlset></urlset>", "input.empty", "line 1, column 1"),
             ("TsvHttpData-1.0\n", "input.empty", "line 1, column 1"),

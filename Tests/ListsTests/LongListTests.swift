@@ -22,7 +22,7 @@ import Testing
 
     @Test func namesOfALongListLieInScratchRoom() throws {
         let scratch = Scratch()
-        var reader = ListReader(scratch: scratch, mostFailures: 5)
+        var reader = ListReader(scratch: scratch, maxFailures: 5)
         _ = try reader.feed([UInt8]("url,bytes,md5\n".utf8))
         let digest = String(repeating: "0", count: 32)
         for start in stride(from: 0, to: 150_000, by: 1_000) {
@@ -63,7 +63,7 @@ import Testing
         ]) func whatIsWrongIsGathered(list: String, assets: Int, failures: Int) throws
     {
         for most in [1, 20] {
-            var reader = ListReader(mostFailures: most)
+            var reader = ListReader(maxFailures: most)
             _ = try reader.feed([UInt8](list.utf8))
             _ = try reader.finish()
             #expect(reader.counts.assets == assets)

@@ -15,7 +15,7 @@ struct EngineRun {
 
     /// Runs `scenario` to its end, or until `stops` is true of an interval.
     init(
-        _ plan: LoadPlan, _ scenario: LoadScenario, share: LoadShare = .whole, threads: Int = 2,
+        _ plan: LoadPlan, _ scenario: LoadScenario, share: LoadShard = .whole, threads: Int = 2,
         stops: (@Sendable (LoadInterval) -> Bool)? = nil,
         adjust: (inout LoadEngine.Options) -> Void = { _ in }
     ) async throws {

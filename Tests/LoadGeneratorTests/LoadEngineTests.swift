@@ -50,7 +50,7 @@ import Titles
         for index in 0..<3 {
             let run = try await EngineRun(
                 LoadPlan(files: [origin.url("/a")]), .open(rate: 101, seconds: 1),
-                share: LoadShare(index: index, count: 3))
+                share: LoadShard(index: index, count: 3))
             sent += run.counts.sent
         }
         #expect(sent == 101)
@@ -165,7 +165,7 @@ import Titles
     /// Else the origin would be blamed for connections that this process cannot open.
     @Test func noMoreIsBegunThanFilesMayBeOpenFor() throws {
         var options = LoadEngine.Options()
-        options.mostRequests = 20
+        options.maxRequests = 20
         let plan = LoadPlan(files: ["http://127.0.0.1:1/file"])
         #expect {
             try LoadEngine(
@@ -176,7 +176,7 @@ import Titles
         // Of a share it is what the share sends.
         _ = try LoadEngine(
             plan: plan, scenario: .closed(users: 41, seconds: 1),
-            share: LoadShare(index: 2, count: 3), options: options)
+            share: LoadShard(index: 2, count: 3), options: options)
     }
 
     /// What a core that has nothing to send does not use would hide that the others are the limit.

@@ -20,8 +20,8 @@ import Testing
         let (ends, ended) = AsyncStream.makeStream(of: LoadLoopEnd.self)
         let loops = try (0..<2).map { index in
             try LoadLoop(
-                plan: plan, scenario: scenario, share: LoadShare.whole.part(index, of: 2),
-                of: LoadShare(index: index, count: 2), options: LoadEngine.Options(),
+                plan: plan, scenario: scenario, share: LoadShard.whole.part(index, of: 2),
+                of: LoadShard(index: index, count: 2), options: LoadEngine.Options(),
                 budget: budget, routes: HTTP1Routes(plan, scenario.http), onInterval: { _ in },
                 onEnd: { ended.yield($0) })
         }

@@ -298,7 +298,9 @@ private final class EndedLookup: HostLookup {
     @Test func aBlockThatIsNoneIsNamed() async throws {
         var scenario = scenario([(origin.url("/a"), .file)])
         scenario.allow = ["10.1.2.3/8"]
-        #expect(try await refusal(scenario).contains("field allow: '10.1.2.3/8' has bits after its prefix"))
+        #expect(
+            try await refusal(scenario).contains(
+                "field allow: '10.1.2.3/8' has bits after its prefix"))
     }
 
     /// Who asked for the load saw none, and was not told of any.

@@ -153,7 +153,7 @@ import Testing
         let plan = Self.plan(origin, count: 50, seconds: 2)
         var scenario = LoadScenario.open(rate: 10, seconds: 1)
         scenario.user = Self.scenario(users: 1, seconds: 1).user
-        let run = try await EngineRun(plan, scenario, adjust: { $0.mostViewers = 3 })
+        let run = try await EngineRun(plan, scenario, adjust: { $0.maxViewers = 3 })
         #expect(run.counts.planned == 10)
         #expect(run.counts.viewersStarted == 3)
         #expect(run.counts.viewersRefused == 7)

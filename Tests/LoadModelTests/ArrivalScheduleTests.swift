@@ -5,7 +5,7 @@ import Testing
 @Suite struct ArrivalScheduleTests {
     private func times(
         _ stages: [LoadStage], _ process: LoadModel.ArrivalProcess = .constant,
-        share: LoadShare = .whole, seed: UInt64 = 1
+        share: LoadShard = .whole, seed: UInt64 = 1
     ) -> [Double] {
         var schedule = ArrivalSchedule(stages: stages, process: process, share: share, seed: seed)
         var times: [Double] = []
@@ -62,11 +62,11 @@ import Testing
     @Test(arguments: [1, 2, 3, 8])
     func sharesAreTogetherTheWhole(count: Int) {
         let shares = (0..<count).map {
-            times(Self.ramps, share: LoadShare(index: $0, count: count))
+            times(Self.ramps, share: LoadShard(index: $0, count: count))
         }
         #expect(shares.flatMap(\.self).sorted() == times(Self.ramps))
         // So are a worker's loops its share.
-        let worker = LoadShare(index: count - 1, count: count)
+        let worker = LoadShard(index: count - 1, count: count)
         let loops = (0..<2).flatMap { times(Self.ramps, share: worker.part($0, of: 2)) }
         #expect(loops.sorted() == shares[count - 1])
     }
@@ -74,7 +74,7 @@ import Testing
     @Test func aMillionASecondKeepsItsStepAfterAWeek() {
         let week = 7 * 86_400.0
         // A share that has one arrival in 10¹¹: what it does last is at the end of the week.
-        let share = LoadShare(index: 99_999_999_999, count: 100_000_000_000)
+        let share = LoadShard(index: 99_999_999_999, count: 100_000_000_000)
         let times = times(steady(1e6, seconds: week), share: share)
         #expect(times.count == 6)
         for (index, time) in times.enumerated() {
@@ -111,7 +111,7 @@ import Testing
 
     @Test func poissonSharesAreIndependentAndAddUp() {
         let stages = steady(1_000, seconds: 100)
-        let shares = (0..<4).map { times(stages, .poisson, share: LoadShare(index: $0, count: 4)) }
+        let shares = (0..<4).map { times(stages, .poisson, share: LoadShard(index: $0, count: 4)) }
         for share in shares { #expect(abs(Double(share.count) - 25_000) < 4 * 158) }
         #expect(Set(shares.flatMap(\.self)).count == shares.reduce(0) { $0 + $1.count })
     }
@@ -123,7 +123,7 @@ import Testing
         ]
         let shares = (0..<3).map {
             ArrivalSchedule(
-                stages: stages, process: .constant, share: LoadShare(index: $0, count: 3), seed: 1)
+                stages: stages, process: .constant, share: LoadShard(index: $0, count: 3), seed: 1)
         }
         for (time, users) in [
             (-1.0, 0), (0, 0), (3.14, 31), (9.99, 100), (10, 7), (15, 7), (20, 0),

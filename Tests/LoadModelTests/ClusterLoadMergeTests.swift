@@ -16,7 +16,7 @@ import Testing
     }
 
     private static func news(
-        _ states: [(state: LoadShareState, next: Int)], _ seconds: [(share: Int, second: Int)],
+        _ states: [(state: LoadShardState, next: Int)], _ seconds: [(share: Int, second: Int)],
         isOver: Bool = false
     ) throws -> LoadTestNews {
         let shares = states.enumerated().map { number, share in
@@ -47,7 +47,7 @@ import Testing
 
     @Test func sharesCountWhatTheWholeCounts() throws {
         var merge = ClusterLoadMerge(Self.scenario())
-        let states = [(LoadShareState.running, 6), (.running, 6), (.running, 6)]
+        let states = [(LoadShardState.running, 6), (.running, 6), (.running, 6)]
         let sums = try merge.take(try Self.news(states, Self.all(0..<3, 0..<6)))
         let measured = sums.filter(\.isMeasured).reduce(0) { $0 + $1.counts.sent }
         #expect(measured == 120)
@@ -76,7 +76,7 @@ import Testing
 
     @Test func whatHasComeOfASecondIsNotKeptBackForEver() throws {
         var merge = ClusterLoadMerge(Self.scenario())
-        let states = [(LoadShareState.running, 5), (.running, 5), (.running, 4)]
+        let states = [(LoadShardState.running, 5), (.running, 5), (.running, 4)]
         let whole = try merge.take(
             try Self.news(states, Self.all(0..<3, 0..<4) + Self.all(0..<2, 4..<5)))
         #expect(whole.map(\.second) == [0, 1, 2, 3])
@@ -88,10 +88,10 @@ import Testing
     /// It is heard of, but not of what it sends: nobody waits for that with all that the others bring.
     @Test func aShareThatBringsNothingHoldsNothingUpForEver() throws {
         var merge = ClusterLoadMerge(Self.scenario())
-        let states = [(LoadShareState.running, 200), (.running, 200), (.running, 3)]
+        let states = [(LoadShardState.running, 200), (.running, 200), (.running, 3)]
         var sums = try merge.take(
             try Self.news(states, Self.all(0..<2, 0..<200) + Self.all(2..<3, 0..<3)))
-        let held = ClusterLoadMerge.mostOpen
+        let held = ClusterLoadMerge.maxOpen
         #expect(sums.map(\.second) == Array(0..<(200 - held)))
         // What it brings late is told by itself, and nothing is lost.
         sums += try merge.take(

@@ -74,7 +74,7 @@ import Testing
         func step(cpuSeconds: Double) -> LoadLadder {
             var result = Self.result(requests: 200)
             result.shares = (0..<3).map {
-                LoadShareReport(index: $0, worker: "w\($0)", state: .finished)
+                LoadShardReport(index: $0, worker: "w\($0)", state: .finished)
             }
             result.total.counts.cpuSeconds = cpuSeconds
             result.total.machines = [
@@ -108,7 +108,7 @@ import Testing
         var result = Self.result(requests: 200)
         result.cores = 2
         #expect(result.poolMeasurement?.workers == 2)
-        result.shares = [LoadShareReport(index: 0, worker: "a", state: .finished)]
+        result.shares = [LoadShardReport(index: 0, worker: "a", state: .finished)]
         #expect(result.poolMeasurement?.workers == 1)
     }
 
@@ -122,7 +122,7 @@ import Testing
             ("stopped early", { $0.ending = .aborted }),
             (
                 "lost a worker",
-                { $0.shares = [LoadShareReport(index: 0, worker: "a", state: .lost)] }
+                { $0.shares = [LoadShardReport(index: 0, worker: "a", state: .lost)] }
             ),
             ("nothing was fetched", { $0.total.counts.succeeded = 0 }),
         ]

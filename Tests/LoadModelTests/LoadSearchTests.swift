@@ -22,7 +22,7 @@ import Testing
         let broken = try #require(search.lowestBroken)
         #expect(highest <= limit && broken > limit)
         #expect(broken <= highest * (1 + LoadSearch.precision) + 1e-9)
-        #expect(tried.count <= LoadSearch.mostSteps)
+        #expect(tried.count <= LoadSearch.maxSteps)
         #expect(Set(tried).count == tried.count)
     }
 
@@ -44,7 +44,7 @@ import Testing
     @Test func whereNothingHoldsItSaysSo() {
         let (search, tried) = Self.found(limit: 0, first: 10)
         #expect(search.highest == nil)
-        #expect(tried.count <= LoadSearch.mostSteps)
+        #expect(tried.count <= LoadSearch.maxSteps)
         #expect(Self.found(limit: 0, first: 10, isWhole: true).tried.last == 1)
     }
 
@@ -56,6 +56,6 @@ import Testing
             tried += 1
             search.record(holds: tried % 3 != 0)
         }
-        #expect(tried <= LoadSearch.mostSteps)
+        #expect(tried <= LoadSearch.maxSteps)
     }
 }

@@ -94,7 +94,7 @@ import Testing
         #expect(json.contains("\"lengthSeconds\" : 0.003"))
         #expect(json.contains("\"loadSeconds\" : 0.001"))
         var log: [HistogramInterval] = []
-        try HistogramLog.read(try LoadHistograms.text(result)) {
+        try HdrHistogramLog.read(try LoadHistograms.text(result)) {
             if $0.tag == nil { log.append($0) }
         }
         #expect(log.map(\.lengthSeconds) == Array(repeating: 1, count: 10) + [0.003])

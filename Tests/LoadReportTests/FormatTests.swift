@@ -64,7 +64,7 @@ import Testing
     func histogramLog() throws {
         let result = SampleResult.requests()
         var intervals: [HistogramInterval] = []
-        try HistogramLog.read(try LoadHistograms.text(result)) { intervals.append($0) }
+        try HdrHistogramLog.read(try LoadHistograms.text(result)) { intervals.append($0) }
         var sum = Histogram()
         for interval in intervals where interval.tag == nil { sum.add(interval.histogram) }
         let whole = try #require(intervals.first { $0.tag == "total" })
@@ -140,7 +140,7 @@ import Testing
             """
         _ = try await ChildProcess.run([Self.python, "-c", script, path])
         var whole = Histogram()
-        try HistogramLog.read(try String(contentsOfFile: path, encoding: .utf8)) {
+        try HdrHistogramLog.read(try String(contentsOfFile: path, encoding: .utf8)) {
             whole.add($0.histogram)
         }
         #expect(whole.total == 3_000 && whole.maximum.map { $0 / 10 } == 300)

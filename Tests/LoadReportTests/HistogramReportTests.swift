@@ -8,11 +8,11 @@ import Testing
 /// What `dray histogram` makes of logs.
 @Suite struct HistogramReportTests {
     private func log(_ intervals: [(tag: String?, values: [Int64])]) -> String {
-        HistogramLog.header(startSeconds: 1_700_000_000, comment: "a test")
+        HdrHistogramLog.header(startSeconds: 1_700_000_000, comment: "a test")
             + intervals.enumerated().map { second, interval in
                 var histogram = Histogram()
                 for value in interval.values { histogram.record(value) }
-                return HistogramLog.line(
+                return HdrHistogramLog.line(
                     HistogramInterval(
                         tag: interval.tag, startSeconds: Double(second), lengthSeconds: 1,
                         histogram: histogram))
@@ -62,12 +62,12 @@ import Testing
         } throws: { ($0 as? HistogramError)?.detail.hasPrefix("line 6: ") == true }
         var huge = Histogram()
         huge.record(5, count: .max)
-        let line = HistogramLog.line(
+        let line = HdrHistogramLog.line(
             HistogramInterval(startSeconds: 0, lengthSeconds: 1, histogram: huge))
         #expect(throws: HistogramError(detail: "its counts are more than 64 bits hold")) {
             try HistogramReport(line + line)
         }
-        let tags = (0...HistogramReport.mostTags).map {
+        let tags = (0...HistogramReport.maxTags).map {
             (tag: "t\($0)" as String?, values: [Int64(1)])
         }
         #expect(throws: HistogramError(detail: "more than 1000 tags")) {

@@ -35,7 +35,7 @@ enum SampleResult {
             result.warmUpSeconds = 5
             result.measuredSeconds = 55
             result.cores = 2
-            result.shares = [LoadShareReport(index: 0, worker: "", state: .finished)]
+            result.shares = [LoadShardReport(index: 0, worker: "", state: .finished)]
             result.verdicts = [
                 verdict(
                     "p99(first_byte) < 200ms", .quantile(.firstByte, 0.99), .less, 200_000,
@@ -130,8 +130,8 @@ enum SampleResult {
             result.cores = 2
             result.ending = .interrupted
             result.shares = [
-                LoadShareReport(index: 0, worker: "edge-1", state: .finished),
-                LoadShareReport(index: 1, worker: "edge-2", state: .lost),
+                LoadShardReport(index: 0, worker: "edge-1", state: .finished),
+                LoadShardReport(index: 1, worker: "edge-2", state: .lost),
             ]
             result.shares[1].missingFromSecond = 25
             result.shares[0].counts.succeeded = 7_800

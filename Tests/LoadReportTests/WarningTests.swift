@@ -24,10 +24,10 @@ import Testing
     }
 
     /// That of the workers edge-1, edge-2 and so on.
-    private static func result(shares: [LoadShareReport.State]) -> LoadResult {
+    private static func result(shares: [LoadShardReport.State]) -> LoadResult {
         var result = result { _ in }
         result.shares = shares.enumerated().map { index, state in
-            LoadShareReport(index: index, worker: "edge-\(index + 1)", state: state)
+            LoadShardReport(index: index, worker: "edge-\(index + 1)", state: state)
         }
         return result
     }

@@ -15,7 +15,7 @@ import Transfer
 
             Made from `Sources/Base/Model/States/AssetState.swift`, `Sources/Base/Model/States/CatalogState.swift`,
             `Sources/Content/Transfer/Engine/TransferState.swift`, `Sources/Base/Model/States/LoadTestState.swift` and
-            `Sources/Base/Model/States/LoadShareState.swift` by `scripts/generate-docs`; change those, then run it.
+            `Sources/Base/Model/States/LoadShardState.swift` by `scripts/generate-docs`; change those, then run it.
 
             The asset, the catalog, the load test and its shares are the coordinator's record, kept in
             PostgreSQL: what the cluster knows. A segment has no state of its own: it is done or failed by
@@ -32,7 +32,7 @@ import Transfer
                 TransferState.machine, "TransferState", "TransferEvent",
                 in: "Content/Transfer/Engine") + "\n"
         page += try section(LoadTestState.machine, "LoadTestState", "LoadTestEvent") + "\n"
-        page += try section(LoadShareState.machine, "LoadShareState", "LoadShareEvent")
+        page += try section(LoadShardState.machine, "LoadShardState", "LoadShardEvent")
         try check("docs/states.md", page)
     }
 

@@ -23,8 +23,8 @@ import Transfer
 
     @Test func loadShareMachineIsSound() throws {
         try check(
-            LoadShareState.machine, terminal: [.finished, .failed, .lost, .dismissed],
-            source: "LoadShareState")
+            LoadShardState.machine, terminal: [.finished, .failed, .lost, .dismissed],
+            source: "LoadShardState")
     }
 
     /// Walks every state and event of one machine.

@@ -37,7 +37,7 @@ import Testing
                 == [.siteLimit, .otherCatalogs(1), .schedule, .notBefore])
         #expect(
             CatalogWait.ordered(Array(repeating: CatalogWait(.siteLimit), count: 9)).count
-                == CatalogWait.mostReported)
+                == CatalogWait.maxReported)
     }
 
     private func outlook(

@@ -274,10 +274,10 @@ import Testing
     }
 }
 
-@Suite struct LogHistogramTests {
+@Suite struct WaitHistogramTests {
     @Test func quantilesAreThoseOfTheSortedWaits() {
         var random = SeededRandom(seed: 21)
-        var histogram = LogHistogram()
+        var histogram = WaitHistogram()
         var waits: [Double] = []
         for _ in 0..<20_000 {
             let wait = Bool.random(using: &random) ? 0 : random.exponential(mean: 3) * 1e-3
@@ -297,13 +297,13 @@ import Testing
 
     @Test func histogramsAddUpWithoutLoss() {
         var random = SeededRandom(seed: 22)
-        var (whole, first, second) = (LogHistogram(), LogHistogram(), LogHistogram())
+        var (whole, first, second) = (WaitHistogram(), WaitHistogram(), WaitHistogram())
         for number in 0..<1_000 {
             let wait = random.gamma(shape: 0.3)
             whole.add(wait)
             if number % 3 == 0 { first.add(wait) } else { second.add(wait) }
         }
-        var sum = LogHistogram()
+        var sum = WaitHistogram()
         sum.add(first)
         sum.add(second)
         #expect(sum.count == 1_000 && sum.maximum == whole.maximum)
@@ -313,12 +313,12 @@ import Testing
     }
 
     @Test func itTakesAnyTime() {
-        var histogram = LogHistogram()
+        var histogram = WaitHistogram()
         for wait in [0, 1e-12, 1e-9, 1, 1e12] { histogram.add(wait) }
         #expect(histogram.zeros == 2)
         #expect(histogram.maximum == 1e12 && histogram.quantile(0.1) == 0)
         #expect(histogram.share(atMost: 2e12) == 1)
-        #expect(LogHistogram().share(atMost: 1) == 1)
+        #expect(WaitHistogram().share(atMost: 1) == 1)
     }
 }
 
@@ -327,7 +327,7 @@ import Testing
     func itHasTheMomentsAskedFor(cv2: Double, shape: TimeDistribution.Shape) {
         let distribution = TimeDistribution(meanSeconds: 0.25, cv2: cv2, shape: shape)
         var random = SeededRandom(seed: 23)
-        var histogram = LogHistogram()
+        var histogram = WaitHistogram()
         for _ in 0..<200_000 { histogram.add(distribution.draw(&random)) }
         #expect(abs(histogram.mean / 0.25 - 1) < 0.03)
         // The long tail of a lognormal one comes slowly to its variance.

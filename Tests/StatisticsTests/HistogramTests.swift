@@ -167,17 +167,17 @@ import Testing
             HistogramInterval(
                 tag: "first_byte", startSeconds: 1.5, lengthSeconds: 0.25, histogram: Histogram()))
         let text =
-            HistogramLog.header(startSeconds: 1_700_000_000.25, comment: "a test")
-            + intervals.map(HistogramLog.line).joined()
+            HdrHistogramLog.header(startSeconds: 1_700_000_000.25, comment: "a test")
+            + intervals.map(HdrHistogramLog.line).joined()
         #expect(text.contains("#[StartTime: 1700000000.250 (seconds since epoch)]\n"))
         #expect(text.contains("\nTag=first_byte,1.500,0.250,0.000,"))
         var read: [HistogramInterval] = []
-        try HistogramLog.read(text.replacing("\n", with: "\r\n")) { read.append($0) }
+        try HdrHistogramLog.read(text.replacing("\n", with: "\r\n")) { read.append($0) }
         #expect(read.map(\.tag) == [nil, "first_byte"])
         #expect(read.map(\.startSeconds) == [0, 1.5])
         #expect(read.map(\.histogram.counts) == intervals.map(\.histogram.counts))
         #expect {
-            try HistogramLog.read(text + "1,2,3,x\n") { _ in }
+            try HdrHistogramLog.read(text + "1,2,3,x\n") { _ in }
         } throws: { ($0 as? HistogramError)?.detail == "line 7: it is not base64" }
     }
 
@@ -185,7 +185,7 @@ import Testing
     @Test(arguments: ["1e300,1", "-1e18,1", "1,1e300", "1,-1"])
     func intervalsOfNoClock(times: String) {
         #expect(throws: HistogramError.self) {
-            try HistogramLog.read("\(times),0,HISTFAAAAA\n") { _ in }
+            try HdrHistogramLog.read("\(times),0,HISTFAAAAA\n") { _ in }
         }
     }
 }

@@ -66,7 +66,7 @@ struct OpeningTests {
     ) -> TransferRequest {
         var request = fetcher.request(origin.url(path), key: "o\(path)", role: .file)
         // As at a site on a network file system, where even what is short is opened by others.
-        request.opensAside = path == "/remote"
+        request.opensInBackground = path == "/remote"
         guard case .object(let open) = request.destination else { return request }
         request.destination = .object { [trouble] (bytes) throws(Failure) in
             trouble.pass()

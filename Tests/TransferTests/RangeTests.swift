@@ -158,7 +158,7 @@ struct RangeTests {
     }
 
     /// To open a sink may empty it, as a command's file is: parts that others fetch must not be there yet.
-    @Test("others hear of a large object once its place is open")
+    @Test("others are notified of a large object once its destination is open")
     func placeBeforeParts() async throws {
         struct Sink: TransferSink {
             func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {}

@@ -26,15 +26,15 @@ package enum FurtherDigests {
     }
 
     /// Returns true for valid text of an origin's stated digests of a whole object. It is as above,
-    /// but in any order, may include SHA-256, may repeat algorithms, and has at most `mostStated`
+    /// but in any order, may include SHA-256, may repeat algorithms, and has at most `maxStated`
     /// digests.
     package static func isStatement(_ text: String) -> Bool {
         let members = text.split(separator: ",", omittingEmptySubsequences: false)
-        return members.count <= mostStated && members.allSatisfy { algorithm(of: $0) != nil }
+        return members.count <= maxStated && members.allSatisfy { algorithm(of: $0) != nil }
     }
 
     /// Maximum number of stated digests; repeated algorithms can only contradict each other.
-    package static let mostStated = 16
+    package static let maxStated = 16
 
     /// Returns the algorithm of `md5=…` with its number of lower-case hex digits; nil for other
     /// text.

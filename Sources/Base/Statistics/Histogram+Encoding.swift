@@ -18,7 +18,7 @@ extension Histogram {
     private static let wordSize: Int32 = 0x10
     private static let headerBytes = 40
     /// Maximum size: a histogram of all bins with nine bytes each, and five significant digits.
-    private static let mostBytes = 32 << 20
+    private static let maxBytes = 32 << 20
 
     /// The uncompressed V2 encoding.
     package var encoded: [UInt8] {
@@ -74,7 +74,7 @@ extension Histogram {
             let body: [UInt8]
             do throws(GzipError) {
                 body = try Zlib.decompressed(
-                    Array(reader.bytes.prefix(Int(length))), atMost: Self.mostBytes)
+                    Array(reader.bytes.prefix(Int(length))), atMost: Self.maxBytes)
             } catch {
                 throw HistogramError(detail: error.detail)
             }

@@ -1,6 +1,6 @@
 /// Returns the smallest number of `first...atMost` that `suffices`, which must be monotonic: false
 /// up to some number, then true. Nil if there is none.
-package func leastSufficient(from first: Int, atMost: Int, suffices: (Int) -> Bool) -> Int? {
+package func minSufficient(from first: Int, atMost: Int, suffices: (Int) -> Bool) -> Int? {
     precondition(atMost <= Int.max / 4)
     guard first <= atMost else { return nil }
     if suffices(first) { return first }

@@ -48,7 +48,7 @@ package struct Scalability: Sendable, Codable, Hashable {
                 throughput(Double(below + 1)) > throughput(Double(below)) ? below + 1 : below)
         }
         guard atMost > 0 else { return nil }
-        return leastSufficient(from: 1, atMost: last) { throughput(Double($0)) >= wanted }
+        return minSufficient(from: 1, atMost: last) { throughput(Double($0)) >= wanted }
     }
 }
 

@@ -16,7 +16,7 @@ extension WebURL {
     struct Parser {
         private let bytes: [UInt8]
         private let range: Range<Int>
-        private let mostClimbed: Int?
+        private let maxClimbed: Int?
         private var out: [UInt8] = []
         /// Number of folders above the root that `..` has requested.
         private var climbed = 0
@@ -27,7 +27,7 @@ extension WebURL {
         init(_ bytes: [UInt8], _ range: Range<Int>, climbing: Int?) {
             self.bytes = bytes
             self.range = range
-            mostClimbed = climbing
+            maxClimbed = climbing
         }
 
         /// Parses an absolute URL.
@@ -85,7 +85,7 @@ extension WebURL {
             for index in range {
                 let isRefused =
                     ASCII.isControl(bytes[index])
-                    || bytes[index] == ASCII.space && mostClimbed == nil
+                    || bytes[index] == ASCII.space && maxClimbed == nil
                 guard isRefused else { continue }
                 throw error(
                     .character,
@@ -188,7 +188,7 @@ extension WebURL {
                     index += 1
                 }
             }
-            if let mostClimbed, climbed > mostClimbed {
+            if let maxClimbed, climbed > maxClimbed {
                 throw error(
                     .climb, "climbs \(climbed) folders above the root of its host by '..'",
                     range.lowerBound)

@@ -19,7 +19,7 @@ extension WebURL {
 /// xs:anyURI and the URL Standard). Spaces around a reference are ignored.
 package final class ReferenceBase: Sendable {
     /// Maximum folders above the root.
-    private static let mostClimbed = 2
+    private static let maxClimbed = 2
 
     package let url: WebURL
     /// The URL's text.
@@ -42,16 +42,16 @@ package final class ReferenceBase: Sendable {
         while range.last.map({ reference[$0] }) == ASCII.space { range = range.dropLast() }
         while range.first.map({ reference[$0] }) == ASCII.space { range = range.dropFirst() }
         if Self.hasScheme(reference, range) {
-            return try WebURL.parse(reference, range, climbing: Self.mostClimbed)
+            return try WebURL.parse(reference, range, climbing: Self.maxClimbed)
         }
         guard ASCII.hasPrefix(reference, range, "//") else {
-            var parser = WebURL.Parser(reference, range, climbing: Self.mostClimbed)
+            var parser = WebURL.Parser(reference, range, climbing: Self.maxClimbed)
             return try parser.runReference(to: self)
         }
         let scheme = bytes[..<(url.isSecure ? 6 : 5)]
         let absolute = scheme + reference[range]
         do throws(WebURLError) {
-            return try WebURL.parse(Array(absolute), absolute.indices, climbing: Self.mostClimbed)
+            return try WebURL.parse(Array(absolute), absolute.indices, climbing: Self.maxClimbed)
         } catch {
             var error = error
             error.offset = max(0, error.offset - scheme.count)

@@ -8,7 +8,7 @@ struct PostgresBinaries: Sendable, Equatable {
     let directory: String
     let major: Int
 
-    static let leastMajor = 14
+    static let minMajor = 14
 
     /// Finds the server for a data directory of version `wanted`, or else the newest one.
     ///
@@ -38,10 +38,10 @@ struct PostgresBinaries: Sendable, Equatable {
             throw otherVersion(wanted, found)
         }
         let newest = found.max { $0.major < $1.major }
-        guard let newest, newest.major >= leastMajor else {
+        guard let newest, newest.major >= minMajor else {
             throw Failure(
                 .clusterPostgresFailed,
-                "no PostgreSQL server of version \(leastMajor) or later found (looked in "
+                "no PostgreSQL server of version \(minMajor) or later found (looked in "
                     + "/usr/lib/postgresql, pg_config --bindir and PATH); install the package "
                     + "postgresql, or set DRAY_COORDINATOR to use a cluster")
         }

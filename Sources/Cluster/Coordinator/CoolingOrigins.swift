@@ -12,7 +12,7 @@ final class CoolingOrigins: Sendable {
         var origin: CoolingOrigin
         var end: Instant
         /// Time of the first read of a cooldown of this length.
-        var heardAt: Instant
+        var updatedAt: Instant
     }
 
     private struct State {
@@ -37,9 +37,10 @@ final class CoolingOrigins: Sendable {
             }
             var isNews = false
             state.entries = cooling.map { origin in
-                var entry = Entry(origin: origin, end: now + .seconds(origin.seconds), heardAt: now)
+                var entry = Entry(
+                    origin: origin, end: now + .seconds(origin.seconds), updatedAt: now)
                 if let old = known[origin.origin], old.origin.until >= origin.until {
-                    entry.heardAt = old.heardAt
+                    entry.updatedAt = old.updatedAt
                 } else {
                     isNews = true
                 }
@@ -64,7 +65,7 @@ final class CoolingOrigins: Sendable {
         return answer { entry in
             if origins == nil { origins = Set(grant.jobs.compactMap { originName(of: $0.url) }) }
             guard origins?.contains(entry.origin.origin) == true else { return true }
-            return entry.heardAt >= askedAt && !entry.origin.isTried
+            return entry.updatedAt >= askedAt && !entry.origin.isTried
         }
     }
 

@@ -19,7 +19,7 @@ package struct PoolPolicy: Sendable {
     }
 
     /// Minimum time in the calculation: an overdue catalog still takes time.
-    var leastSeconds: Double { min(60, withinSeconds) }
+    var minSeconds: Double { min(60, withinSeconds) }
 }
 
 extension WorkersWanted {
@@ -67,9 +67,9 @@ extension WorkersWanted {
         var (jobs, rate, isOverdue) = (0, 0.0, false)
         for backlog in due {
             jobs += backlog.jobs
-            let needed = Double(jobs) / max(policy.leastSeconds, backlog.seconds)
+            let needed = Double(jobs) / max(policy.minSeconds, backlog.seconds)
             guard needed > rate else { continue }
-            (rate, isOverdue) = (needed, backlog.seconds < policy.leastSeconds)
+            (rate, isOverdue) = (needed, backlog.seconds < policy.minSeconds)
         }
         return (rate, isOverdue)
     }

@@ -140,10 +140,10 @@ extension CoordinatorClient {
     /// Submits segments that a resolve job found.
     package func segments(
         _ batch: SegmentBatch, retrySeconds: Double? = nil
-    ) async throws(Failure) -> SplitAnswer {
+    ) async throws(Failure) -> VerdictAnswer {
         try await post(
             "/v1/segments", batch, call: Call(retrySeconds: retrySeconds),
-            ifLeaseLost: SplitAnswer(verdict: .stale))
+            ifLeaseLost: VerdictAnswer(verdict: .stale))
     }
 
     /// Returns the rewritten manifest that a leased job stores; without content if the lease is
@@ -165,18 +165,18 @@ extension CoordinatorClient {
     /// Reports files of a refresh.
     package func refreshed(
         _ batch: RefreshBatch, retrySeconds: Double? = nil
-    ) async throws(Failure) -> SplitAnswer {
+    ) async throws(Failure) -> VerdictAnswer {
         try await post(
             "/v1/refreshes", batch, call: Call(retrySeconds: retrySeconds),
-            ifLeaseLost: SplitAnswer(verdict: .stale))
+            ifLeaseLost: VerdictAnswer(verdict: .stale))
     }
 
     package func split(
         _ request: SplitRequest, retrySeconds: Double? = nil
-    ) async throws(Failure) -> SplitAnswer {
+    ) async throws(Failure) -> VerdictAnswer {
         try await post(
             "/v1/splits", request, call: Call(retrySeconds: retrySeconds),
-            ifLeaseLost: SplitAnswer(verdict: .stale))
+            ifLeaseLost: VerdictAnswer(verdict: .stale))
     }
 
     /// Posts a request whose answer is `lost` if all its leases are lost. That is an error in HTTP,

@@ -18,14 +18,14 @@ package final class JobQueue: Sendable {
         /// After how many days catalogs that ended are forgotten, from 1; nil for never.
         package var retentionDays: Int?
         /// Attempts at a file while its own origin is left alone, after which a failure of its mirrors ends it.
-        package var mostAttemptsAtMirrors = 8
+        package var maxAttemptsAtMirrors = 8
         /// A URL that is refused so soon after it was read from its manifest has not expired, unless it says so, in
         /// seconds.
         package var freshURLSeconds = 5.0
         /// How long a statement may take that works on a whole catalog, of ten million assets say.
         package var catalogStatementSeconds = 3_600.0
         /// Origins with a row at most that no list names.
-        package var mostUnlistedOrigins = 10_000
+        package var maxUnlistedOrigins = 10_000
         package var loadTests = LoadTestTimes()
         /// The boot id of the machine that runs all of a private cluster; nil for other clusters. A pause of a private
         /// cluster is a crash unless the machine has restarted; a pause of another one is an outage.
@@ -90,14 +90,14 @@ package final class JobQueue: Sendable {
         let database = QueueDatabase(
             pool: pool, catalogStatementSeconds: settings.catalogStatementSeconds)
         let queues = KnownQueues(database: database)
-        let bounds = SiteBounds(database: database)
+        let bounds = KnownLimits(database: database)
         let quotas = Quotas(
             database: database, bounds: bounds, leaseSeconds: settings.leaseSeconds)
         let room = SiteRoom(database: database, bounds: bounds)
         let renewals = URLRenewals(freshSeconds: settings.freshURLSeconds)
-        let writer = ReportWriter(
+        let writer = ReportPlanExecutor(
             origins: OriginOutcomes(settings), room: room, renewals: renewals,
-            mostAttemptsAtMirrors: settings.mostAttemptsAtMirrors)
+            maxAttemptsAtMirrors: settings.maxAttemptsAtMirrors)
         self.settings = settings
         self.database = database
         submissions = Submissions(database: database)

@@ -46,7 +46,7 @@ package final class WorkerService: DrainableService {
                 titles: resolving.titles, refreshes: refreshing.refreshes),
             roots: configuration.roots,
             loadShares: configuration.loadShares
-                ?? EngineLoadShares(addressPolicy: configuration.addressPolicy))
+                ?? EngineLoadShards(addressPolicy: configuration.addressPolicy))
     }
 
     package var name: String { core.identity.name }

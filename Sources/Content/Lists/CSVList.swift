@@ -4,7 +4,7 @@ import Text
 /// Comma-separated values (RFC 4180): with a header row that names the columns, or rclone's
 /// `URL,FILENAME` without one.
 final class CSVList: ListDecoder {
-    private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
+    private var lines = LineSplitter(maxBytes: ListReader.lineBytes)
     /// Lines of the current record, which has an open quote.
     private var record: [UInt8] = []
     private var recordLine = 0

@@ -12,12 +12,12 @@ struct LineSplitter {
     }
 
     /// Maximum length of a line in bytes.
-    let mostBytes: Int
+    let maxBytes: Int
     /// Number of the last line; 0 before the first.
     private(set) var number = 0
     private var held: [UInt8] = []
 
-    init(mostBytes: Int) { self.mostBytes = mostBytes }
+    init(maxBytes: Int) { self.maxBytes = maxBytes }
 
     /// Returns the next complete line of `bytes` from `start`, and moves `start` after it; nil,
     /// after buffering the rest, if there is none.
@@ -25,7 +25,7 @@ struct LineSplitter {
         guard let end = bytes[start...].firstIndex(of: ASCII.lineFeed) else {
             held += bytes[start...]
             start = bytes.count
-            if held.count > mostBytes { throw tooLong(number + 1) }
+            if held.count > maxBytes { throw tooLong(number + 1) }
             return nil
         }
         defer { start = end + 1 }
@@ -48,13 +48,13 @@ struct LineSplitter {
             throw Failure(
                 .inputTooLarge, "line \(number): a list holds at most \(ListReader.lines) lines")
         }
-        if range.count > mostBytes { throw tooLong(number) }
+        if range.count > maxBytes { throw tooLong(number) }
         return Line(bytes: bytes, range: range, number: number)
     }
 
     private func tooLong(_ line: Int) -> Failure {
         Failure(
             .inputTooLarge,
-            "line \(line), column \(mostBytes + 1): a line holds at most \(mostBytes) bytes")
+            "line \(line), column \(maxBytes + 1): a line holds at most \(maxBytes) bytes")
     }
 }

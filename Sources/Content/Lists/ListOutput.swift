@@ -53,7 +53,7 @@ final class ListOutput {
     /// Rules of keys.
     let rules: KeyQueryRules
     /// Maximum number of collected failures; 0 ends at the first one.
-    private let mostFailures: Int
+    private let maxFailures: Int
     private(set) var counts = ListCounts()
     private(set) var failures: [Failure] = []
     private(set) var failureCount = 0
@@ -72,16 +72,16 @@ final class ListOutput {
     /// Entries of the list so far.
     private(set) var entries = 0
 
-    private static let mostNotices = 20
+    private static let maxNotices = 20
 
     init(
-        names: NameTable?, mostFailures: Int, sharedKeys: SharedKeys = SharedKeys(),
+        names: NameTable?, maxFailures: Int, sharedKeys: SharedKeys = SharedKeys(),
         rules: KeyQueryRules = KeyQueryRules()
     ) {
         self.rules = rules
         self.names = names
         self.sharedKeys = sharedKeys
-        self.mostFailures = mostFailures
+        self.maxFailures = maxFailures
     }
 
     func takeAssets() -> [AssetSubmission] {
@@ -140,15 +140,15 @@ final class ListOutput {
     /// Records an unusable entry; throws unless failures are collected.
     func reject(_ failure: Failure) throws(Failure) {
         failureCount += 1
-        guard mostFailures > 0 else { throw failure }
-        if failures.count < mostFailures { failures.append(failure) }
+        guard maxFailures > 0 else { throw failure }
+        if failures.count < maxFailures { failures.append(failure) }
     }
 
     /// Records a notice of an ignored part; once per `topic`.
     func pass(_ line: Int, _ message: String, topic: String? = nil) {
         if let topic, told.count >= 1_000 || !told.insert(topic).inserted { return }
         noticeCount += 1
-        if notices.count < Self.mostNotices {
+        if notices.count < Self.maxNotices {
             notices.append(ListNotice(document: document, line: line, message: message))
         }
     }

@@ -41,20 +41,20 @@ package struct ListReader {
     ///   - findsRepeats: false for a list that was read before; then no names are kept.
     ///   - scratch: storage for names that exceed memory; nil keeps them in memory.
     ///   - sharedKeys: the result of an earlier pass.
-    ///   - mostFailures: maximum number of unusable entries collected in `failures`; 0 throws the
+    ///   - maxFailures: maximum number of unusable entries collected in `failures`; 0 throws the
     ///     first one. Failures that prevent further reading are always thrown.
     ///   - rules: the query parameters that belong to keys, by origin.
     ///   - followsIndexes: true reads sitemap indexes, for `takeSitemaps`; false rejects them.
     package init(
         format: ListFormat? = nil, findsRepeats: Bool = true,
-        scratch: (any ListScratch)? = nil, mostFailures: Int = 0,
+        scratch: (any ListScratch)? = nil, maxFailures: Int = 0,
         sharedKeys: SharedKeys = SharedKeys(), rules: KeyQueryRules = KeyQueryRules(),
         followsIndexes: Bool = false
     ) {
         forced = format
         self.followsIndexes = followsIndexes
         output = ListOutput(
-            names: findsRepeats ? NameTable(scratch, rules) : nil, mostFailures: mostFailures,
+            names: findsRepeats ? NameTable(scratch, rules) : nil, maxFailures: maxFailures,
             sharedKeys: sharedKeys, rules: rules)
     }
 

@@ -4,7 +4,7 @@ import Text
 
 /// JSON with one asset per line, as described in `JSONAsset`.
 final class NDJSONList: ListDecoder {
-    private var lines = LineSplitter(mostBytes: JSONList.valueBytes)
+    private var lines = LineSplitter(maxBytes: JSONList.valueBytes)
 
     var format: ListFormat? { .ndjson }
     var line: Int { lines.number }

@@ -50,7 +50,7 @@ struct NameTable {
 
     private static let pieceEntries = 1_024
     /// Maximum number of reported conflicts, those on the first lines.
-    static let mostConflicts = 20
+    static let maxConflicts = 20
 
     /// By the lowest bits of the name.
     private var parts = [[Entry]](repeating: [], count: 64)
@@ -195,7 +195,7 @@ struct NameTable {
 
     private static func trim(_ conflicts: inout [Conflict]) {
         conflicts.sort { $0.line < $1.line }
-        conflicts = Array(conflicts.prefix(mostConflicts))
+        conflicts = Array(conflicts.prefix(maxConflicts))
     }
 
     /// Returns all entries of a part and removes them.

@@ -6,7 +6,7 @@ import Text
 ///
 /// Real lists omit the last fields, or have a length of 0 for an unknown one.
 final class TransferServiceList: ListDecoder {
-    private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
+    private var lines = LineSplitter(maxBytes: ListReader.lineBytes)
     private var hasHeader = false
     private static let header: StaticString = "TsvHttpData-1.0"
 

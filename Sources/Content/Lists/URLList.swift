@@ -9,7 +9,7 @@ import WebURL
 /// list, so `dir` and `out` only name the asset. Options that change requests are rejected, because
 /// ignoring them would fetch another object; all others are ignored.
 final class URLList: ListDecoder {
-    private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
+    private var lines = LineSplitter(maxBytes: ListReader.lineBytes)
     private let allowsOptions: Bool
     private var isAria2: Bool
     /// Entry of the previous line; its options may follow.

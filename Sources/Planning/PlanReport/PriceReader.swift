@@ -4,7 +4,7 @@ package import Planner
 
 /// Reads price files, including the embedded ones.
 package enum PriceReader {
-    static let mostTiers = 50
+    static let maxTiers = 50
 
     /// Returns the prices that come with Dray, ordered by name.
     package static func embedded() throws(Failure) -> [PriceBook] {
@@ -178,11 +178,11 @@ package enum PriceReader {
             let place = cursor.index
             let tier = try readTier(&cursor, path)
             let before = tiers.last?.upTo ?? (tiers.isEmpty ? 0 : .infinity)
-            guard before < tier.upTo ?? .infinity, tiers.count < mostTiers else {
+            guard before < tier.upTo ?? .infinity, tiers.count < maxTiers else {
                 throw cursor.fieldFailure(
                     at: place, "\(path).upTo",
                     "given \(tier.upTo.map { Scenario.plain($0) } ?? "none")",
-                    allowed: "more than the previous tier; at most \(mostTiers) tiers")
+                    allowed: "more than the previous tier; at most \(maxTiers) tiers")
             }
             tiers.append(tier)
         }

@@ -5,8 +5,8 @@ import Text
 
 /// Reads a scenario from JSON, strictly: rejects unknown fields and suggests the nearest known one.
 package enum ScenarioReader {
-    static let mostActions = 50
-    package static let mostRenditions = 50
+    static let maxActions = 50
+    package static let maxRenditions = 50
 
     /// Throws `input.malformed` and `input.field` with line, column and field, the given and the
     /// allowed value. `Scenario.check` finds contradictory values.
@@ -192,7 +192,7 @@ extension ScenarioReader {
                     at: start, path, "given a range", allowed: "one number a rendition")
             }
             rates.append(rate.likely)
-            try limit(cursor, start, path, rates.count, mostRenditions)
+            try limit(cursor, start, path, rates.count, maxRenditions)
         }
         guard !rates.isEmpty else {
             throw cursor.fieldFailure(at: start, path, "is empty", allowed: "one rate at least")
@@ -216,7 +216,7 @@ extension ScenarioReader {
         var actions: [Scenario.UserAction] = []
         try cursor.array { (cursor) throws(Failure) in
             actions.append(try readAction(&cursor, "actions[\(actions.count)]"))
-            try limit(cursor, start, "actions", actions.count, mostActions)
+            try limit(cursor, start, "actions", actions.count, maxActions)
         }
         return actions
     }

@@ -17,7 +17,7 @@ package struct DigestSet: ~Copyable, Sendable {
 
     /// Hashes on another thread from now on, unless all cores are busy with hashing. Worth its half
     /// MiB of memory for long bodies.
-    package mutating func hashAside() {
+    package mutating func hashInBackground() {
         if pipe == nil { pipe = DigestPipe(takingOver: &hashers) }
     }
 

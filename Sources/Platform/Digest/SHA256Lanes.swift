@@ -8,7 +8,7 @@ import CCrypto
 /// at a time; it may move between threads.
 package final class SHA256Lanes {
     /// Minimum number of messages; fewer are hashed faster one by one.
-    package static let leastMessages = 3
+    package static let minMessages = 3
 
     /// Number of lanes that pays off on this processor; nil if none does.
     package static let worthwhileCount: Int? = {

@@ -63,7 +63,7 @@ package final class ShortMessages {
     /// Returns the digests of messages, in their order, and takes their buffers back.
     package func hash(_ messages: [ShortMessage]) -> [SHA256Digest] {
         defer { for message in messages { give(message) } }
-        guard messages.count >= SHA256Lanes.leastMessages else {
+        guard messages.count >= SHA256Lanes.minMessages else {
             return messages.map { SHA256Digest(hashing: $0.bytes) }
         }
         var digests = [SHA256Digest?](repeating: nil, count: messages.count)

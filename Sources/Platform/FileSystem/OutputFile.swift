@@ -214,7 +214,7 @@ package struct FileLocation: Sendable {
     package var path: String { directoryPath + name }
 
     /// Limit of Linux.
-    private static let mostSymlinks = 40
+    private static let maxSymlinks = 40
 
     /// Follows the symlinks at the end of `path` one by one; the system follows those on the way.
     ///
@@ -247,7 +247,7 @@ package struct FileLocation: Sendable {
             throw .directory
         }
         var path = path
-        for _ in 0...mostSymlinks {
+        for _ in 0...maxSymlinks {
             var location = try FileLocation(unresolved: path)
             guard let status = try location.status() else { return .file(location) }
             guard status.kind == .symbolicLink || status.kind == .other else {

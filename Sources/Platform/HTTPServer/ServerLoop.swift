@@ -123,7 +123,7 @@ final class ServerLoop: Sendable {
             }
             switch errno {
             case EAGAIN: return
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return makeRoom()
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return freeSpace()
             // A network error of one connection (accept(2)).
             default: continue
             }
@@ -131,7 +131,7 @@ final class ServerLoop: Sendable {
     }
 
     /// Frees a descriptor: closes the oldest connection, or pauses accepting.
-    private func makeRoom() {
+    private func freeSpace() {
         if let oldest = table.oldest {
             connections[oldest]?.close()
         } else {

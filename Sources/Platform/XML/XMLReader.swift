@@ -59,7 +59,7 @@ package enum XMLReader {
     package static func read(
         _ bytes: [UInt8], from start: Int = 0, into handler: any XMLHandler
     ) throws(XMLError) {
-        let feed = try XMLFeed(handler, mostSilentBytes: silentBytes)
+        let feed = try XMLFeed(handler, maxSilentBytes: silentBytes)
         var start = start
         while start < bytes.count {
             let end = min(start + piece, bytes.count)
@@ -77,23 +77,23 @@ package enum XMLReader {
 package final class XMLFeed {
     private let reading: Reading
     private let parser: xmlParserCtxtPtr
-    private let mostSilentBytes: Int
+    private let maxSilentBytes: Int
     /// Bytes since the last call of the handler.
     private var silentBytes = 0
-    private var toldBefore = 0
+    private var reportedBefore = 0
     /// UTF-16 and UTF-32 contain NUL bytes.
     private var isWide: Bool?
     /// Line of the input's end, from 1.
     private var fedLine = 1
 
-    /// - Parameter mostSilentBytes: Maximum length of a comment or instruction.
+    /// - Parameter maxSilentBytes: Maximum length of a comment or instruction.
     package init(
-        _ handler: any XMLHandler, mostSilentBytes: Int = XMLReader.silentBytes
+        _ handler: any XMLHandler, maxSilentBytes: Int = XMLReader.silentBytes
     ) throws(XMLError) {
         xmlInitParser()
         var calls = Self.saxHandler()
         reading = Reading(handler)
-        self.mostSilentBytes = mostSilentBytes
+        self.maxSilentBytes = maxSilentBytes
         let context = Unmanaged.passUnretained(reading).toOpaque()
         guard let parser = xmlCreatePushParserCtxt(&calls, context, nil, 0, nil) else {
             throw XMLError(reason: .malformed, detail: "no memory to read it", line: 1)
@@ -129,11 +129,11 @@ package final class XMLFeed {
         }
         fedLine += Self.lineFeeds(bytes)
         try parse(bytes, isLast: false)
-        if reading.told != toldBefore { silentBytes = 0 }
-        toldBefore = reading.told
+        if reading.told != reportedBefore { silentBytes = 0 }
+        reportedBefore = reading.told
         silentBytes += bytes.count
         let isInTag = parser.pointee.instate == XML_PARSER_START_TAG
-        let most = isInTag ? min(XMLReader.tagBytes, mostSilentBytes) : mostSilentBytes
+        let most = isInTag ? min(XMLReader.tagBytes, maxSilentBytes) : maxSilentBytes
         if silentBytes > most {
             throw XMLError(
                 reason: .refused,

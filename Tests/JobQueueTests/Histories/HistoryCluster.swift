@@ -3,6 +3,7 @@ import Foundation
 import JobQueue
 import Model
 import Postgres
+import Services
 import Statistics
 import TestSupport
 
@@ -50,7 +51,7 @@ struct HistoryCluster: Sendable {
             var settings = JobQueue.Settings(
                 leaseSeconds: 3_600, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9))
             // What is moved to a mirror ends as it would have with its own origin.
-            settings.mostAttemptsAtMirrors = 0
+            settings.maxAttemptsAtMirrors = 0
             settings.freshURLSeconds = 86_400
             return JobQueue(pool: $0, settings: settings, random: SeededRandom(seed: 1))
         }

@@ -1,6 +1,6 @@
-import TestSupport
 import Model
 import Statistics
+import TestSupport
 
 /// A step that one of the coordinators is asked for, and what goes wrong with it.
 struct Action: Sendable {
@@ -27,7 +27,7 @@ struct Event: Sendable {
 struct HistoryGenerator {
     static let coordinators = 3
     static let workers = 3
-    static let mostCatalogs = 3
+    static let maxCatalogs = 3
     private static let names = ["f0", "f1", "f2", "f3", "t0", "t1"]
 
     var random: SeededRandom

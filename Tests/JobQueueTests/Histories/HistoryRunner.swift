@@ -93,7 +93,7 @@ struct HistoryRunner {
             throw Disagreement(kind: kind, findings: Array(explainer.findings.prefix(8)))
         }
         guard let seen else {
-            candidates = Array(reached.prefix(Self.mostCandidates))
+            candidates = Array(reached.prefix(Self.maxCandidates))
             return
         }
         let compared = reached.map { ($0, $0.disagreements(with: seen)) }
@@ -103,7 +103,7 @@ struct HistoryRunner {
             let closest = compared.map(\.1).min { $0.count < $1.count } ?? []
             throw Disagreement(kind: closest.first.map(Self.kind) ?? "", findings: closest)
         }
-        candidates = Array(agreeing.prefix(Self.mostCandidates))
+        candidates = Array(agreeing.prefix(Self.maxCandidates))
         for index in candidates.indices { candidates[index].learnFailures(from: seen) }
     }
 
@@ -112,7 +112,7 @@ struct HistoryRunner {
         finding.prefix { $0 != ":" }.filter { !$0.isNumber }
     }
 
-    private static let mostCandidates = 16
+    private static let maxCandidates = 16
 }
 
 extension Step {

@@ -1,7 +1,7 @@
-import TestSupport
 import Foundation
 import JobQueue
 import Model
+import TestSupport
 
 /// The names that one history uses, and how its steps become requests to the queue.
 struct HistorySession: Sendable {

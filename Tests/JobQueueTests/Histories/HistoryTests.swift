@@ -38,7 +38,7 @@ import Testing
         }
         guard seeds == 1...200 else { return }
         seen.formUnion(EdgeTests.ofEndedSubmissions)
-        seen.formUnion(EdgeTests.ofMultipartFilesAndPublications)
+        seen.formUnion(EdgeTests.ofAssets)
         for edge in TransitionLog.ofCatalogs.subtracting(seen).sorted() {
             Issue.record("never seen: \(edge)")
         }

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// What can be seen of the queue: the status and pages of its API, and the work that is stored.
 struct Snapshot: Sendable {

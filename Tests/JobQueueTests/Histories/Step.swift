@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// One request to the queue, or one thing that befalls it.
 enum Step: Hashable, Sendable {
@@ -51,7 +51,7 @@ enum Step: Hashable, Sendable {
             return [self, .reportRest(worker: worker, results)]
         case .operate(let operation) where operation.catalog == nil:
             return [.choose(operation)]
-                + (0..<HistoryGenerator.mostCatalogs).map { .operate(operation.limited(to: $0)) }
+                + (0..<HistoryGenerator.maxCatalogs).map { .operate(operation.limited(to: $0)) }
         default: return [self]
         }
     }

@@ -1,7 +1,7 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Which jobs a claim takes, and in what order.

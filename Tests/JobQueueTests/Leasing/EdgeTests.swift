@@ -1,7 +1,7 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Every change of state that a table lists is seen of the running queue: here, or by `HistoryTests`.
@@ -115,45 +115,94 @@ import Testing
         try await fixture.fold()
     }
 
-    /// A multipart file that is cancelled before its verification, and one whose parts do not match.
+    /// Multipart files that are cancelled early and late, one whose parts do not match, and one that fails.
     @Test func ofMultipartFiles() async throws {
         try await QueueFixture.with("edges_multipart") { fixture in
-            try await Self.storeParts(of: "cancelled", fixture)
-            let catalog = CatalogReference(name: "cancelled")
-            _ = try await fixture.queue.catalogs.selections.apply(
-                SelectionAction(.cancel, catalog: catalog))
-            try await Self.storeParts(of: "mismatched", fixture)
-            let verify = try await fixture.lease()
-            #expect(verify.jobs.map(\.kind) == [.verify])
-            _ = try await fixture.report([
-                QueueFixture.failed(verify.jobs[0], verify, "integrity.assemblyMismatch")
-            ])
-            try await fixture.expectSeen(
-                Self.ofMultipartFilesAndPublications.filter { $0.old == "verifying" })
+            let selections = fixture.queue.catalogs.selections
+            for (name, code) in [
+                ("stopped", nil), ("cancelled", nil), ("interrupted", nil),
+                ("mismatched", "integrity.assemblyMismatch"), ("failed", "origin.http.404"),
+            ] as [(String, FailureCode?)] {
+                let id = try await Self.storeParts(
+                    of: name, count: name == "stopped" ? 1 : 2, fixture)
+                if name == "interrupted" { try await fixture.queue.submissions.interrupt(id) }
+                if let code {
+                    let verify = try await fixture.lease()
+                    let job = try #require(verify.jobs.first)
+                    #expect(job.kind == .verify)
+                    _ = try await fixture.report([QueueFixture.failed(job, verify, code)])
+                }
+                // No job of it is in the way of the next.
+                let catalog = CatalogReference(name: name)
+                _ = try await selections.apply(SelectionAction(.cancel, catalog: catalog))
+            }
+            try await fixture.expectSeen(Self.ofAssets("inProgress", "verifying"))
         }
     }
 
-    /// Submits a file and stores both of its parts; its verification is outstanding.
-    private static func storeParts(of name: String, _ fixture: QueueFixture) async throws {
-        try await fixture.submit([QueueFixture.file(name)], catalog: name)
+    /// Assets that are submitted again with another URL, whatever their state is.
+    @Test func ofRedefinedAssets() async throws {
+        try await QueueFixture.with("edges_redefined") { fixture in
+            for end in End.allCases where end != .new {
+                try await Self.submit("\(end)", end, fixture)
+                let name = end == .completed ? "\(end)-first" : "\(end)"
+                var other = Self.other(name)
+                other.key = QueueFixture.file(name).key
+                try await fixture.submit([other], catalog: "\(end)")
+                try await fixture.drain()
+            }
+            try await fixture.submit([QueueFixture.file("ready")], catalog: "ready")
+            try await fixture.submit([Self.other("ready")], catalog: "ready")
+            try await fixture.drain()
+            for (name, parts) in [("inProgress", 1), ("verifying", 2)] {
+                _ = try await Self.storeParts(of: name, count: parts, fixture)
+                try await fixture.submit([Self.other(name)], catalog: name)
+                try await fixture.drain()
+            }
+            try await fixture.submit([QueueFixture.title("resolving")], catalog: "resolving")
+            var title = QueueFixture.title("resolving")
+            title.url += "8"
+            try await fixture.submit([title], catalog: "resolving")
+            try await fixture.expectSeen(
+                Self.ofAssets.filter { $0.new == "new" && $0.old != "refreshing" })
+        }
+    }
+
+    /// Submits a file of two parts and stores some of them; after both its verification is outstanding.
+    private static func storeParts(
+        of name: String, count: Int, _ fixture: QueueFixture
+    ) async throws -> CatalogID {
+        let id = try await fixture.submit([QueueFixture.file(name)], catalog: name)
         let grant = try await fixture.lease()
         let request = SplitTests.request(
             fixture, grant, total: 2 * SplitTests.part, assembly: QueueFixture.newID())
         #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
         let second = try await fixture.lease()
-        for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)] {
+        for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)].prefix(count) {
             _ = try await fixture.report([
                 QueueFixture.done(job, lease, bytes: SplitTests.part)
             ])
         }
+        return id
     }
 
-    /// Changes that `ofMultipartFiles` and `SwitchTests` see; random histories rarely have them.
-    static let ofMultipartFilesAndPublications: Set<TransitionLog.Edge> = [
-        .init(table: "asset", old: "verifying", new: "cancelled"),
-        .init(table: "asset", old: "verifying", new: "inProgress"),
-        .init(table: "asset", old: "switching", new: "failed"),
-    ]
+    /// Changes that the tests above, `SwitchTests` and `RefreshTests` see; random histories have few of them.
+    static let ofAssets: Set<TransitionLog.Edge> = {
+        var edges: [(AssetState, AssetState)] = [
+            (.inProgress, .cancelled), (.verifying, .cancelled), (.verifying, .inProgress),
+            (.verifying, .failed), (.verifying, .interrupted), (.switching, .failed),
+        ]
+        for (state, events) in AssetState.machine.table where events.values.contains(.new) {
+            edges.append((state, .new))
+        }
+        return Set(
+            edges.map { .init(table: "asset", old: $0.0.rawValue, new: $0.1.rawValue) })
+    }()
+
+    /// Those of them that leave one of these states other than by another definition.
+    private static func ofAssets(_ states: String...) -> Set<TransitionLog.Edge> {
+        ofAssets.filter { states.contains($0.old) && $0.new != "new" }
+    }
 
     /// Changes that `ofSubmissionsThatNothingIsFetchedOf` sees, and no random history.
     static let ofEndedSubmissions: Set<TransitionLog.Edge> = {

@@ -12,7 +12,7 @@ import Testing
 
     /// Doubles numbers, in groups; the first group waits to be let through.
     private final class Doubler: Sendable {
-        let calls = GroupedCalls<Int, Int, Int>(width: 1, mostWeight: 10)
+        let calls = GroupedCalls<Int, Int, Int>(width: 1, maxWeight: 10)
         private let groups = Mutex<[[Int]]>([])
         private let (gate, opener) = AsyncStream.makeStream(of: Void.self)
 

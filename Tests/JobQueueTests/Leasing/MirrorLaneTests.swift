@@ -1,6 +1,6 @@
-import TestSupport
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @testable import JobQueue

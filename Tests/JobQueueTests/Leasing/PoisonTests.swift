@@ -1,8 +1,8 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
 import Statistics
+import TestSupport
 import Testing
 
 /// Jobs that workers die with.

@@ -1,7 +1,7 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Requests that meet half-way: each test holds a lock until all of them wait, in a known order.

@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Ways back to a whole catalog after something was cut short or went wrong for good.

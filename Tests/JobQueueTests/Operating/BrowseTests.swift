@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Lists of a catalog's assets: what is in them, in which order, and that pages leave nothing out.

@@ -1,7 +1,7 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Queues that are paused and drained, and sites with schedules.

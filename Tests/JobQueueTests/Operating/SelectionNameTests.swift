@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Which catalog and which asset a selection means.

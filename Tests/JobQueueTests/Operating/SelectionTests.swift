@@ -1,7 +1,7 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Work that is cancelled, tried again and put before other work.

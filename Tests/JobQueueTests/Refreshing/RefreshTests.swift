@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Completed assets that are asked for anew: whole all the while.
@@ -252,6 +252,23 @@ import Testing
             // What left the catalog is as whole as it was, and found when it comes back.
             try await fixture.submit([F.file("a"), F.file("b")])
             #expect(try await fixture.drain().filter { $0.kind == .fetch }.count == 2)
+        }
+    }
+
+    /// Another key is another file: the asset starts anew, and its refresh ends.
+    @Test func aSubmissionMeanwhileMayRedefineTheAsset() async throws {
+        try await F.with("refresh_redefine") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            _ = try await refresh(fixture, catalog)
+            var other = F.file("a")
+            other.key = "other/a"
+            try await fixture.submit([other])
+            try await fixture.expectSeen([
+                .init(table: "asset", old: "refreshing", new: "new")
+            ])
+            #expect(try await fixture.drain().filter { $0.kind == .fetch }.count == 1)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
 

@@ -1,7 +1,7 @@
-import TestSupport
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// Signed URLs that expire: a title's manifest is read again, once for all of its segments that wait.

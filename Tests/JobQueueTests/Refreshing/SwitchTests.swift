@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// A refresh that has staged its files is granted its switch once, which is then carried through by whoever holds

@@ -1,6 +1,6 @@
-import TestSupport
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -85,7 +85,7 @@ import Testing
             expect("job_kind_check", JobKind.self)
             expect("job_loss_kind_check", JobKind.self)
             expect("load_test_state_check", LoadTestState.self)
-            expect("load_share_state_check", LoadShareState.self)
+            expect("load_share_state_check", LoadShardState.self)
             expect("queue_state_check", QueueState.self)
             expect("origin_breaker_check", OriginBreaker.self)
         }

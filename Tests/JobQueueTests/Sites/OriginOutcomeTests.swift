@@ -1,6 +1,6 @@
-import TestSupport
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -183,7 +183,7 @@ import Testing
     @Test func thereAreOnlySoManyThatNoListNames() async throws {
         try await F.with("unlisted_bound") { fixture in
             var settings = fixture.queue.settings
-            settings.mostUnlistedOrigins = 150
+            settings.maxUnlistedOrigins = 150
             let queue = JobQueue(pool: fixture.pool, settings: settings)
             try await Self.submit(fixture, 60)
             let grant = try await fixture.lease()

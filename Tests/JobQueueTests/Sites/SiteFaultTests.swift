@@ -36,7 +36,7 @@ import Testing
         var heartbeat = Heartbeat(
             worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
         heartbeat.sites = [
-            SiteSighting(site: try await site(fixture).id, availableBytes: 5_000, isSound: isSound)
+            SiteReport(site: try await site(fixture).id, availableBytes: 5_000, isSound: isSound)
         ]
         _ = try await fixture.queue.leases.heartbeat(heartbeat)
     }
@@ -152,7 +152,7 @@ import Testing
             var heartbeat = Heartbeat(
                 worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
             heartbeat.sites = sites.reversed().map {
-                SiteSighting(site: $0, availableBytes: 1, isSound: false)
+                SiteReport(site: $0, availableBytes: 1, isSound: false)
             }
             let beat = heartbeat
             try await expectSecondIsFree(sites, fixture) {

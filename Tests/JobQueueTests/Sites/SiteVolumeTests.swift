@@ -1,6 +1,6 @@
-import TestSupport
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @testable import JobQueue
@@ -112,7 +112,7 @@ import Testing
                 var beat = Heartbeat(
                     worker: fixture.worker, leases: [], progress: [:], name: "w",
                     activeTransfers: 0)
-                beat.sites = [SiteSighting(site: site.id, availableBytes: 1, isSound: isSound)]
+                beat.sites = [SiteReport(site: site.id, availableBytes: 1, isSound: isSound)]
                 _ = try await fixture.queue.leases.heartbeat(beat)
             }
             try await beat(isSound: false)

@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Query parameters that an operator keeps in keys or leaves out, where URLs are compared.

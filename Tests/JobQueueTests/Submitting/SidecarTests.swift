@@ -1,6 +1,6 @@
-import TestSupport
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Files that belong to an asset: it is whole with those that it needs, and without the others.

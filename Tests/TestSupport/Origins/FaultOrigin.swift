@@ -60,7 +60,7 @@ package final class FaultOrigin: Sendable {
     package func count(_ path: String) -> Int { requests(for: path).count }
 
     /// Returns the maximum number of requests within any `seconds`.
-    package func mostRequests(inSeconds seconds: Double) -> Int {
+    package func maxRequests(inSeconds seconds: Double) -> Int {
         let times = requests.map(\.receivedAt).sorted()
         var first = 0
         var most = 0

@@ -125,7 +125,7 @@ import Testing
         let live = try? DASHManifest.parse(bytes, url: url, live: snapshot)
         guard let live, let listed = try? lines(live) else { return }
         do throws(Failure) {
-            let body = try DASHSnapshot(bytes, live).body()
+            let body = try DASHLiveSnapshot(bytes, live).body()
             #expect(try lines(try DASHManifest.parse(body, url: url)) == listed, "\(name)")
         } catch {
             #expect(

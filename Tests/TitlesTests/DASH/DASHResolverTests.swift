@@ -185,7 +185,7 @@ import WebURL
             try ManifestListing.read(&body, url: try Self.url(), kind: .dash)
         }
         #expect(failure?.code == "manifest.tooMany")
-        #expect(failure?.message.contains("more than 16777216 bytes") == true)
+        #expect(failure?.message.contains("exceed 16777216 bytes") == true)
     }
 
     @Test func furtherBaseURLsAreMirrors() throws {

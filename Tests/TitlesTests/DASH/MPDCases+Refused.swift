@@ -101,7 +101,7 @@ extension MPDCase {
             one(template("media='$Number$' initialization='$Number$'")), "manifest.malformed",
             "initialization template"),
         MPDCase(
-            "an open dollar", one(template("media='a$Number'")), "manifest.malformed", "closes"),
+            "an open dollar", one(template("media='a$Number'")), "manifest.malformed", "unclosed $"),
         MPDCase(
             "a width of 10^9", one(template("media='$Number%0999999999d$'")),
             "manifest.malformed", "width"),
@@ -124,7 +124,7 @@ extension MPDCase {
             "no later time"),
         MPDCase(
             "a period that nothing ends", one(template("media='$Number$' duration='1'")),
-            "manifest.malformed", "how long", attributes: ""),
+            "manifest.malformed", "its period's length", attributes: ""),
         MPDCase(
             "a period that nothing begins", "<Period id='a'/><Period id='b'/>",
             "manifest.malformed", "the period b has no start"),

@@ -5,7 +5,7 @@ import Testing
 /// An origin as a curve: what comes of so many transfers at a time, and how many are too many.
 private struct Curve {
     var bytesPerSecond: (Int) -> Double
-    var mostBeforeTrouble = Int.max
+    var maxBeforeTrouble = Int.max
     var noise: (Int) -> Double = { _ in 1 }
 }
 
@@ -24,7 +24,7 @@ struct AdaptiveConcurrencyTests {
             held.append(concurrency)
             for number in 0..<concurrency {
                 let event: AdaptiveConcurrency.Event =
-                    number < curve.mostBeforeTrouble
+                    number < curve.maxBeforeTrouble
                     ? .ended(nil) : .trouble(.unavailable, startedAt: now - 0.05)
                 if let decision = adaptive.handle(event, now: now) { decisions.append(decision) }
             }
@@ -123,7 +123,7 @@ struct AdaptiveConcurrencyTests {
     @Test func itBacksOffByHalfAndComesBackByOne() {
         var adaptive = AdaptiveConcurrency(ceiling: 64)
         var curve = link(1_000)
-        curve.mostBeforeTrouble = 12
+        curve.maxBeforeTrouble = 12
         let (decisions, held) = run(&adaptive, curve, seconds: 25)
         let lowered = decisions.filter { $0.kind == .lowered }
         #expect(lowered.first?.concurrency == 8)
@@ -142,7 +142,7 @@ struct AdaptiveConcurrencyTests {
 
     @Test func oneFloorAndNoFurther() {
         var adaptive = AdaptiveConcurrency(ceiling: 32)
-        let curve = Curve(bytesPerSecond: { _ in 0 }, mostBeforeTrouble: 0)
+        let curve = Curve(bytesPerSecond: { _ in 0 }, maxBeforeTrouble: 0)
         let (_, held) = run(&adaptive, curve, seconds: 60)
         #expect(adaptive.concurrency == 1 && held.suffix(300).allSatisfy { $0 == 1 })
         #expect(adaptive.last.reason.contains("503"))

@@ -198,7 +198,7 @@ struct OriginLimitTests {
         submit(16, "/a")
         try await wait(for: 16)
         #expect(failures.isEmpty)
-        #expect(origin.mostRequests(inSeconds: 1) == 5)
+        #expect(origin.maxRequests(inSeconds: 1) == 5)
     }
 
     @Test("the rate holds over connections that are opened, used again and replaced")
@@ -209,7 +209,7 @@ struct OriginLimitTests {
         submit(5, "/a")
         try await wait(for: 16)
         #expect(failures.isEmpty)
-        #expect(origin.mostRequests(inSeconds: 1) <= 5)
+        #expect(origin.maxRequests(inSeconds: 1) <= 5)
         #expect(origin.connections.peak == 2)
     }
 
@@ -218,7 +218,7 @@ struct OriginLimitTests {
         limit(requests: 0.8)
         submit(3, "/a")
         try await wait(for: 3)
-        #expect(origin.mostRequests(inSeconds: 1.25) == 1)
+        #expect(origin.maxRequests(inSeconds: 1.25) == 1)
     }
 
     // MARK: Redirects
@@ -232,7 +232,7 @@ struct OriginLimitTests {
         try await wait(for: 12)
         #expect(failures.isEmpty)
         #expect(origin.connections.peak <= 2)
-        #expect(origin.mostRequests(inSeconds: 1) == 5)
+        #expect(origin.maxRequests(inSeconds: 1) == 5)
         #expect(front.count("/go") == 12)
     }
 
@@ -244,7 +244,7 @@ struct OriginLimitTests {
         try await wait(for: 6)
         #expect(failures.isEmpty)
         #expect(origin.connections.peak <= 2)
-        #expect(origin.mostRequests(inSeconds: 1) == 5)
+        #expect(origin.maxRequests(inSeconds: 1) == 5)
         #expect(origin.requests.count == 12)
     }
 

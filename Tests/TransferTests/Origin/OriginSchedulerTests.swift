@@ -150,7 +150,7 @@ struct OriginSchedulerTests {
         #expect(take(8, on: 0, now: 99).isEmpty && take(8, on: 1, now: 99).isEmpty)
     }
 
-    private func ending(_ lane: OriginLane, now: Double) -> [Int] {
+    private func ending(_ lane: OriginState, now: Double) -> [Int] {
         [0, 1].map {
             scheduler.settle(lane, on: $0, busy: [], transfers: [], now: now).ending
         }

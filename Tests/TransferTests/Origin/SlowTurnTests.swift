@@ -153,7 +153,7 @@ struct SlowTurnTests {
 
     @Test func aLongSliceIsPaidForByALongerWait() throws {
         let lanes = (1...3).map { number in
-            OriginLane(
+            OriginState(
                 origin: "http://slow-\(number).test", firstLoop: 0, loops: 1, ceiling: 8, now: 0)
         }
         var classes = SlotClasses(policy: SlowPolicy(), capacities: [8])
@@ -185,7 +185,7 @@ struct SlowTurnTests {
     // MARK: Stops
 
     @Test func whatHasLeftItsSlotIsNotStopped() {
-        let lane = OriginLane(origin: Self.drip, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
+        let lane = OriginState(origin: Self.drip, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
         let entry = SlotClasses.Slow(lane: lane, home: lane, loop: 0)
         var classes = SlotClasses(policy: SlowPolicy(), capacities: [8])
         for id in UInt64(1)...5 { classes.set(id, entry) }

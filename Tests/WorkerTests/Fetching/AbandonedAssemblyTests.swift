@@ -10,8 +10,8 @@ import Testing
     private static let body = Cluster.bytes(3 << 20)
 
     /// Whether the first part comes to its end, and whether the coordinator says why it makes no parts.
-    @Test(arguments: [true, false], [SplitAnswer(verdict: .stale), nil])
-    func aSplitThatNobodyAcceptedLeavesNothing(isWhole: Bool, answer: SplitAnswer?) async throws {
+    @Test(arguments: [true, false], [VerdictAnswer(verdict: .stale), nil])
+    func aSplitThatNobodyAcceptedLeavesNothing(isWhole: Bool, answer: VerdictAnswer?) async throws {
         let origin = try FaultOrigin()
         origin.route("/large") { request in
             let whole = request.serve(Self.body, etag: "\"v\"")

@@ -331,8 +331,8 @@ struct MirrorTests {
     @Test("what an attempt comes to")
     func results() {
         func result(_ codes: [FailureCode]) -> String {
-            var course = MirrorCourse(Array(urls.prefix(codes.count)), main: urls[0])
-            var last = MirrorCourse.Ending(failure: Failure("worker.internal", ""))
+            var course = MirrorPlan(Array(urls.prefix(codes.count)), main: urls[0])
+            var last = MirrorPlan.Ending(failure: Failure("worker.internal", ""))
             for code in codes {
                 last = .init(failure: Failure(code, ""), origin: originName(of: course.url))
                 _ = course.advance(after: last)
@@ -344,8 +344,8 @@ struct MirrorTests {
         #expect(result(["origin.http.404", "origin.http.503"]) == "origin.http.503 http://b")
         #expect(result(["origin.http.404", "origin.http.403"]) == "origin.http.404 http://a")
         #expect(result(["origin.dns"]) == "origin.dns http://a")
-        var course = MirrorCourse(urls, main: urls[0])
-        let full = MirrorCourse.Ending(failure: Failure("storage.full", ""), origin: "http://a")
+        var course = MirrorPlan(urls, main: urls[0])
+        let full = MirrorPlan.Ending(failure: Failure("storage.full", ""), origin: "http://a")
         let advances = course.advance(after: full)
         #expect(!advances)
         #expect(course.result(full).failure.code == "storage.full")
@@ -354,11 +354,11 @@ struct MirrorTests {
     @Test("each origin answers for what it did itself")
     func outcomes() {
         func ending(_ code: FailureCode, _ origin: String, _ seconds: Double? = nil)
-            -> MirrorCourse.Ending
+            -> MirrorPlan.Ending
         {
             .init(failure: Failure(code, ""), origin: origin, retryAfterSeconds: seconds)
         }
-        var course = MirrorCourse(urls, main: urls[0])
+        var course = MirrorPlan(urls, main: urls[0])
         _ = course.advance(after: ending("origin.http.503", "http://a"), cooling: ["http://b"])
         // What is left alone is not asked.
         #expect(course.url == urls[2])
@@ -378,12 +378,12 @@ struct MirrorTests {
                 OriginOutcome(
                     origin: "http://elsewhere", code: "origin.http.429", retryAfterSeconds: 7),
             ])
-        var other = MirrorCourse(urls, main: urls[0])
+        var other = MirrorPlan(urls, main: urls[0])
         _ = other.advance(after: ending("origin.http.404", "http://a"))
         #expect(
             other.served(by: "http://b") { _ in false } == [OriginOutcome(origin: "http://b")])
 
-        let alone = MirrorCourse([urls[0]], main: urls[0])
+        let alone = MirrorPlan([urls[0]], main: urls[0])
         #expect(alone.outcomes(ending("origin.http.503", "http://a", 7)) == nil)
         #expect(alone.served(by: "http://a") { _ in true } == nil)
         #expect(alone.served(by: "http://led") { _ in false } == nil)

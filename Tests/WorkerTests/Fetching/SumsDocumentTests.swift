@@ -12,7 +12,7 @@ import Testing
     }
 
     private func text(_ directory: String, _ keys: [String]) -> String {
-        let document = SumsDocument(directory: directory, entries: keys.map(entry))
+        let document = ChecksumFileText(directory: directory, entries: keys.map(entry))
         return document.map { String(decoding: $0, as: UTF8.self) }.joined()
     }
 
@@ -37,19 +37,19 @@ import Testing
 
     @Test func theListGivesWayToAnObjectOfItsName() {
         func key(_ keys: String...) -> String {
-            SumsDocument(directory: "h/a", entries: keys.map(entry)).key
+            ChecksumFileText(directory: "h/a", entries: keys.map(entry)).key
         }
         #expect(key("h/a/f") == "h/a/SHA256SUMS")
         #expect(key("h/a/b/SHA256SUMS") == "h/a/SHA256SUMS")
         #expect(key("h/a/f", "h/a/SHA256SUMS") == "h/a/SHA256SUMS.dray")
         #expect(
             key("h/a/SHA256SUMS", "h/a/SHA256SUMS.dray") == "h/a/SHA256SUMS.dray.dray")
-        #expect(SumsDocument(directory: "", entries: [entry("f")]).key == "SHA256SUMS")
+        #expect(ChecksumFileText(directory: "", entries: [entry("f")]).key == "SHA256SUMS")
     }
 
     @Test func aLongListComesInBoundedChunks() {
         let keys = (0..<3_000).map { "h/\($0)" }
-        let document = SumsDocument(directory: "h", entries: keys.map(entry))
+        let document = ChecksumFileText(directory: "h", entries: keys.map(entry))
         let chunks = Array(document)
         #expect(chunks.count > 2)
         #expect(chunks.allSatisfy { $0.count < 72 << 10 })
@@ -68,7 +68,7 @@ import Testing
             let hex = String(sum.drop { $0 == "\\" }.prefix(64))
             entries.append(SumsPage.Entry(key: "h/\(name)", sha256: hex))
         }
-        let document = SumsDocument(directory: "h", entries: entries)
+        let document = ChecksumFileText(directory: "h", entries: entries)
         try directory.write(document.flatMap { $0 }, to: document.key)
         let checked = try await ChildProcess.run([
             "sh", "-c", "cd \(directory.path("h")) && sha256sum -c --strict SHA256SUMS",

@@ -55,14 +55,14 @@ import Transfer
         try await Self.with { worker in
             let source = worker.leasing.heartbeats.source
             let idle = source.state()
-            #expect(!source.hasNews(idle, since: nil))
+            #expect(!source.hasUnreported(idle, since: nil))
             #expect(source.patience(idle) == .seconds(WireLimits.idleHeartbeatSeconds))
             worker.core.held.add("l", Self.jobs(1), seconds: 30, askedAt: .now)
             #expect(source.patience(source.state()) == .seconds(1))
             worker.sites.failures.refuse(SiteID(1), Failure("storage.outsideRoots", ""))
             let refused = source.state()
-            #expect(source.hasNews(refused, since: idle))
-            #expect(!source.hasNews(refused, since: refused))
+            #expect(source.hasUnreported(refused, since: idle))
+            #expect(!source.hasUnreported(refused, since: refused))
             let heartbeat = source.heartbeat(refused)
             #expect(heartbeat.leases == ["l"] && heartbeat.refusedSites == [SiteID(1)])
             #expect(heartbeat.queues == nil && heartbeat.roots?.count == 1)

@@ -90,7 +90,7 @@ struct ClusterLimitTests {
 
             #expect(ended.values.allSatisfy { $0.state == .completed })
             #expect((4...connections).contains(origin.connections.peak))
-            #expect((20...Int(requests)).contains(origin.mostRequests(inSeconds: 1)))
+            #expect((20...Int(requests)).contains(origin.maxRequests(inSeconds: 1)))
             let times = origin.requests.map { $0.receivedAt - answered }
             let within = times.filter { $0 > allKnow - answered + 0.1 && $0 < cooldown }
             #expect(within.isEmpty, "\(within)")

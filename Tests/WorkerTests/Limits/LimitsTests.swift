@@ -53,7 +53,7 @@ import Transfer
 
     @Test func originsInCooldownAreSuspectUntilTheyServe() throws {
         let suspects = SuspectOrigins()
-        let course = MirrorCourse([Self.origin + "/a"], main: Self.origin + "/a")
+        let course = MirrorPlan([Self.origin + "/a"], main: Self.origin + "/a")
         let other = "http://edge.origin.test"
         #expect(suspects.served(by: other, course) == nil)
         suspects.add([other])

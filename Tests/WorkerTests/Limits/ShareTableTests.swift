@@ -131,13 +131,13 @@ import Transfer
                 origin: "http://h", number: 1, requests: requests, isOver: isOver ? true : nil)
         }
         var table = ShareTable()
-        #expect(!table.hasNews([use(2, isOver: false)]))
-        #expect(table.hasNews([use(2)]))
+        #expect(!table.hasUnreported([use(2, isOver: false)]))
+        #expect(table.hasUnreported([use(2)]))
         table.report([use(2)])
-        #expect(!table.hasNews([use(2)]))
-        #expect(table.hasNews([use(1)]))
+        #expect(!table.hasUnreported([use(2)]))
+        #expect(table.hasUnreported([use(1)]))
         table.report([use(1, isOver: false)])
-        #expect(table.hasNews([use(1)]))
+        #expect(table.hasUnreported([use(1)]))
     }
 
     @Test func everyUseHasItsTurnInAReport() {

@@ -53,7 +53,7 @@ import Testing
             #expect(merge.reports.allSatisfy { $0.missingFromSecond == nil })
             let breakdown = try await cluster.client.loadBreakdown(of: test.id, share: 0).data
             let end = try JSONDecoder().decode(
-                LoadShareEnd.self, from: Data(try #require(breakdown).utf8))
+                LoadShardEnd.self, from: Data(try #require(breakdown).utf8))
             #expect(end.ending == .finished && end.breakdown.targets["script"]?.requests == 1)
         }
     }

@@ -197,7 +197,7 @@ import Testing
         try await C.with { cluster in
             _ = try await prepare(cluster, files: 0)
             try await set(cluster, quota: 1 << 20)
-            let count = SiteTable.mostRefused + 50
+            let count = SiteTable.maxRefused + 50
             let catalog = try await cluster.submit(
                 try (0..<count).map { try cluster.file("/long/\($0)", bytes: 2 << 20) })
             try await waitUntil(deadlineSeconds: 60, "the pause") {

@@ -98,7 +98,7 @@ final class Cluster {
     func startWorker(
         port: Int? = nil, connections: Int = 8, partBytes: Int64 = 64 << 20,
         splitBelow: Double = .infinity, drainSeconds: Double = 20,
-        loadShares: (any LoadShareRunner)? = nil, roots: SiteRoots = .anySite
+        loadShares: (any LoadShardRunner)? = nil, roots: SiteRoots = .anySite
     ) throws -> RunningWorker {
         var configuration = WorkerService.Configuration(
             coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: .test, roots: roots,

@@ -75,7 +75,7 @@ final class ScriptedCoordinator: Sendable {
         script.state.withLock { change(&$0.answer) }
     }
 
-    func answerSplits(_ answer: SplitAnswer) { script.state.withLock { $0.split = answer } }
+    func answerSplits(_ answer: VerdictAnswer) { script.state.withLock { $0.split = answer } }
 
     var requests: [LeaseRequest] { script.state.withLock { $0.requests } }
     var heartbeats: [Heartbeat] { script.state.withLock { $0.heartbeats } }
@@ -97,7 +97,7 @@ private final class Script: Sendable {
         var heartbeats: [Heartbeat] = []
         var reports: [JobReport] = []
         /// What a request to divide a file is answered with; nil for an error.
-        var split: SplitAnswer?
+        var split: VerdictAnswer?
         /// The recorded one.
         var volume: VolumeID?
         var number: Int64 = 0

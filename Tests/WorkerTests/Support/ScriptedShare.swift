@@ -7,10 +7,10 @@ import Synchronization
 @testable import Worker
 
 /// A share whose load a test makes up. Safe from any thread.
-final class ScriptedShare: LoadShareRunner, PreparedLoadShare {
+final class ScriptedShare: LoadShardRunner, PreparedLoadShard {
     private struct State {
         var scenario: String?
-        var start: (share: LoadShare, nanoseconds: UInt64)?
+        var start: (share: LoadShard, nanoseconds: UInt64)?
         var isStopped = false
         var isOver = false
         var onInterval: (@Sendable (LoadInterval) -> Void)?
@@ -24,21 +24,21 @@ final class ScriptedShare: LoadShareRunner, PreparedLoadShare {
     init(failure: Failure? = nil) { self.failure = failure }
 
     var scenario: String? { state.withLock { $0.scenario } }
-    var start: (share: LoadShare, nanoseconds: UInt64)? { state.withLock { $0.start } }
+    var start: (share: LoadShard, nanoseconds: UInt64)? { state.withLock { $0.start } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
     func emit(_ interval: LoadInterval) { state.withLock { $0.onInterval }?(interval) }
 
-    func prepare(_ scenario: String) async throws -> any PreparedLoadShare {
+    func prepare(_ scenario: String) async throws -> any PreparedLoadShard {
         if let failure { throw failure }
         state.withLock { $0.scenario = scenario }
         return self
     }
 
     func run(
-        _ share: LoadShare, startNanoseconds: UInt64,
+        _ share: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws -> LoadShareEnd {
+    ) async throws -> LoadShardEnd {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 state.onInterval = onInterval
@@ -48,7 +48,7 @@ final class ScriptedShare: LoadShareRunner, PreparedLoadShare {
             }
             if isOver { continuation.resume() }
         }
-        var end = LoadShareEnd(
+        var end = LoadShardEnd(
             ending: isStopped ? .interrupted : .finished, elapsedSeconds: 1,
             breakdown: LoadBreakdown())
         end.breakdown.targets["script", default: LoadTally()].record(

@@ -30,7 +30,7 @@ extension FailureRow.Retry {
         case .never: "no"
         case .attempts(let count): "up to \(count) attempts"
         case .siteFault: "until the site works; does not count as an attempt"
-        case .waitsForRoom: "every minute until there is space; does not count as an attempt"
+        case .waitsForSpace: "every minute until there is space; does not count as an attempt"
         }
     }
 }

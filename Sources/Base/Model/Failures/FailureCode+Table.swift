@@ -15,7 +15,7 @@ extension FailureCode {
 
     /// True if the origin or the network failed rather than the request; such failures count
     /// towards the circuit breaker.
-    package var speaksAgainstOrigin: Bool {
+    package var countsAgainstOrigin: Bool {
         switch self {
         case .originDNS, .originConnect, .originTimeout, .originReset, .originHTTP408,
             .originHTTP425, .originHTTP429:
@@ -34,7 +34,7 @@ extension FailureCode {
 
     /// True if the origin announces ranges but serves none, or others: its file must be fetched as
     /// a whole.
-    package var speaksAgainstRanges: Bool {
+    package var countsAgainstRanges: Bool {
         [.originRangeIgnored, .originRangeMismatch].contains(self)
     }
 
@@ -232,10 +232,10 @@ extension FailureCode {
             508, .storageSyncFailed, .siteFault,
             "The disk lost written data; it is fetched again. Check the system's log."),
         row(
-            509, .storageNoRoom, .waitsForRoom,
+            509, .storageNoRoom, .waitsForSpace,
             "Free space at the site, or raise its quota; the file waits, and others continue."),
         row(
-            510, .storageOutgrown, .waitsForRoom,
+            510, .storageOutgrown, .waitsForSpace,
             "A file of unknown length did not fit at the site; free space."),
         row(
             511, .storageTooLarge, .never,

@@ -63,7 +63,7 @@ package struct FailureRow: Sendable {
         /// Retried without using up an attempt: the site failed, not the segment.
         case siteFault
         /// Retried later without using up an attempt: its space is missing, and others continue.
-        case waitsForRoom
+        case waitsForSpace
     }
 
     /// True if a later attempt may succeed.

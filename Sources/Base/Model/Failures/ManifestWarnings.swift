@@ -23,13 +23,13 @@ package struct ManifestWarning: Codable, Hashable, Sendable {
 /// Warnings of a title: rules that its manifests break and that players tolerate.
 package struct ManifestWarnings: Codable, Hashable, Sendable {
     /// Maximum number of warnings kept for a title.
-    package static let mostKept = 100
+    package static let maxKept = 100
     /// Maximum Unicode scalars of a URL and of a message.
     package static let textCharacters = 400
 
     /// Number of all warnings, including those not kept.
     package private(set) var count = 0
-    /// The first warning of each rule of each manifest, `mostKept` at most.
+    /// The first warning of each rule of each manifest, `maxKept` at most.
     package private(set) var first: [ManifestWarning] = []
 
     package init() {}
@@ -43,7 +43,7 @@ package struct ManifestWarnings: Codable, Hashable, Sendable {
         count += 1
         let known = first.firstIndex { $0.rule == rule.rawValue && $0.manifest == manifest }
         if let known { return first[known].count += 1 }
-        guard first.count < Self.mostKept else { return }
+        guard first.count < Self.maxKept else { return }
         let row = rule.row
         first.append(
             ManifestWarning(
@@ -59,7 +59,7 @@ package struct ManifestWarnings: Codable, Hashable, Sendable {
     /// Adds the warnings of another manifest.
     package mutating func add(_ others: ManifestWarnings) {
         count += others.count
-        first += others.first.prefix(Self.mostKept - first.count)
+        first += others.first.prefix(Self.maxKept - first.count)
     }
 
     /// Returns a copy with a limited number of kept warnings.

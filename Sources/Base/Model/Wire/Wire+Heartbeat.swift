@@ -33,7 +33,7 @@ package struct Heartbeat: Codable, Sendable {
     /// The quotas of sites that it keeps to, one per site; nil for none.
     package var siteShares: [SiteShareUse]?
     /// Its reports on the sites of its jobs; nil for no report.
-    package var sites: [SiteSighting]?
+    package var sites: [SiteReport]?
     /// Why it gets no work from a reachable coordinator; nil while it gets work, or none is
     /// reachable.
     package var trouble: Failure?

@@ -91,7 +91,7 @@ package struct LoadTestStatus: Codable, Sendable {
         package var name: String
         /// Index of the shard, from 0; nil before the start.
         package var number: Int?
-        package var state: LoadShareState
+        package var state: LoadShardState
         /// The first second that was not reported.
         package var nextSecond: Int
         /// Cores that its worker's loops have; 0 before it is ready.
@@ -100,7 +100,7 @@ package struct LoadTestStatus: Codable, Sendable {
         package var failure: Failure?
 
         package init(
-            worker: WorkerID, name: String, number: Int?, state: LoadShareState, nextSecond: Int,
+            worker: WorkerID, name: String, number: Int?, state: LoadShardState, nextSecond: Int,
             cores: Int, failure: Failure?
         ) {
             self.worker = worker

@@ -142,10 +142,10 @@ package struct RefreshSummary: Codable, Sendable {
     package var unchanged: Int
     package var changed: Int
     package var failed: Int
-    /// The first failed assets, `mostFailures` at most.
+    /// The first failed assets, `maxFailures` at most.
     package var failures: [AssetStatus]
 
-    package static let mostFailures = 20
+    package static let maxFailures = 20
 
     /// True if the refresh of one of `failures` was cancelled.
     package var isCancelled: Bool { failures.contains { $0.failure?.code == .workerCancelled } }

@@ -21,7 +21,7 @@ package struct SiteSpace: Codable, Hashable, Sendable {
 }
 
 /// A worker's report on a site of its jobs, in a heartbeat.
-package struct SiteSighting: Codable, Hashable, Sendable {
+package struct SiteReport: Codable, Hashable, Sendable {
     package var site: SiteID
     /// Free bytes of its file system, 0 or more; nil if unknown.
     package var availableBytes: Int64?

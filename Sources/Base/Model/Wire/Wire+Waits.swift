@@ -67,7 +67,7 @@ package struct CatalogWait: Hashable, Sendable {
     }
 
     /// Maximum number of reported reasons.
-    package static let mostReported = 5
+    package static let maxReported = 5
 
     /// Returns the waits to report: first those without a known end, then those that end last.
     package static func ordered(_ waits: [CatalogWait]) -> [CatalogWait] {
@@ -75,7 +75,7 @@ package struct CatalogWait: Hashable, Sendable {
             let ends = [first, second].map { $0.element.seconds ?? .infinity }
             return ends[0] != ends[1] ? ends[0] > ends[1] : first.offset < second.offset
         }
-        return sorted.prefix(mostReported).map(\.element)
+        return sorted.prefix(maxReported).map(\.element)
     }
 }
 

@@ -361,7 +361,7 @@ package struct SplitRequest: Codable, Sendable {
 }
 
 /// The answer to `SplitRequest` and `SegmentBatch`; `job` is the first part's, if accepted.
-package struct SplitAnswer: Codable, Sendable {
+package struct VerdictAnswer: Codable, Sendable {
     package var verdict: ReportAnswer.Verdict
     package var job: Job?
 

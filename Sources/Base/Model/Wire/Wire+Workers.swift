@@ -114,5 +114,5 @@ package struct WorkersHistory: Codable, Sendable {
 
     /// Retention time in seconds, and maximum minutes in an answer.
     package static let keptSeconds = 7 * 86_400
-    package static let mostMinutes = keptSeconds / 60
+    package static let maxMinutes = keptSeconds / 60
 }

@@ -65,7 +65,7 @@ extension FetchSession {
             let large = state.withLock { $0.large }
             if request.range == nil { note(failure, result.left, isWhole: large == nil) }
             // A failure of the whole file makes the bytes of other parts useless too.
-            let isForAll = large != nil && failure.code.isOfTheWhole
+            let isForAll = large != nil && failure.code.concernsWholeFile
             guard !isForAll,
                 await waits(
                     after: failure, attempt: attempt, retryAfter: result.retryAfterSeconds),
@@ -148,11 +148,11 @@ extension FetchSession {
 extension FailureCode {
     /// True if the fetched bytes are not, or no longer, the object, or if its parts are
     /// unavailable.
-    var isOfTheWhole: Bool {
-        rawValue.hasPrefix("content.") || rawValue.hasPrefix("integrity.") || speaksAgainstRanges
+    var concernsWholeFile: Bool {
+        rawValue.hasPrefix("content.") || rawValue.hasPrefix("integrity.") || countsAgainstRanges
             || self == .originHTTP416
     }
 
     /// True if kept bytes cannot be resumed.
-    var spoilsBody: Bool { isOfTheWhole || self == .originProtocol }
+    var spoilsBody: Bool { concernsWholeFile || self == .originProtocol }
 }

@@ -118,11 +118,11 @@ package final class FetchSession: DrainableService {
                     into: &report, from: attempt == 1 ? resume() : nil, takesParts: takesParts)
             } catch {
                 let isInParts = state.withLock { $0.large != nil }
-                guard isInParts, error.code.isOfTheWhole,
+                guard isInParts, error.code.concernsWholeFile,
                     await waits(after: error, attempt: attempt, retryAfter: nil)
                 else { throw error }
                 attempt += 1
-                if error.code.speaksAgainstRanges { takesParts = false }
+                if error.code.countsAgainstRanges { takesParts = false }
                 state.withLock { state in
                     (state.transfers, state.firstFailure, state.large) = ([:], nil, nil)
                 }

@@ -6,7 +6,7 @@ import Synchronization
 /// indexes, nested to a limit. Each is fetched once, for both passes over the list.
 final class ListDocuments: Sendable {
     /// Maximum depth of sitemaps: an index in an index is at depth 2.
-    static let mostDepth = 3
+    static let maxDepth = 3
 
     struct Document: Sendable {
         /// Its URL for messages.
@@ -36,11 +36,11 @@ final class ListDocuments: Sendable {
     /// - Parameter label: the list that contains them.
     func add(_ sitemaps: [ListedSitemap], depth: Int, in label: String) throws(Failure) {
         guard let first = sitemaps.first else { return }
-        guard depth <= Self.mostDepth else {
+        guard depth <= Self.maxDepth else {
             throw Failure(
                 .inputTooLarge,
                 "\(label): line \(first.line): indexes of sitemaps are nested deeper than "
-                    + "\(Self.mostDepth - 1)")
+                    + "\(Self.maxDepth - 1)")
         }
         state.withLock { state in
             for sitemap in sitemaps where state.urls.insert(sitemap.url).inserted {

@@ -84,7 +84,7 @@ package struct ListSource: Sendable {
     /// The purpose of a pass over the list.
     package enum Purpose {
         /// The only pass; collects invalid entries, up to a number.
-        case report(mostFailures: Int)
+        case report(maxFailures: Int)
         /// The first of two passes; throws for an invalid entry.
         case check
         /// The second pass, with the first one's result: keys are not compared again.
@@ -196,7 +196,7 @@ package struct ListSource: Sendable {
         return switch purpose {
         case .report(let most):
             ListReader(
-                format: format, scratch: ScratchFile(), mostFailures: most, rules: rules,
+                format: format, scratch: ScratchFile(), maxFailures: most, rules: rules,
                 followsIndexes: follows)
         case .check:
             ListReader(

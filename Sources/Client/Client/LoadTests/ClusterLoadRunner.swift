@@ -224,7 +224,7 @@ package final class ClusterLoadRunner: LoadRunner {
     /// coordinator answers.
     private func shareEnd(
         _ index: Int, of id: LoadTestID, _ isThere: inout Bool
-    ) async -> LoadShareEnd? {
+    ) async -> LoadShardEnd? {
         do throws(Failure) {
             let text = try await client.loadBreakdown(
                 of: id, share: index, retrySeconds: min(Self.retrySeconds, options.patienceSeconds)
@@ -237,9 +237,9 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
-    private static func shareEnd(_ text: String) throws(Failure) -> LoadShareEnd {
+    private static func shareEnd(_ text: String) throws(Failure) -> LoadShardEnd {
         do {
-            return try JSONDecoder().decode(LoadShareEnd.self, from: Data(text.utf8))
+            return try JSONDecoder().decode(LoadShardEnd.self, from: Data(text.utf8))
         } catch {
             throw Failure(.clusterProtocol, "The results of a shard cannot be read: \(error)")
         }

@@ -46,8 +46,8 @@ package final class LoadMetricsService: Service {
     private let metrics: LoadMetrics
     private let server = Mutex<HTTPServer?>(nil)
 
-    private static let mostConnections = 32
-    private static let mostBodyBytes = 1_024
+    private static let maxConnections = 32
+    private static let maxBodyBytes = 1_024
 
     package init(_ listen: ListenAddress, isQuiet: Bool, _ metrics: LoadMetrics) {
         self.listen = listen
@@ -65,7 +65,7 @@ package final class LoadMetricsService: Service {
     package func start() async throws {
         let configuration = HTTPServer.Configuration(
             address: listen.address, port: UInt16(clamping: listen.port),
-            maximumBodyBytes: Self.mostBodyBytes, maximumConnections: Self.mostConnections)
+            maximumBodyBytes: Self.maxBodyBytes, maximumConnections: Self.maxConnections)
         do {
             let started = try HTTPServer.start(configuration) { [metrics] request in
                 Self.answer(request, metrics)

@@ -22,7 +22,7 @@ package struct LoadGenerators: Sendable, Equatable {
     /// Number of CPUs that they can use at once, from 1.
     var cores = 1
     /// Number of shards in each state, on a cluster.
-    var shares: [LoadShareReport.State: Int] = [:]
+    var shares: [LoadShardReport.State: Int] = [:]
 }
 
 /// A load that is ready to start.
@@ -76,10 +76,10 @@ package struct LocalLoadPlace: LoadPlace {
         var assets: [AssetSubmission] = []
         _ = try await ListSource(path).read(.check) { some throws(Failure) in
             assets += some
-            guard assets.count <= LoadPlan.mostObjects else {
+            guard assets.count <= LoadPlan.maxObjects else {
                 throw Failure(
                     .inputTarget,
-                    "\(printable(path)) lists more than \(LoadPlan.mostObjects) files and titles")
+                    "\(printable(path)) lists more than \(LoadPlan.maxObjects) files and titles")
             }
         }
         return assets

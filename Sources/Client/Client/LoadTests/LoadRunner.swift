@@ -24,7 +24,7 @@ package protocol LoadRunner: Sendable {
 package struct LoadRunEnd: Sendable {
     var ending: LoadResult.Ending
     var breakdown: LoadBreakdown
-    var shares: [LoadShareReport]
+    var shares: [LoadShardReport]
     /// Indexes in `shares` of shards whose part of `breakdown` is missing.
     var sharesWithoutBreakdown: [Int] = []
     /// The failure because of which it could not be followed to its end.
@@ -70,7 +70,7 @@ final class LocalLoadRunner: LoadRunner {
         if let stopped { engine.stop(stopped) }
         defer { state.withLock { if case .running = $0 { $0 = .idle } } }
         let generator = ThisMachine.Generator()
-        let busy = scenario.mostBusy(ofLoops: engine.threads)
+        let busy = scenario.maxBusy(ofLoops: engine.threads)
         let isLimited = generator.limits(threads: busy)
         let cores = generator.cores(threads: busy)
         self.cores.count = cores
@@ -123,8 +123,8 @@ final class LocalLoadCores: Sendable {
 
 extension LoadScenario {
     /// Returns how many of `loops` event loops can be busy at once: each user is in one of them.
-    fileprivate func mostBusy(ofLoops loops: Int) -> Int {
+    fileprivate func maxBusy(ofLoops loops: Int) -> Int {
         guard model == .closed else { return loops }
-        return min(loops, max(Int(min(mostLevel, 1e6).rounded(.up)), 1))
+        return min(loops, max(Int(min(maxLevel, 1e6).rounded(.up)), 1))
     }
 }

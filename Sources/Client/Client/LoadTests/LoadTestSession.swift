@@ -103,7 +103,7 @@ package final class LoadTestSession: Sendable {
     ) async throws -> Outcome {
         let isOpen = scenario.model != .closed
         var ladder = LoadLadder(kind: .search, unit: isOpen ? .arrivalsPerSecond : .users)
-        let first = scenario.mostLevel
+        let first = scenario.maxLevel
         var search = LoadSearch(first: first, most: max(most, first), isWhole: !isOpen)
         var caps: LoadCaps? = scenario.caps
         var failure: Failure?
@@ -272,7 +272,7 @@ package final class LoadTestSession: Sendable {
 
 extension LoadScenario {
     /// The highest rate, or number of users, of its stages.
-    package var mostLevel: Double { stages.map { max($0.from, $0.to) }.max() ?? 1 }
+    package var maxLevel: Double { stages.map { max($0.from, $0.to) }.max() ?? 1 }
 
     /// Returns the scenario at one constant load, with a fifth of the time, two seconds at most, as
     /// warm-up.

@@ -146,14 +146,14 @@ package struct MediaCheck: Sendable {
 
 extension MediaCheck.Findings {
     /// Maximum number of reasons that are kept.
-    private static let mostReasons = 10_000
+    private static let maxReasons = 10_000
 
     fileprivate mutating func add(_ asset: AssetStatus, _ verdict: MediaProbe.Verdict?) {
         switch verdict {
         case nil: return
         case .playable: playable += 1
         case .unplayable(let reason):
-            let reason = unplayable.count < Self.mostReasons ? reason : "ffprobe rejects it"
+            let reason = unplayable.count < Self.maxReasons ? reason : "ffprobe rejects it"
             let failure = Failure(.contentUnplayable, reason)
             unplayable[asset.id] = failure
             guard listed.count < RunSummary.listedFailures else { return }
@@ -162,7 +162,7 @@ extension MediaCheck.Findings {
             listed.append(asset)
         case .unchecked(let reason):
             unchecked[asset.id] =
-                unchecked.count < Self.mostReasons ? reason : "it could not be checked"
+                unchecked.count < Self.maxReasons ? reason : "it could not be checked"
         }
     }
 }

@@ -23,8 +23,8 @@ struct MediaProbe: Sendable {
     static let readSeconds = 10
 
     private static let program = "ffprobe"
-    private static let mostOutput = 1 << 20
-    private static let mostReason = 200
+    private static let maxOutput = 1 << 20
+    private static let maxReason = 200
 
     /// Demuxer options that allow any file name; versions of ffprobe differ in those they support.
     private let options: [AssetKind: [String]]
@@ -34,7 +34,7 @@ struct MediaProbe: Sendable {
         var options: [AssetKind: [String]] = [:]
         for (kind, demuxer) in [(AssetKind.hls, "hls"), (.dash, "dash")] {
             let help = try? await Subprocess.capture(
-                [program, "-v", "quiet", "-h", "demuxer=\(demuxer)"], bytes: mostOutput,
+                [program, "-v", "quiet", "-h", "demuxer=\(demuxer)"], bytes: maxOutput,
                 seconds: patienceSeconds)
             guard let help, help.status == 0 else { return nil }
             options[kind] =
@@ -81,7 +81,7 @@ struct MediaProbe: Sendable {
         do {
             return Self.verdict(
                 try await Subprocess.capture(
-                    arguments, bytes: Self.mostOutput, seconds: Self.patienceSeconds))
+                    arguments, bytes: Self.maxOutput, seconds: Self.patienceSeconds))
         } catch {
             return .unchecked("\(error)")
         }
@@ -117,7 +117,7 @@ struct MediaProbe: Sendable {
             }
         }
         guard captured.status == 0 else {
-            let reason = printable(String((complaint ?? "ffprobe failed").prefix(mostReason)))
+            let reason = printable(String((complaint ?? "ffprobe failed").prefix(maxReason)))
             if reason.firstRange(of: #/%[0-9A-Fa-f]{2}/#) != nil {
                 return .unchecked(
                     "a manifest names a file percent-encoded, which ffprobe does not find on a "

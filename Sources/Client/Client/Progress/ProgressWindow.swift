@@ -10,8 +10,8 @@ struct ProgressWindow {
         var value: Double
     }
 
-    private static let leastSeconds = 2.0
-    private static let leastSteps = 2
+    private static let minSeconds = 2.0
+    private static let minSteps = 2
     /// Seconds without progress after which there is no estimate, unless steps are far apart.
     private static let stillSeconds = 5.0
     /// Seconds after which steps count only if there are few.
@@ -46,8 +46,8 @@ struct ProgressWindow {
     /// Returns the seconds that `rest` takes; nil if unknown.
     func secondsLeft(_ rest: Double, atSeconds seconds: Double) -> Double? {
         guard rest > 0 else { return samples.isEmpty ? nil : 0 }
-        guard samples.count > Self.leastSteps, let first = samples.first, let last = samples.last,
-            seconds - first.seconds >= Self.leastSeconds
+        guard samples.count > Self.minSteps, let first = samples.first, let last = samples.last,
+            seconds - first.seconds >= Self.minSeconds
         else { return nil }
         let stepSeconds = (last.seconds - first.seconds) / Double(samples.count - 1)
         guard seconds - last.seconds <= max(Self.stillSeconds, 3 * stepSeconds) else { return nil }

@@ -11,7 +11,7 @@ struct WaitHistory {
         var seconds: Double
     }
 
-    private static let leastSeconds = 1.0
+    private static let minSeconds = 1.0
 
     private var since: Double?
     private var countedSeconds = 0.0
@@ -37,7 +37,7 @@ struct WaitHistory {
             (self.since, countedSeconds) = (seconds, seconds)
             return
         }
-        guard seconds - since >= Self.leastSeconds else { return }
+        guard seconds - since >= Self.minSeconds else { return }
         current = waits
         count(upTo: seconds)
     }

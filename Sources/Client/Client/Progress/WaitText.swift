@@ -6,13 +6,13 @@ import Text
 /// use this text.
 package enum WaitText {
     /// Maximum number of reasons in a line; JSON has all.
-    private static let mostNamed = 2
+    private static let maxNamed = 2
 
     /// Returns text such as `waits: the schedule opens at 22:00 UTC (in 3:10:05)`; nil for no
     /// waits.
     package static func line(_ waits: [CatalogWait]) -> String? {
         guard !waits.isEmpty else { return nil }
-        return "waits: " + waits.prefix(mostNamed).map(text).joined(separator: "; ")
+        return "waits: " + waits.prefix(maxNamed).map(text).joined(separator: "; ")
     }
 
     static func text(_ wait: CatalogWait) -> String {

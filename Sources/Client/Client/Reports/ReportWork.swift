@@ -12,7 +12,7 @@ package struct ReportWork: Codable {
         package var p99: Double
 
         /// Creates the quantiles; nil without samples.
-        init?(_ waits: LogHistogram) {
+        init?(_ waits: WaitHistogram) {
             guard waits.count > 0 else { return nil }
             p50 = rounded(waits.quantile(0.5))
             p95 = rounded(waits.quantile(0.95))
@@ -38,7 +38,7 @@ package struct ReportWork: Codable {
 
     private init?(_ history: WorkersHistory) {
         let work = ClusterHistory.Work(history.minutes)
-        guard let workers = work.mostWorkers, work.slotSeconds > 0 else { return nil }
+        guard let workers = work.maxWorkers, work.slotSeconds > 0 else { return nil }
         self.workers = workers
         utilisation = rounded(
             min(1, work.fetches.mean * Double(work.fetches.count) / work.slotSeconds))

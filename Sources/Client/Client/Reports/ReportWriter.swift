@@ -55,7 +55,7 @@ package struct ReportWriter {
         var after: AssetID?
         var separator = "\n"
         var unverified = 0
-        var waits = LogHistogram()
+        var waits = WaitHistogram()
         repeat {
             let page = try await client.assets(of: status.id, after: after)
             for asset in page.assets {

@@ -58,12 +58,12 @@ struct CatalogFollower {
 
     /// Seconds to wait for a cluster that rejects its workers' lease requests: an operator may be
     /// repairing it.
-    private static let mostTroubleSeconds = 60.0
+    private static let maxTroubleSeconds = 60.0
 
     private static func check(_ status: CatalogStatus) throws(Failure) {
         guard let trouble = status.trouble, status.state == .running,
             Fault(of: trouble.code) == .workers, let seconds = status.troubleSeconds,
-            seconds >= mostTroubleSeconds
+            seconds >= maxTroubleSeconds
         else { return }
         throw Failure(
             .clusterNoWork,
@@ -88,7 +88,7 @@ struct CatalogFollower {
             }
             switch code.row.retry {
             case .siteFault: self = .site
-            case .waitsForRoom: self = .room
+            case .waitsForSpace: self = .room
             case .never, .attempts: self = code.family == "origin" ? .origins : .workers
             }
         }

@@ -305,10 +305,10 @@ package final class PrefetchSession: FollowingSession {
 /// Collects assets into requests within the wire limits.
 struct SubmissionBatch {
     /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
-    private static let mostBytes = 4 << 20
+    private static let maxBytes = 4 << 20
     /// A coordinator accepts 100,000 values in a body; an asset has at most 16 besides its
     /// sidecars.
-    private static let mostValues = 90_000
+    private static let maxValues = 90_000
 
     let generation: Int
     private var assets: [AssetSubmission] = []
@@ -330,8 +330,8 @@ struct SubmissionBatch {
         }
         values += 16 + 8 * (asset.sidecars?.count ?? 0)
         let isFull =
-            assets.count >= WireLimits.assetsPerRequest || bytes >= Self.mostBytes
-            || values >= Self.mostValues
+            assets.count >= WireLimits.assetsPerRequest || bytes >= Self.maxBytes
+            || values >= Self.maxValues
         return isFull ? takeRest() : nil
     }
 

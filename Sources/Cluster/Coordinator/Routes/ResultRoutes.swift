@@ -25,7 +25,7 @@ struct ResultRoutes: Sendable {
         try Validation.check(batch)
         let verdict = try await queue.segments.add(batch)
         try Self.requireAnyHeld([verdict])
-        return try .wire(SplitAnswer(verdict: verdict))
+        return try .wire(VerdictAnswer(verdict: verdict))
     }
 
     func split(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -59,7 +59,7 @@ struct ResultRoutes: Sendable {
         try Validation.check(batch)
         let verdict = try await queue.refreshes.add(batch)
         try Self.requireAnyHeld([verdict])
-        return try .wire(SplitAnswer(verdict: verdict))
+        return try .wire(VerdictAnswer(verdict: verdict))
     }
 
     func document(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -30,7 +30,7 @@ extension Validation {
         for (asset, progress) in heartbeat.progress {
             let isSane =
                 Int64(asset).map { $0 > 0 } == true && progress.receivedBytes >= 0
-                && (progress.receivedBytes...max(progress.receivedBytes, mostBytes))
+                && (progress.receivedBytes...max(progress.receivedBytes, maxBytes))
                     .contains(progress.expectedBytes)
                 && (0...progress.expectedBytes).contains(progress.partBytes ?? 0)
                 && (0...1_000_000).contains(progress.transfers)

@@ -17,7 +17,7 @@ extension Validation {
     static func check(_ follow: LoadTestFollow) throws(Failure) {
         try range(follow.after.count, "after", 0...WireLimits.loadWorkers)
         for (index, second) in follow.after.enumerated() {
-            try range(second, "after[\(index)]", 0...mostSecond + 1)
+            try range(second, "after[\(index)]", 0...maxSecond + 1)
         }
         try range(follow.waitMilliseconds, "waitMilliseconds", 0...WireLimits.loadWaitMilliseconds)
     }
@@ -34,7 +34,7 @@ extension Validation {
         try range(report.intervals.count, "intervals", 0...WireLimits.intervalsPerReport)
         var least = 0
         for (index, interval) in report.intervals.enumerated() {
-            try range(interval.second, "intervals[\(index)].second", least...mostSecond)
+            try range(interval.second, "intervals[\(index)].second", least...maxSecond)
             try content(interval.data, "intervals[\(index)].data", WireLimits.intervalBytes)
             least = interval.second + 1
         }
@@ -52,7 +52,7 @@ extension Validation {
     }
 
     /// Maximum second of a test, plus time for its last requests.
-    private static let mostSecond = Int(WireLimits.loadSeconds.upperBound) + 3_600
+    private static let maxSecond = Int(WireLimits.loadSeconds.upperBound) + 3_600
 
     /// Checks text that the database must store.
     private static func content(

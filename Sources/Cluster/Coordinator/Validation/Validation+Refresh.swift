@@ -5,7 +5,7 @@ extension Validation {
     static func check(_ request: RefreshFilesRequest) throws(Failure) {
         try uuid(request.worker, "worker")
         try uuid(request.lease, "lease")
-        if let after = request.after { try range(after, "after", 0...mostOrdinal) }
+        if let after = request.after { try range(after, "after", 0...maxOrdinal) }
     }
 
     static func check(_ batch: RefreshBatch) throws(Failure) {
@@ -15,12 +15,12 @@ extension Validation {
         if let wanted = batch.switchOver { try check(wanted) }
         if let warnings = batch.warnings { try check(warnings) }
         try check(
-            batch.files.map(\.segment), mostOrdinal: mostOrdinal, in: "files", member: ".segment")
+            batch.files.map(\.segment), maxOrdinal: maxOrdinal, in: "files", member: ".segment")
         for (index, file) in batch.files.enumerated() {
             try length(file.stored.bytes, "files[\(index)].stored.bytes")
             try digest(file.stored.sha256, "files[\(index)].stored.sha256")
             if let staged = file.staged {
-                try range(staged, "files[\(index)].staged", 1...mostOrdinal + 1)
+                try range(staged, "files[\(index)].staged", 1...maxOrdinal + 1)
             }
             guard let validator = file.validator else { continue }
             try text(validator, "files[\(index)].validator", 1...WireLimits.validatorCharacters)
@@ -33,6 +33,6 @@ extension Validation {
     }
 
     /// Sidecars have numbers after those of a manifest.
-    private static let mostOrdinal =
+    private static let maxOrdinal =
         WireLimits.segmentsPerAsset + WireLimits.sidecarsPerAsset - 1
 }

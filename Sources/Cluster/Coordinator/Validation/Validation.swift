@@ -141,7 +141,7 @@ enum Validation {
         try uuid(batch.worker, "worker")
         try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
-        try check(batch.segments, mostOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
+        try check(batch.segments, maxOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
         if let warnings = batch.warnings { try check(warnings) }
     }
 
@@ -150,7 +150,7 @@ enum Validation {
     ///   - member: the segment's member of an element, with a leading dot; empty if the elements
     ///     are segments.
     static func check(
-        _ segments: [ResolvedSegment], mostOrdinal: Int, in list: String, member: String = ""
+        _ segments: [ResolvedSegment], maxOrdinal: Int, in list: String, member: String = ""
     ) throws(Failure) {
         var ordinals = Set<Int>(minimumCapacity: segments.count)
         var contents = 0
@@ -160,7 +160,7 @@ enum Validation {
                 throw Failure(
                     .inputDuplicate, "\(field).ordinal: \(segment.ordinal) is repeated.")
             }
-            try range(segment.ordinal, "\(field).ordinal", 0...mostOrdinal)
+            try range(segment.ordinal, "\(field).ordinal", 0...maxOrdinal)
             try url(segment.url, "\(field).url")
             try key(segment.key, "\(field).key")
             try length(segment.bytes, "\(field).bytes")
@@ -190,12 +190,12 @@ enum Validation {
             throw wrong("partBytes", "\(request.partBytes)", "1048576 or more")
         }
         guard request.totalBytes > request.partBytes,
-            request.totalBytes <= mostBytes,
+            request.totalBytes <= maxBytes,
             request.totalBytes / request.partBytes < 100_000
         else {
             throw wrong(
                 "totalBytes", "\(request.totalBytes)",
-                "more than partBytes, below 100,000 parts, at most \(mostBytes)")
+                "more than partBytes, below 100,000 parts, at most \(maxBytes)")
         }
         try text(request.validator, "validator", 1...1_000)
         if let digests = request.digests { try stated(digests, "digests") }
@@ -205,7 +205,7 @@ enum Validation {
         guard !FurtherDigests.isStatement(digests) else { return }
         throw wrong(
             field, digests,
-            "sha256=…,md5=… in lower-case hex digits, at most \(FurtherDigests.mostStated)")
+            "sha256=…,md5=… in lower-case hex digits, at most \(FurtherDigests.maxStated)")
     }
 
     /// Reads a Boolean query parameter; nil if it is missing.
@@ -303,11 +303,11 @@ enum Validation {
     }
 
     /// Maximum size of an object in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
-    static let mostBytes: Int64 = 16 << 40
+    static let maxBytes: Int64 = 16 << 40
 
     static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure) {
-        guard let value, !(0...mostBytes).contains(value) else { return }
-        throw wrong(field(), "\(value)", "0 to \(mostBytes)")
+        guard let value, !(0...maxBytes).contains(value) else { return }
+        throw wrong(field(), "\(value)", "0 to \(maxBytes)")
     }
 
     static func digest(_ value: String?, _ field: @autoclosure () -> String) throws(Failure) {

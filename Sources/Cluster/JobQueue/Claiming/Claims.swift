@@ -10,7 +10,7 @@ package struct Claims: Sendable {
     private let leaseSeconds: Double
     /// Claims of one queue that arrive while another one is in progress go together.
     let groups = GroupedCalls<Int64, Claim, Result<LeaseGrant?, Failure>>(
-        width: 2, mostWeight: 2_000)
+        width: 2, maxWeight: 2_000)
 
     init(
         database: QueueDatabase, queues: KnownQueues, quotas: Quotas, room: SiteRoom,
@@ -94,7 +94,6 @@ package struct Claims: Sendable {
     ) async throws(Failure) -> (grants: [LeaseGrant?], isWorthAnother: Bool) {
         let leases = PostgresValue.uuidArray(claims.map(\.lease))
         let workers = PostgresValue.uuidArray(claims.map(\.worker))
-        let seconds = leaseSeconds
         return try await database.withConnection { connection in
             let results = try await connection.pipeline([
                 PostgresStatement(
@@ -102,7 +101,7 @@ package struct Claims: Sendable {
                     [
                         "queue": .int(queue.id), "leases": leases, "workers": workers,
                         "max_jobs": .int64Array(claims.map { Int64($0.mostJobs) }),
-                        "seconds": .double(seconds),
+                        "seconds": .double(leaseSeconds),
                     ] + Self.slowColumns(of: claims)),
                 PostgresStatement(
                     SQL.Leasing.leasedJobs,
@@ -115,13 +114,8 @@ package struct Claims: Sendable {
                 queues.forget()
                 return (claims.map { _ in nil }, false)
             }
-            var jobs = [[Job]](repeating: [], count: claims.count)
-            let columns = try JobColumns(results[1])
-            for row in results[1].rows {
-                jobs[try row.int(columns.place) - 1].append(
-                    try Job(row: row, columns, site: queue.site))
-            }
-            for index in claims.indices { try await Self.addParts(to: &jobs[index], connection) }
+            let jobs = try await Self.jobs(
+                of: claims.count, results[1], site: queue.site, connection)
             if jobs.count(where: { !$0.isEmpty }) < (try outcome.int("granted")) {
                 // What a lease was granted was taken away since: it may be granted anew.
                 for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
@@ -131,30 +125,51 @@ package struct Claims: Sendable {
             }
             let isGuarded = try outcome.bool("is_guarded")
             let alone = try outcome.int64Array("alone")
-            let awaitsTrial = try outcome.bool("is_isolating")
-            queues.note(queue.id, awaitsTrial: awaitsTrial)
+            queues.note(queue.id, awaitsTrial: try outcome.bool("is_isolating"))
             var grants: [LeaseGrant?] = []
             for (place, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
-                var grant = LeaseGrant(
-                    lease: jobs.isEmpty ? nil : claim.lease, seconds: seconds,
-                    sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL],
-                    jobs: jobs)
-                if !jobs.isEmpty, alone.contains(Int64(place)) { grant.isAlone = true }
-                if isGuarded || !jobs.isEmpty && quotas.areNeeded {
-                    let shares = try await quotas.divide(
-                        for: claim.worker, after: jobs.isEmpty ? .claimInVain : .claim, connection)
-                    (grant.shares, grant.siteShares) = (shares.origins, shares.sites)
-                }
-                if !jobs.isEmpty {
-                    grant.cluster = queue.cluster
+                var grant = try await self.grant(
+                    jobs, to: claim, of: queue, isGuarded: isGuarded, connection)
+                if grant.lease != nil {
+                    if alone.contains(Int64(place)) { grant.isAlone = true }
                     grant.siteVolume = volume
-                    grant.siteSpace = try await room.space(
-                        of: queue.site, for: claim.worker, connection)
                 }
                 grants.append(grant)
             }
             return (grants, claims.count > 1 ? try outcome.bool("is_worth_another") : false)
         }
+    }
+
+    /// By claim, the jobs that its lease holds: rows of `Leasing.leasedJobs`.
+    private static func jobs(
+        of claims: Int, _ leased: PostgresResult, site: SiteID, _ connection: PostgresConnection
+    ) async throws -> [[Job]] {
+        var jobs = [[Job]](repeating: [], count: claims)
+        let columns = try JobColumns(leased)
+        for row in leased.rows {
+            jobs[try row.int(columns.place) - 1].append(try Job(row: row, columns, site: site))
+        }
+        for index in jobs.indices { try await addParts(to: &jobs[index], connection) }
+        return jobs
+    }
+
+    /// The answer to one claim, with what its worker has to know of limits and of the site's space.
+    private func grant(
+        _ jobs: [Job], to claim: Claim, of queue: KnownQueue, isGuarded: Bool,
+        _ connection: PostgresConnection
+    ) async throws -> LeaseGrant {
+        var grant = LeaseGrant(
+            lease: jobs.isEmpty ? nil : claim.lease, seconds: leaseSeconds,
+            sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL], jobs: jobs)
+        if isGuarded || !jobs.isEmpty && quotas.areNeeded {
+            let shares = try await quotas.divide(
+                for: claim.worker, after: jobs.isEmpty ? .claimInVain : .claim, connection)
+            (grant.shares, grant.siteShares) = (shares.origins, shares.sites)
+        }
+        guard !jobs.isEmpty else { return grant }
+        grant.cluster = queue.cluster
+        grant.siteSpace = try await room.space(of: queue.site, for: claim.worker, connection)
+        return grant
     }
 
     /// Pairwise the place of a claim and an origin that it takes few jobs of; and by claim how many of all of these.

@@ -37,21 +37,9 @@ package struct Leases: Sendable {
     /// answer are lost.
     package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
         let seconds = leaseSeconds
-        let progress = try Self.text(of: heartbeat.progress)
         let busy = Set(
             (heartbeat.origins ?? []).lazy.filter { $0.active + $0.waiting > 0 }.map(\.origin))
-        let presence = PostgresStatement(
-            SQL.Leasing.worker,
-            [
-                "worker": .uuid(heartbeat.worker), "name": .text(heartbeat.name),
-                "active_transfers": .int(Int64(heartbeat.activeTransfers)),
-                "progress": .text(progress),
-                "trouble_code": .optionalText(heartbeat.trouble?.code.rawValue),
-                "trouble_message": .optionalText(heartbeat.trouble?.message),
-                "roots": heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
-                "refused_sites": .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
-                "queues": heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
-            ])
+        let presence = try Self.presence(heartbeat)
         let done = heartbeat.done.map { Workers.note($0, of: heartbeat.worker) }
         let isIdle =
             heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
@@ -96,6 +84,21 @@ package struct Leases: Sendable {
             try await room.note(heartbeat.sites ?? [], connection)
             return answer
         }
+    }
+
+    private static func presence(_ heartbeat: Heartbeat) throws(Failure) -> PostgresStatement {
+        PostgresStatement(
+            SQL.Leasing.worker,
+            [
+                "worker": .uuid(heartbeat.worker), "name": .text(heartbeat.name),
+                "active_transfers": .int(Int64(heartbeat.activeTransfers)),
+                "progress": .text(try text(of: heartbeat.progress)),
+                "trouble_code": .optionalText(heartbeat.trouble?.code.rawValue),
+                "trouble_message": .optionalText(heartbeat.trouble?.message),
+                "roots": heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
+                "refused_sites": .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
+                "queues": heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
+            ])
     }
 
     private static func decisions(

@@ -27,17 +27,17 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
     }
 
     private let width: Int
-    private let mostWeight: Int
+    private let maxWeight: Int
     private let lines = Mutex<[Key: Line]>([:])
 
     /// - Parameters:
     ///   - width: groups of one key under way at a time, at least 1. A further one begins when a
-    ///     fifth of `mostWeight` waits.
-    ///   - mostWeight: of a group of more than one call, all weights together.
-    init(width: Int, mostWeight: Int) {
-        precondition(width > 0 && mostWeight > 0)
+    ///     fifth of `maxWeight` waits.
+    ///   - maxWeight: of a group of more than one call, all weights together.
+    init(width: Int, maxWeight: Int) {
+        precondition(width > 0 && maxWeight > 0)
         self.width = width
-        self.mostWeight = mostWeight
+        self.maxWeight = maxWeight
     }
 
     /// Calls that wait for a place, and groups under way.
@@ -93,12 +93,12 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
         guard let waiting = line?.waiting, !waiting.isEmpty, let underWay = line?.underWay,
             underWay < width
         else { return nil }
-        if underWay > 0, waiting.reduce(0, { $0 + $1.weight }) < mostWeight / 5 { return nil }
+        if underWay > 0, waiting.reduce(0, { $0 + $1.weight }) < maxWeight / 5 { return nil }
         var weight = 0
         var count = 0
         for waiter in waiting {
             weight += waiter.weight
-            guard count == 0 || weight <= mostWeight else { break }
+            guard count == 0 || weight <= maxWeight else { break }
             count += 1
         }
         line?.waiting.removeFirst(count)

@@ -7,7 +7,7 @@ struct QueueDatabase: Sendable {
     /// How long a statement on a whole catalog may take.
     let catalogStatementSeconds: Double
 
-    private static let mostTries = 10
+    private static let maxTries = 10
 
     /// Runs `body` in a transaction, and again after a serialization failure or a deadlock.
     func transaction<Value: Sendable>(
@@ -30,7 +30,7 @@ struct QueueDatabase: Sendable {
             } catch let failure as Failure {
                 throw failure
             } catch let error as PostgresError {
-                if error.isRetryableTransaction && tries < Self.mostTries { continue }
+                if error.isRetryableTransaction && tries < Self.maxTries { continue }
                 throw Failure(queue: error)
             } catch {
                 throw Failure(.workerInternal, "The queue was interrupted: \(error)")

@@ -25,7 +25,7 @@ package struct QueueHousekeeping: Sendable {
                 ["seconds": .double(Double(WorkersHistory.keptSeconds))])
         }
         try await forgetOrigins()
-        try await giveUpAssemblies()
+        try await abandonAssemblies()
     }
 
     /// An origin that no list names is forgotten so long after it did something. Nothing is left alone for
@@ -42,7 +42,7 @@ package struct QueueHousekeeping: Sendable {
 
     /// Gives up files in parts that were cancelled, or failed and were not tried again for an hour: a
     /// worker removes them, and the room that they have goes to others.
-    private func giveUpAssemblies() async throws(Failure) {
+    private func abandonAssemblies() async throws(Failure) {
         let catalogs = try await database.withConnection { connection in
             try await connection.query(
                 SQL.Multipart.givenUp, ["seconds": .double(Self.keptAssemblySeconds)]

@@ -7,7 +7,7 @@ import Postgres
 /// and then of the sites' rows, each in the order of their numbers.
 package struct Quotas: Sendable {
     let database: QueueDatabase
-    let bounds: SiteBounds
+    let bounds: KnownLimits
     let leaseSeconds: Double
 
     /// There may be limits to divide.

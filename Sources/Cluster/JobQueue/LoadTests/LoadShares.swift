@@ -18,7 +18,7 @@ package struct LoadShares: Sendable {
             else { return LoadTestPlace(scenario: nil) }
             let place = LoadTestPlace(scenario: try test.string("scenario"))
             if let row = try await connection.query(SQL.LoadTests.lockShare, values).firstRow {
-                let state = LoadShareState(rawValue: try row.string("state"))
+                let state = LoadShardState(rawValue: try row.string("state"))
                 return state == .joined ? place : LoadTestPlace(scenario: nil)
             }
             let most = try test.optionalInt64("workers") ?? Int64(WireLimits.loadWorkers)
@@ -54,7 +54,7 @@ package struct LoadShares: Sendable {
             )
             .firstRow
             guard let row, let test = LoadTestState(rawValue: try row.string("test")),
-                let share = LoadShareState(rawValue: try row.string("share"))
+                let share = LoadShardState(rawValue: try row.string("share"))
             else { return LoadTestOrder(.leave) }
             switch (share, test) {
             case (.joined, .waiting), (.ready, .waiting): return LoadTestOrder(.wait)
@@ -76,11 +76,11 @@ package struct LoadShares: Sendable {
     ) async throws -> Bool {
         let place: SQLValues = ["test": .uuid(id), "worker": .uuid(report.worker)]
         guard let row = try await connection.query(SQL.LoadTests.lockShare, place).firstRow,
-            let state = LoadShareState(rawValue: try row.string("state")),
-            !LoadShareState.machine.terminal.contains(state)
+            let state = LoadShardState(rawValue: try row.string("state")),
+            !LoadShardState.machine.terminal.contains(state)
         else { return false }
         let next = report.event(in: state).flatMap {
-            LoadShareState.machine.next(state, $0)
+            LoadShardState.machine.next(state, $0)
         }
         var nextSecond = try row.int("next_second")
         var statements: [PostgresStatement] = []
@@ -120,7 +120,7 @@ package struct LoadShares: Sendable {
 
 extension LoadTestReport {
     /// What it means for a share; nil for nothing new.
-    fileprivate func event(in state: LoadShareState) -> LoadShareEvent? {
+    fileprivate func event(in state: LoadShardState) -> LoadShardEvent? {
         switch progress {
         case .preparing: nil
         case .ready: state == .joined ? .prepare : nil

@@ -136,7 +136,7 @@ package struct LoadTestSupervision: Sendable {
         var counts = ShareCounts()
         for row in try await connection.query(SQL.LoadTests.countShares, ["test": .uuid(id)]).rows {
             let count = Int(try row.int64("shares"))
-            switch LoadShareState(rawValue: try row.string("state")) {
+            switch LoadShardState(rawValue: try row.string("state")) {
             case .joined: counts.joined = count
             case .ready: counts.ready = count
             case .running: counts.running = count

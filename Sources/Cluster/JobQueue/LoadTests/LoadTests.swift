@@ -177,7 +177,7 @@ extension LoadTestStatus.Share {
         self.init(
             worker: try row.string("worker_id"), name: try row.string("worker_name"),
             number: try row.optionalInt64("number").map { Int($0) },
-            state: LoadShareState(rawValue: try row.string("state")) ?? .lost,
+            state: LoadShardState(rawValue: try row.string("state")) ?? .lost,
             nextSecond: try row.int("next_second"), cores: try row.int("cores"),
             failure: try Failure(in: row))
     }

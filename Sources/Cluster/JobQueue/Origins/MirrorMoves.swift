@@ -32,7 +32,7 @@ package final class MirrorMoves: Sendable {
     /// cannot have it leaves to the next pass.
     @discardableResult
     package func move() async throws(Failure) -> Int {
-        let lanes = try await lanesLeftAlone()
+        let lanes = try await lanesInCooldown()
         guard !lanes.isEmpty else { return 0 }
         let share = max(Self.jobsPerPass / lanes.count, 1)
         let waiting = try await waiting(in: lanes, most: share)
@@ -52,7 +52,7 @@ package final class MirrorMoves: Sendable {
         return moved.count
     }
 
-    private func lanesLeftAlone() async throws(Failure) -> [Int64] {
+    private func lanesInCooldown() async throws(Failure) -> [Int64] {
         let last = search.withLock { $0.lastLane }
         let lanes = try await database.withConnection { connection in
             try await connection.query(
@@ -193,12 +193,12 @@ struct MirrorSearch {
     private var places: [Int64: Int64] = [:]
 
     /// Lanes that are remembered; when there are more, all are begun from the front.
-    private static let mostLanes = 10_000
+    private static let maxLanes = 10_000
 
     func place(in lane: Int64) -> Int64 { places[lane] ?? 0 }
 
     mutating func set(_ place: Int64, in lane: Int64) {
-        if places.count >= Self.mostLanes { places = [:] }
+        if places.count >= Self.maxLanes { places = [:] }
         places[lane] = place > 0 ? place : nil
     }
 }

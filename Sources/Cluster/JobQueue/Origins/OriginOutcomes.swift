@@ -4,14 +4,14 @@ import Postgres
 /// Records how origins served: failures open their circuit breakers, successes close them.
 struct OriginOutcomes: Sendable {
     private let breaker: JobQueue.Breaker
-    private let mostUnlisted: Int
+    private let maxUnlisted: Int
 
     /// Origins without a row that one report makes one for. Nothing is recorded of the others.
-    private static let mostMetAtOnce: Int64 = 100
+    private static let maxMetAtOnce: Int64 = 100
 
     init(_ settings: JobQueue.Settings) {
         breaker = settings.breaker
-        mostUnlisted = settings.mostUnlistedOrigins
+        maxUnlisted = settings.maxUnlistedOrigins
     }
 
     /// Records what a report says of origins, each with the one that did it.
@@ -28,8 +28,8 @@ struct OriginOutcomes: Sendable {
                 SQL.Origins.note,
                 [
                     "origins": .textArray(named),
-                    "max_unlisted": .int(Int64(mostUnlisted)),
-                    "limit": .int(Self.mostMetAtOnce),
+                    "max_unlisted": .int(Int64(maxUnlisted)),
+                    "limit": .int(Self.maxMetAtOnce),
                 ])
         }
         let wells: SQLValues = [

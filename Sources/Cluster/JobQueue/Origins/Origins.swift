@@ -5,7 +5,7 @@ import Rendering
 /// Limits of origins, and what was decided about them.
 package struct Origins: Sendable {
     let database: QueueDatabase
-    let bounds: SiteBounds
+    let bounds: KnownLimits
     package let mirrors: MirrorMoves
 
     /// Origins on one page at most; each costs a look at its decisions.

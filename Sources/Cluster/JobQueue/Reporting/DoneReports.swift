@@ -18,7 +18,7 @@ struct DoneReport: Sendable {
 final class DoneReports: Sendable {
     private let database: QueueDatabase
     let groups = GroupedCalls<DoneReport.Place, DoneReport, Result<[Bool], Failure>>(
-        width: 3, mostWeight: 2_000)
+        width: 3, maxWeight: 2_000)
     /// How many more reports are taken to be of segments that have results already.
     private let replacingCalls = Atomic<Int>(0)
 

@@ -16,7 +16,7 @@ struct HeldJob {
     /// The try of the whole file that a part or a verification belongs to.
     var wholeAttempt: Int?
     /// Its origin has failed so often that nothing of it is tried twice.
-    var originIsGivenUp = false
+    var originIsFailing = false
     /// It stands in the lane of a mirror, its own origin being left alone.
     var isAtMirrors = false
     /// It reads the manifest of a title, whose segments are known, for fresh URLs.
@@ -65,7 +65,7 @@ extension HeldJob {
                 segment: try row.optionalInt64(segment), parent: try row.optionalInt64(parent),
                 partBytes: try row.optionalInt64(partBytes),
                 wholeAttempt: try row.optionalInt64(wholeAttempt).map { Int($0) },
-                originIsGivenUp: try row.bool(isGivenUp), isAtMirrors: try row.bool(isAtMirrors),
+                originIsFailing: try row.bool(isGivenUp), isAtMirrors: try row.bool(isAtMirrors),
                 isRenewal: try row.bool(isRenewal))
             held[job.id] = job
         }

@@ -116,7 +116,7 @@ extension ReportPlan {
             if let retryAfter, retryAfter > 0 {
                 cooling.add(lane, name, code: code, seconds: min(retryAfter, 3_600))
             }
-            if code.speaksAgainstOrigin { failed.add(lane, name, code: code) }
+            if code.countsAgainstOrigin { failed.add(lane, name, code: code) }
         }
     }
 

@@ -32,15 +32,15 @@ extension ReportPlan {
             case await(renewals: Int?)
         }
 
-        static var mostAttempts: Int {
+        static var maxAttempts: Int {
             guard case .attempts(let most) = FailureCode.originSignatureExpired.row.retry else {
                 return 1
             }
             return most
         }
-        static let mostRenewals = 3
+        static let maxRenewals = 3
 
-        func isFormer(_ digest: String?) -> Bool { digest.map { $0 != urlDigest } ?? false }
+        func isPrevious(_ digest: String?) -> Bool { digest.map { $0 != urlDigest } ?? false }
 
         /// - Parameter isRenewing: this report has had the manifest queued.
         func course(isOfFormerURL: Bool, isTriedOut: Bool, isRenewing: Bool) -> Course {
@@ -51,7 +51,7 @@ extension ReportPlan {
             guard !isFresh else { return .end }
             if self.isRenewing || isRenewing { return .await(renewals: nil) }
             if hasStored { return .await(renewals: 1) }
-            return renewals < Self.mostRenewals ? .await(renewals: renewals + 1) : .end
+            return renewals < Self.maxRenewals ? .await(renewals: renewals + 1) : .end
         }
     }
 

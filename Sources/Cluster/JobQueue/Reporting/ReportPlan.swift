@@ -30,10 +30,10 @@ struct ReportPlan {
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
-    private let mostAttemptsAtMirrors: Int
+    private let maxAttemptsAtMirrors: Int
 
-    init(mostAttemptsAtMirrors: Int, refusals: [JobID: Refusal] = [:]) {
-        self.mostAttemptsAtMirrors = mostAttemptsAtMirrors
+    init(maxAttemptsAtMirrors: Int, refusals: [JobID: Refusal] = [:]) {
+        self.maxAttemptsAtMirrors = maxAttemptsAtMirrors
         self.refusals = refusals
     }
 
@@ -139,7 +139,7 @@ struct ReportPlan {
         }
         // Of several results of a job another one may be the refusal.
         if failure.code.mayBeExpiredSignature, let refusal = refusals[job.id],
-            decide(refusal, of: job, failure, isOfFormerURL: refusal.isFormer(refused))
+            decide(refusal, of: job, failure, isOfFormerURL: refusal.isPrevious(refused))
         {
             return
         }
@@ -157,7 +157,7 @@ struct ReportPlan {
                     job, seconds: seconds, attempts: job.attempt - 1, counts: true,
                     because: failure.code)
             }
-        case .waitsForRoom:
+        case .waitsForSpace:
             retry(
                 job, seconds: max(wait, Self.roomSeconds(failure.code)),
                 attempts: job.attempt - 1, counts: true, waitingFor: failure)
@@ -168,10 +168,10 @@ struct ReportPlan {
                     steps.append(
                         .reset(
                             whole: whole, seconds: wait, counts: true,
-                            isDivisible: !failure.code.speaksAgainstRanges))
+                            isDivisible: !failure.code.countsAgainstRanges))
                 }
             } else if job.attempt < most
-                && !(job.originIsGivenUp && failure.code.speaksAgainstOrigin)
+                && !(job.originIsFailing && failure.code.countsAgainstOrigin)
             {
                 retry(
                     job, seconds: wait, attempts: job.attempt, counts: true, because: failure.code)
@@ -188,7 +188,7 @@ struct ReportPlan {
         _ refusal: Refusal, of job: HeldJob, _ failure: Failure, isOfFormerURL: Bool
     ) -> Bool {
         let course = refusal.course(
-            isOfFormerURL: isOfFormerURL, isTriedOut: job.attempt >= Refusal.mostAttempts,
+            isOfFormerURL: isOfFormerURL, isTriedOut: job.attempt >= Refusal.maxAttempts,
             isRenewing: renewals.contains(refusal.asset))
         switch course {
         case .end: return false
@@ -227,7 +227,7 @@ struct ReportPlan {
     private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {
         let isOfMirrors = ["origin", "content", "integrity"].contains(
             failure.code.family)
-        guard job.isAtMirrors, isOfMirrors, job.attempt < mostAttemptsAtMirrors else {
+        guard job.isAtMirrors, isOfMirrors, job.attempt < maxAttemptsAtMirrors else {
             return giveUp(job, failure)
         }
         retried.add(
@@ -242,7 +242,7 @@ struct ReportPlan {
         guard kind == .switchOver else { return own }
         return switch own {
         case .never, .attempts: .attempts(WireLimits.switchAttempts)
-        case .siteFault, .waitsForRoom: own
+        case .siteFault, .waitsForSpace: own
         }
     }
 

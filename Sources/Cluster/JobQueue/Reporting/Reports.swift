@@ -5,7 +5,7 @@ import Postgres
 package struct Reports: Sendable {
     let database: QueueDatabase
     let done: DoneReports
-    let writer: ReportWriter
+    let writer: ReportPlanExecutor
     let renewals: URLRenewals
     let delays: RetryDelays
 

@@ -75,7 +75,7 @@ package struct Segments: Sendable {
     /// lease it has; a repeated request has the same answer.
     package func split(
         _ request: SplitRequest
-    ) async throws(Failure) -> SplitAnswer {
+    ) async throws(Failure) -> VerdictAnswer {
         let (quotient, remainder) = request.totalBytes.quotientAndRemainder(
             dividingBy: request.partBytes)
         let parts = quotient + (remainder > 0 ? 1 : 0)
@@ -83,9 +83,9 @@ package struct Segments: Sendable {
             guard
                 let job = try await HeldJob.find(
                     [request.job], [request.lease], request.worker, connection)[request.job]
-            else { return SplitAnswer(verdict: .stale) }
+            else { return VerdictAnswer(verdict: .stale) }
             guard job.kind == .fetch, let segment = job.segment else {
-                return SplitAnswer(verdict: .rejected)
+                return VerdictAnswer(verdict: .rejected)
             }
             if job.parent == nil {
                 _ = try await connection.query(
@@ -117,9 +117,9 @@ package struct Segments: Sendable {
             let columns = try JobColumns(leased)
             let jobs = try leased.rows.map { try Job(row: $0, columns, site: site) }
             guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
-                return SplitAnswer(verdict: .rejected)
+                return VerdictAnswer(verdict: .rejected)
             }
-            return SplitAnswer(verdict: .accepted, job: first)
+            return VerdictAnswer(verdict: .accepted, job: first)
         }
     }
 }

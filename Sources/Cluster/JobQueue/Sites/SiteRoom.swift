@@ -4,7 +4,7 @@ import Postgres
 /// Space and volumes of sites, and sites that cannot be written.
 package struct SiteRoom: Sendable {
     let database: QueueDatabase
-    let bounds: SiteBounds
+    let bounds: KnownLimits
 
     /// Lets sites that cannot be written be tried again when their time has come, notes what is under way at
     /// those with a quota, and pauses those whose quota is used up. Safe to run on all coordinators at once.
@@ -85,7 +85,7 @@ package struct SiteRoom: Sendable {
     }
 
     /// Notes what a worker saw of sites; those that it could write to after a fault go on.
-    func note(_ seen: [SiteSighting], _ connection: PostgresConnection) async throws {
+    func note(_ seen: [SiteReport], _ connection: PostgresConnection) async throws {
         guard !seen.isEmpty else { return }
         let healed = try await connection.query(
             SQL.Sites.seen,

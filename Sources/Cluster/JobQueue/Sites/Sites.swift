@@ -5,7 +5,7 @@ import Schedule
 /// Sites, their queues and their schedules.
 package struct Sites: Sendable {
     let database: QueueDatabase
-    package let bounds: SiteBounds
+    package let bounds: KnownLimits
     package let room: SiteRoom
     package let quotas: Quotas
     package let checksums: ChecksumFiles

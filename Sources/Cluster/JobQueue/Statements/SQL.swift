@@ -31,7 +31,7 @@ enum SQL {
         // Behind every segment that a manifest may have.
         "firstSidecar": "\(WireLimits.segmentsPerAsset)",
         "longestValidator": "\(WireLimits.validatorCharacters)",
-        "maxRefreshFailures": "\(RefreshSummary.mostFailures)",
+        "maxRefreshFailures": "\(RefreshSummary.maxFailures)",
         "tokenInPath": SignedPatterns.path(withTokens: true),
 
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
@@ -67,10 +67,10 @@ enum SQL {
         "loadTestStartable": list(LoadTestState.machine.sources(of: .start)),
         "loadTestStoppable": list(LoadTestState.machine.sources(of: .stop)),
         "loadTestEndable": list(LoadTestState.machine.sources(of: .end)),
-        "loadShareDismissible": list(LoadShareState.machine.sources(of: .dismiss)),
+        "loadShareDismissible": list(LoadShardState.machine.sources(of: .dismiss)),
         "loadShareUnderWay":
             list(
-                LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) }),
+                LoadShardState.allCases.filter { !LoadShardState.machine.terminal.contains($0) }),
     ].merging(SQLObjects.texts) { _, object in object }
 
     /// An SQL list of quoted names; they are Swift identifiers, so quoting them is safe.

@@ -91,7 +91,7 @@ package struct Workers: Sendable {
                 SQL.Workers.history,
                 [
                     "seconds": .double(Double(seconds)),
-                    "limit": .int(Int64(WorkersHistory.mostMinutes)),
+                    "limit": .int(Int64(WorkersHistory.maxMinutes)),
                 ]
             ).rows.map { row in
                 var done = WorkDone(

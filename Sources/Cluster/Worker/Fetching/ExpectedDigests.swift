@@ -19,6 +19,6 @@ extension FurtherDigests {
     /// Encodes digests that an origin states for the wire; nil for none.
     static func text(of stated: [ExpectedDigest]) -> String? {
         guard !stated.isEmpty else { return nil }
-        return stated.prefix(mostStated).map(\.description).joined(separator: ",")
+        return stated.prefix(maxStated).map(\.description).joined(separator: ",")
     }
 }

@@ -13,7 +13,7 @@ struct FetchRequests: Sendable {
     /// - Parameter validator: validator of the stored file; a transfer fetches only a different
     ///   one.
     func request(
-        for work: Assignment, _ split: Split, _ course: MirrorCourse, from partial: PartialBody?,
+        for work: Assignment, _ split: Split, _ course: MirrorPlan, from partial: PartialBody?,
         unless validator: String?
     ) -> TransferRequest {
         let job = work.job
@@ -57,7 +57,7 @@ struct FetchRequests: Sendable {
         request.job = job.id
         request.site = job.site
         request.isManifest = job.role == .playlist
-        request.opensAside = work.storage.isOnNetwork
+        request.opensInBackground = work.storage.isOnNetwork
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             request.range = TransferRequest.ByteRange(
                 offset: offset, length: length, totalBytes: assembly.totalBytes,

@@ -17,7 +17,7 @@ struct FetchResults: Sendable {
     /// Handles a transfer's result on its loop's thread; must not block.
     func end(
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ split: Split,
-        _ course: MirrorCourse
+        _ course: MirrorPlan
     ) {
         held.downloaded(work.leased)
         switch result.outcome {
@@ -44,7 +44,7 @@ struct FetchResults: Sendable {
 
     private func fail(
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ failure: Failure,
-        _ split: Split, _ course: MirrorCourse
+        _ split: Split, _ course: MirrorPlan
     ) async {
         // A running split must finish before the failure is reported: it changes the job.
         if await splitter.isUndone(split, work.storage) {

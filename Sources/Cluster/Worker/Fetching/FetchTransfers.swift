@@ -37,7 +37,7 @@ struct FetchTransfers: Sendable {
     }
 
     private func start(
-        _ work: Assignment, _ course: MirrorCourse, from partial: PartialBody? = nil,
+        _ work: Assignment, _ course: MirrorPlan, from partial: PartialBody? = nil,
         unless validator: String? = nil
     ) {
         let split = splitter.split(of: work)

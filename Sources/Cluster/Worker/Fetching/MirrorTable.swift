@@ -102,7 +102,7 @@ struct MirrorTable {
 }
 
 /// The URLs that one attempt at a file tries, and their failures.
-struct MirrorCourse: Sendable {
+struct MirrorPlan: Sendable {
     /// The failure of a request for one of the URLs.
     struct Ending: Sendable {
         var failure: Failure
@@ -147,7 +147,7 @@ struct MirrorCourse: Sendable {
     /// Moves to the next URL after a failure, skipping origins in cooldown. Returns false if none
     /// is left, or if another origin would not help.
     mutating func advance(after ending: Ending, cooling: Set<String> = []) -> Bool {
-        guard Self.isOfTheOrigin(ending.failure.code) else { return false }
+        guard Self.concernsOrigin(ending.failure.code) else { return false }
         endings.append((url, ending))
         while let next = rest.popFirst() {
             if let name = originName(of: next), cooling.contains(name) { continue }
@@ -160,7 +160,7 @@ struct MirrorCourse: Sendable {
     /// Returns the attempt's failure: that of the job's own URL, unless only a mirror's failure is
     /// retryable.
     func result(_ last: Ending) -> Ending {
-        guard hasMirrors, Self.isOfTheOrigin(last.failure.code) else { return last }
+        guard hasMirrors, Self.concernsOrigin(last.failure.code) else { return last }
         let own = endings.first { $0.url == main }
         if let own, own.ending.failure.code.row.isRetryable { return own.ending }
         let other = endings.first { $0.ending.failure.code.row.isRetryable }
@@ -184,7 +184,7 @@ struct MirrorCourse: Sendable {
         let isMain = asked == originName(of: main)
         guard let asked, let origin else { return nil }
         let failed = endings.compactMap(\.ending.outcome).filter { outcome in
-            outcome.retryAfterSeconds ?? 0 > 0 || outcome.code?.speaksAgainstOrigin == true
+            outcome.retryAfterSeconds ?? 0 > 0 || outcome.code?.countsAgainstOrigin == true
         }
         if isMain, failed.isEmpty, origin == asked || !isSuspect(origin) { return nil }
         return [OriginOutcome(origin: asked)]
@@ -192,7 +192,7 @@ struct MirrorCourse: Sendable {
     }
 
     /// Returns true if another origin may succeed: the bytes or the network were at fault.
-    static func isOfTheOrigin(_ code: FailureCode) -> Bool {
+    static func concernsOrigin(_ code: FailureCode) -> Bool {
         ["origin", "content", "integrity"].contains(code.family)
     }
 }

@@ -14,9 +14,9 @@ final class Mirrors: Sendable {
 
     /// Returns the URLs to try for a job: only its own if it has no mirrors. Returns nil for a job
     /// that was leased for a mirror's origin but has no URL there any more.
-    func course(of job: Job) -> MirrorCourse? {
+    func course(of job: Job) -> MirrorPlan? {
         guard let others = job.mirrors, !others.isEmpty else {
-            return job.mirrorOrigin == nil ? MirrorCourse([job.url], main: job.url) : nil
+            return job.mirrorOrigin == nil ? MirrorPlan([job.url], main: job.url) : nil
         }
         let cooling = engine.coolingOrigins
         if let origin = job.mirrorOrigin {
@@ -28,16 +28,16 @@ final class Mirrors: Sendable {
                     now: nowSeconds)
             }
             let isTheirs = urls.first.map { originName(of: $0) == origin } ?? false
-            return isTheirs ? MirrorCourse(urls, main: job.url) : nil
+            return isTheirs ? MirrorPlan(urls, main: job.url) : nil
         }
         let urls = table.withLock { table in
             table.order([job.url] + others, cooling: cooling, now: nowSeconds)
         }
-        return MirrorCourse(urls, main: job.url)
+        return MirrorPlan(urls, main: job.url)
     }
 
     /// Records the result of a mirrored file's origin.
-    func note(_ result: TransferResult, _ course: MirrorCourse) {
+    func note(_ result: TransferResult, _ course: MirrorPlan) {
         guard course.hasMirrors || !course.isAtMain else { return }
         let now = nowSeconds
         table.withLock { table in
@@ -47,7 +47,7 @@ final class Mirrors: Sendable {
                 table.succeeded(
                     course.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
             // Wrong or missing bytes make another origin the better choice, like a timeout.
-            case .failure(let failure) where MirrorCourse.isOfTheOrigin(failure.code):
+            case .failure(let failure) where MirrorPlan.concernsOrigin(failure.code):
                 table.failed(course.url, now: now)
             case .failure: break
             }
@@ -55,15 +55,15 @@ final class Mirrors: Sendable {
     }
 
     /// Moves to a file's next mirror after a failure.
-    func advance(_ course: inout MirrorCourse, after result: TransferResult) -> Bool {
+    func advance(_ course: inout MirrorPlan, after result: TransferResult) -> Bool {
         guard case .failure(let failure) = result.outcome, course.hasMirrors else { return false }
         return course.advance(after: result.ending(failure), cooling: engine.coolingOrigins)
     }
 }
 
 extension TransferResult {
-    func ending(_ failure: Failure) -> MirrorCourse.Ending {
-        MirrorCourse.Ending(
+    func ending(_ failure: Failure) -> MirrorPlan.Ending {
+        MirrorPlan.Ending(
             failure: failure, origin: origin, retryAfterSeconds: retryAfterSeconds)
     }
 }

@@ -48,7 +48,7 @@ final class Split: Sendable {
     /// Reports the split to the coordinator, so that other workers can start the other parts.
     func begin(
         _ large: LargeObject, _ assembly: String, _ firstPart: PendingObject?,
-        _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> SplitAnswer
+        _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> VerdictAnswer
     ) {
         var request = SplitRequest(
             worker: worker, job: work.job.id, lease: work.lease, assembly: assembly,
@@ -64,7 +64,7 @@ final class Split: Sendable {
 
     private static func ask(
         _ request: SplitRequest,
-        _ send: @Sendable (SplitRequest) async throws(Failure) -> SplitAnswer
+        _ send: @Sendable (SplitRequest) async throws(Failure) -> VerdictAnswer
     ) async -> Answer {
         do throws(Failure) {
             return try await send(request).verdict == .accepted ? .accepted : .open

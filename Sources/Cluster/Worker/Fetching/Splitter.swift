@@ -43,7 +43,7 @@ struct Splitter: Sendable {
         held.setBegun(total, of: work.leased)
         split.begin(large, assembly, first) { (request) async throws(Failure) in
             let answer = try await self.client.split(request)
-            if answer.verdict == .accepted { self.held.setTold(work.job.id, work.lease) }
+            if answer.verdict == .accepted { self.held.setReported(work.job.id, work.lease) }
             return answer
         }
         return moved

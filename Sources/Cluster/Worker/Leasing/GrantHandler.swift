@@ -6,7 +6,7 @@ import Services
 struct JobHandlers: Sendable {
     let fetcher: Fetcher
     let verifier: Verifier
-    let sums: SumsWriter
+    let sums: ChecksumFileWriter
     let titles: TitleQueue
     let refreshes: Mailbox<Refresh>
 }

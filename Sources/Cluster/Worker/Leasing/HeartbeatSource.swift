@@ -31,9 +31,9 @@ struct HeartbeatSource: Sendable {
     }
 
     /// Returns true if coordinators must learn at once of a change since `last`.
-    func hasNews(_ state: State, since last: State?) -> Bool {
+    func hasUnreported(_ state: State, since last: State?) -> Bool {
         (state.failure == nil) != (last?.failure == nil)
-            || state.outsideRoots != last?.outsideRoots || sites.hasNews
+            || state.outsideRoots != last?.outsideRoots || sites.hasUnreported
             || held.isEmpty && state.done != nil
     }
 
@@ -55,7 +55,7 @@ struct HeartbeatSource: Sendable {
             activeTransfers: active, origins: originReports(), siteShares: state.uses.sites)
         heartbeat.originShares = state.uses.origins
         heartbeat.trouble = state.failure
-        heartbeat.sites = sites.sightings()
+        heartbeat.sites = sites.siteReports()
         heartbeat.done = state.done
         heartbeat.roots = roots
         heartbeat.refusedSites = state.outsideRoots

@@ -24,7 +24,8 @@ struct Heartbeats: Sendable {
             let state = source.state()
             let isDue =
                 lastAt.map {
-                    source.hasNews(state, since: last) || askedAt - $0 >= source.patience(state)
+                    source.hasUnreported(state, since: last)
+                        || askedAt - $0 >= source.patience(state)
                 } ?? true
             guard isDue || !state.urgent.isEmpty || limits.needReport(state.uses) else { continue }
             lastAt = askedAt

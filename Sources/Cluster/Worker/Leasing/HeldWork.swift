@@ -293,7 +293,7 @@ final class HeldWork: Sendable {
     }
 
     /// Records that a coordinator knows the space of a multipart file.
-    func setTold(_ job: JobID, _ lease: LeaseID) {
+    func setReported(_ job: JobID, _ lease: LeaseID) {
         state.withLock { state in
             guard let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0 else {
                 return
@@ -309,7 +309,7 @@ final class HeldWork: Sendable {
 
     /// Returns the bytes used of a site's space that a coordinator may not know as stored. `ended`
     /// is the value of `endedBytes` when the coordinator was asked.
-    func untoldBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
+    func unreportedBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
         state.withLock { state in
             let begun = state.leases.values.lazy.flatMap(\.entries.values)
                 .filter { $0.site == site }.reduce(0) { $0 + $1.takenBytes }

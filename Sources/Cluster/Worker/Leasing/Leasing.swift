@@ -9,7 +9,7 @@ struct Leasing: Sendable {
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
-        _ handlers: JobHandlers, roots: SiteRoots, loadShares: any LoadShareRunner
+        _ handlers: JobHandlers, roots: SiteRoots, loadShares: any LoadShardRunner
     ) {
         let limits = Limits(
             origins: OriginQuotas(engine: core.engine),

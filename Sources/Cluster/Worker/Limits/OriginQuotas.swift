@@ -50,7 +50,7 @@ final class OriginQuotas: Sendable {
 
     /// Returns true if a used quota needs renewal or another request, or if one was returned.
     func needReport(_ origins: [OriginUse], _ uses: [OriginShareUse]?) -> Bool {
-        if let uses, table.withLock({ $0.hasNews(uses) }) { return true }
+        if let uses, table.withLock({ $0.hasUnreported(uses) }) { return true }
         guard !isEmpty else { return false }
         if table.withLock({ $0.isUnsettled(origins) }) { return true }
         let used = engine.origins.filter { $0.isLimited && $0.active + $0.waiting > 0 }

@@ -133,7 +133,7 @@ struct ShareTable {
     }
 
     /// Returns true if a returned quota was not reported yet, or its use fell since.
-    func hasNews(_ uses: [OriginShareUse]) -> Bool {
+    func hasUnreported(_ uses: [OriginShareUse]) -> Bool {
         uses.contains { use in
             guard use.isOver == true else { return false }
             guard let last = reportedOver[use.origin], last.number == use.number else {

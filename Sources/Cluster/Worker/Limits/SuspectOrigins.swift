@@ -18,7 +18,7 @@ final class SuspectOrigins: Sendable {
 
     /// Returns the origins that served a complete file, and those that failed before. `origin` is
     /// the last one, after redirects. Returns nil if only the job's own origin gets the credit.
-    func served(by origin: String?, _ course: MirrorCourse) -> [OriginOutcome]? {
+    func served(by origin: String?, _ course: MirrorPlan) -> [OriginOutcome]? {
         names.withLock { names in
             let outcomes = course.served(by: origin) { names.contains($0) }
             for outcome in outcomes ?? [] {

@@ -11,7 +11,7 @@ import Text
 final class LoadPart: Sendable {
     /// The shard, and its start on CLOCK_MONOTONIC.
     struct Start: Sendable {
-        var share: LoadShare
+        var share: LoadShard
         var nanoseconds: UInt64
     }
 
@@ -26,7 +26,7 @@ final class LoadPart: Sendable {
         var isOver = false
         /// True if nothing is left to report.
         var isReported = false
-        var heardAt = MonotonicClock.nowNanoseconds
+        var contactedAt = MonotonicClock.nowNanoseconds
         var waiter: CheckedContinuation<Start?, Never>?
         var stoppers: [@Sendable () -> Void] = []
     }
@@ -39,8 +39,8 @@ final class LoadPart: Sendable {
 
     /// Seconds since a coordinator answered.
     var silentSeconds: Double {
-        let heardAt = state.withLock { $0.heardAt }
-        return Double(MonotonicClock.nowNanoseconds &- heardAt) / 1e9
+        let contactedAt = state.withLock { $0.contactedAt }
+        return Double(MonotonicClock.nowNanoseconds &- contactedAt) / 1e9
     }
 
     // MARK: Playing it
@@ -91,7 +91,7 @@ final class LoadPart: Sendable {
     }
 
     /// Records the end of the load: by the scenario or a stop.
-    func finish(_ end: LoadShareEnd) {
+    func finish(_ end: LoadShardEnd) {
         let text = end.text(atMost: WireLimits.breakdownBytes)
         state.withLock { state in
             state.breakdown = text
@@ -176,7 +176,7 @@ final class LoadPart: Sendable {
     /// Records that a coordinator received a report.
     func acknowledge(_ report: LoadTestReport) {
         state.withLock { state in
-            state.heardAt = MonotonicClock.nowNanoseconds
+            state.contactedAt = MonotonicClock.nowNanoseconds
             state.pending.removeFirst(report.intervals.count)
             if [.finished, .failed].contains(report.progress) { state.isReported = true }
         }
@@ -193,7 +193,7 @@ final class LoadPart: Sendable {
     }
 }
 
-extension LoadShareEnd {
+extension LoadShardEnd {
     /// Encodes JSON of at most `most` bytes; merges the least requested URLs if necessary.
     func text(atMost most: Int) -> String? {
         var end = self

@@ -7,7 +7,7 @@ struct LoadTestMemory {
     private(set) var past: [LoadTestID] = []
 
     /// Records tests that need workers.
-    mutating func hear(_ calls: [LoadTestCall], queues: [String]) {
+    mutating func note(_ calls: [LoadTestCall], queues: [String]) {
         guard called == nil else { return }
         called = calls.first { $0.isFor(queues) && !past.contains($0.id) }
     }

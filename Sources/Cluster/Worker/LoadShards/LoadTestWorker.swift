@@ -12,7 +12,7 @@ final class LoadTestWorker: Sendable {
     private let worker: WorkerIdentity
     private let client: CoordinatorClient
     /// Sends the load.
-    private let runner: any LoadShareRunner
+    private let runner: any LoadShardRunner
     private let engine: TransferEngine
     private let held: HeldWork
     private let pace: LeasePace
@@ -21,7 +21,7 @@ final class LoadTestWorker: Sendable {
     private let memory = Mutex(LoadTestMemory())
 
     init(
-        worker: WorkerIdentity, client: CoordinatorClient, runner: any LoadShareRunner,
+        worker: WorkerIdentity, client: CoordinatorClient, runner: any LoadShardRunner,
         engine: TransferEngine, held: HeldWork, pace: LeasePace, draining: ShutdownSignal,
         log: Logger
     ) {
@@ -41,7 +41,7 @@ final class LoadTestWorker: Sendable {
     /// Records tests that need workers; the lease loop joins them next.
     func take(_ calls: [LoadTestCall]?) {
         guard let calls else { return }
-        memory.withLock { $0.hear(calls, queues: worker.queues) }
+        memory.withLock { $0.note(calls, queues: worker.queues) }
         pace.wake()
     }
 
@@ -179,7 +179,7 @@ final class LoadTestWorker: Sendable {
             let start = await startTime(answeredAt, seconds, part, of: id)
             part.begin(
                 LoadPart.Start(
-                    share: LoadShare(index: number, count: count), nanoseconds: start))
+                    share: LoadShard(index: number, count: count), nanoseconds: start))
         }
     }
 

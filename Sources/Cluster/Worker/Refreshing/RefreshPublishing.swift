@@ -207,7 +207,7 @@ extension FailureCode {
     /// True if the site caused the failure, so that the job waits for the site.
     fileprivate var isOfSite: Bool {
         switch row.retry {
-        case .siteFault, .waitsForRoom: true
+        case .siteFault, .waitsForSpace: true
         case .never, .attempts: false
         }
     }

@@ -90,13 +90,13 @@ struct RefreshStaging: Sendable {
         switch result.outcome {
         case .success(let fetched): return RefreshAnswer(fetched)
         case .failure(let failure):
-            if file.isOptional, file.isThere, MirrorCourse.isOfTheOrigin(failure.code) {
+            if file.isOptional, file.isThere, MirrorPlan.concernsOrigin(failure.code) {
                 return RefreshAnswer()
             }
             throw FetchFailure(
                 failure: failure.ofSegment(role: file.segment.role),
                 retryAfterSeconds: result.retryAfterSeconds,
-                origins: MirrorCourse([attempt.job.url], main: attempt.job.url)
+                origins: MirrorPlan([attempt.job.url], main: attempt.job.url)
                     .outcomes(result.ending(failure)))
         }
     }
@@ -117,7 +117,7 @@ struct RefreshStaging: Sendable {
         request.job = job.id
         request.site = job.site
         request.isManifest = file.segment.role == .playlist
-        request.opensAside = storage.isOnNetwork
+        request.opensInBackground = storage.isOnNetwork
         request.expectedBytes = file.segment.bytes
         request.expectedSHA256 = file.segment.sha256
         request.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {

@@ -61,7 +61,7 @@ struct ManifestReader: Sendable {
         case .failure(let failure):
             throw FetchFailure(
                 failure: failure.ofManifest, retryAfterSeconds: result.retryAfterSeconds,
-                origins: MirrorCourse([job.url], main: job.url).outcomes(result.ending(failure)))
+                origins: MirrorPlan([job.url], main: job.url).outcomes(result.ending(failure)))
         }
     }
 }

@@ -15,9 +15,9 @@ struct TitleTurns<Title> {
     static var patience: Duration { .seconds(120) }
     /// The same if its host has more than half and another host has less.
     static var patienceBeyondHalf: Duration { .seconds(10) }
-    private static var mostDoublings: Int { 3 }
+    private static var maxDoublings: Int { 3 }
     /// Maximum number of jobs whose returned slots are counted.
-    private static var mostRemembered: Int { 1_000 }
+    private static var maxRemembered: Int { 1_000 }
 
     private struct Waiting {
         var title: Title
@@ -54,7 +54,7 @@ struct TitleTurns<Title> {
         let index = waiting.firstIndex { counts[$0.host, default: 0] < Self.placesPerHost }
         let next = waiting.remove(at: index ?? 0)
         lastTurn += 1
-        let doublings = min(returns[next.job, default: 0], Self.mostDoublings)
+        let doublings = min(returns[next.job, default: 0], Self.maxDoublings)
         reading[lastTurn] = Reading(
             waiting: next, startedAt: now, patience: Self.patience * (1 << doublings))
         return (lastTurn, next.title)
@@ -67,7 +67,7 @@ struct TitleTurns<Title> {
             returns[job] = nil
             return
         }
-        if returns.count >= Self.mostRemembered { returns = [:] }
+        if returns.count >= Self.maxRemembered { returns = [:] }
         returns[job, default: 0] += 1
     }
 

@@ -14,10 +14,10 @@ struct SiteTable {
     private var refused: [SiteID: Int] = [:]
 
     /// Number of consecutive objects without space after which a site counts as full.
-    static let mostRefused = 100
+    static let maxRefused = 100
 
     /// True if others wait for the next report.
-    var hasNews: Bool { !sound.isEmpty }
+    var hasUnreported: Bool { !sound.isEmpty }
 
     mutating func take(_ storage: DirectoryStorage, of site: SiteID, isSound: Bool) {
         storages[site] = storage
@@ -33,7 +33,7 @@ struct SiteTable {
     /// Counts another object without space; returns true after too many in a row.
     mutating func refuses(_ site: SiteID) -> Bool {
         refused[site, default: 0] += 1
-        return refused[site, default: 0] > Self.mostRefused
+        return refused[site, default: 0] > Self.maxRefused
     }
 
     mutating func failed(_ site: SiteID) { sound.remove(site) }
@@ -42,7 +42,7 @@ struct SiteTable {
     mutating func untold(_ sites: Set<SiteID>) { sound.formUnion(sites) }
 
     /// Returns the storages of `sites` whose free space should be read now.
-    mutating func toLookAt(
+    mutating func dueForCheck(
         of sites: Set<SiteID>, now: HeldWork.Instant = .now
     ) -> [SiteID: DirectoryStorage] {
         guard lookedAt.map({ now - $0 >= .seconds(10) }) ?? true else { return [:] }
@@ -58,10 +58,10 @@ struct SiteTable {
     }
 
     /// Returns the reports due: usable sites and free space.
-    mutating func due() -> [SiteSighting] {
+    mutating func due() -> [SiteReport] {
         defer { (sound, seen) = ([], [:]) }
         return sound.union(seen.keys).map { site in
-            SiteSighting(
+            SiteReport(
                 site: site, availableBytes: seen[site] ?? nil, isSound: sound.contains(site))
         }
     }

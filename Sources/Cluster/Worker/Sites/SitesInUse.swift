@@ -38,7 +38,7 @@ final class SitesInUse: Sendable {
         storage.setBounds(
             floorBytes: max(space?.floorBytes ?? 0, 0),
             quotaLeftBytes: space?.quotaLeftBytes.map {
-                max($0 - held.untoldBytes(at: site, since: ended), 0)
+                max($0 - held.unreportedBytes(at: site, since: ended), 0)
             })
         let isTried = space?.isTried == true
         if isTried { try storage.probe() }
@@ -99,15 +99,15 @@ final class SitesInUse: Sendable {
     // MARK: Reporting
 
     /// True if others wait for the next report.
-    var hasNews: Bool { table.withLock { $0.hasNews } }
+    var hasUnreported: Bool { table.withLock { $0.hasUnreported } }
 
     /// Returns the site reports of a heartbeat; nil for none. Never waits for a site: one that
     /// hangs must not cost the leases of the others.
-    func sightings() -> [SiteSighting]? {
-        guard !held.isEmpty || hasNews else { return nil }
+    func siteReports() -> [SiteReport]? {
+        guard !held.isEmpty || hasUnreported else { return nil }
         // The directories of other sites stay closed, so that they can be unmounted.
         let heldSites = held.sites
-        for (site, storage) in table.withLock({ $0.toLookAt(of: heldSites) }) {
+        for (site, storage) in table.withLock({ $0.dueForCheck(of: heldSites) }) {
             Task {
                 let bytes = await self.blocking.run { try? storage.availableBytes() }
                 self.table.withLock { $0.looked(at: site, availableBytes: bytes) }
@@ -120,8 +120,8 @@ final class SitesInUse: Sendable {
     }
 
     /// Puts back the reports of a heartbeat that did not arrive.
-    func notReported(_ sightings: [SiteSighting]?) {
-        let sound = Set((sightings ?? []).filter(\.isSound).map(\.site))
+    func notReported(_ siteReports: [SiteReport]?) {
+        let sound = Set((siteReports ?? []).filter(\.isSound).map(\.site))
         if !sound.isEmpty { table.withLock { $0.untold(sound) } }
     }
 }

@@ -34,7 +34,7 @@ enum CatalogCheckCommand {
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
         let source = try ListOptions.source(arguments)
         let reading = try await source.read(
-            .report(mostFailures: arguments.integer("errors") ?? 20)
+            .report(maxFailures: arguments.integer("errors") ?? 20)
         ) { _ throws(Failure) in }
         if arguments.flag("json") {
             Console.write(try json(reading))

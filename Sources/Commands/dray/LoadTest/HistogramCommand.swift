@@ -7,7 +7,7 @@ import Text
 
 /// `dray histogram`: reads histogram logs of any tool and merges them.
 enum HistogramCommand {
-    private static let mostBytes = 64 << 20
+    private static let maxBytes = 64 << 20
 
     static let command = Command(
         "histogram", summary: "Merge HdrHistogram logs and print their percentiles.",
@@ -29,7 +29,7 @@ enum HistogramCommand {
 
     private static func run(_ arguments: Arguments) throws -> ExitCode {
         let path = arguments.operands[0]
-        let (bytes, _) = try SmallFile.read(path, maximumBytes: mostBytes)
+        let (bytes, _) = try SmallFile.read(path, maximumBytes: maxBytes)
         let report: HistogramReport
         do throws(HistogramError) {
             report = try HistogramReport(String(decoding: bytes, as: UTF8.self))

@@ -84,12 +84,12 @@ extension LoadTestCommand {
         options.viewerConnections = max(most - 256, 256)
         options.addresses = LoadAddresses(
             try TransferOptions.addressPolicy(arguments, allowsPrivate: true))
-        options.mostRequests = max(most - 64, 64)
-        let requests = scenario.mostRequests(of: .whole)
-        guard requests <= options.mostRequests else {
+        options.maxRequests = max(most - 64, 64)
+        let requests = scenario.maxRequests(of: .whole)
+        guard requests <= options.maxRequests else {
             throw LoadTestOptions.refusal(
                 "concurrency", "\(requests)",
-                "\(options.mostRequests) here: this process may have \(most) files open; see ulimit -n"
+                "\(options.maxRequests) here: this process may have \(most) files open; see ulimit -n"
             )
         }
         if let path = scenario.http.caFile { try checkAuthorities(path) }

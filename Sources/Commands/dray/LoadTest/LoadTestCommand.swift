@@ -155,7 +155,7 @@ enum LoadTestCommand {
                 hint: "Add a threshold: --threshold 'p99(total) < 200ms'.")
         }
         let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10
-        let first = scenario.mostLevel
+        let first = scenario.maxLevel
         guard first > 0 else {
             throw UsageError(
                 "--search starts with no load", hint: "Set a rate or users above 0 to start with.")

@@ -242,10 +242,10 @@ enum PlanCommand {
         let allowed = ScenarioInput.kilobitsPerSecond.row.allowed
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         let rates = parts.compactMap { number($0) }.filter(allowed.contains)
-        guard rates.count == parts.count, rates.count <= ScenarioReader.mostRenditions else {
+        guard rates.count == parts.count, rates.count <= ScenarioReader.maxRenditions else {
             throw UsageError(
                 "--ladder is '\(printable(String(text.prefix(100))))'",
-                hint: "Write 1 to \(ScenarioReader.mostRenditions) rates in kbit/s, "
+                hint: "Write 1 to \(ScenarioReader.maxRenditions) rates in kbit/s, "
                     + "\(Scenario.plain(allowed.lowerBound)) to "
                     + "\(Scenario.plain(allowed.upperBound)): 1100,3000,6000.")
         }

@@ -25,7 +25,7 @@ enum NamedFile {
 
 /// Reads prices: Dray's own, replaced by those of `--prices`.
 enum PriceFiles {
-    private static let mostFiles = 100
+    private static let maxFiles = 100
 
     static func read(_ paths: [String]) throws -> [PriceBook] {
         var books = try PriceReader.embedded()
@@ -57,10 +57,10 @@ enum PriceFiles {
             }
             if name.hasSuffix(".json"), !name.hasPrefix(".") { names.append(name) }
         }
-        guard (1...mostFiles).contains(names.count) else {
+        guard (1...maxFiles).contains(names.count) else {
             throw Failure(
                 .inputEmpty,
-                "\(printable(path)) has \(names.count) files that end in .json; 1 to \(mostFiles) "
+                "\(printable(path)) has \(names.count) files that end in .json; 1 to \(maxFiles) "
                     + "can be read")
         }
         return names.sorted().map { "\(path)/\($0)" }

@@ -124,7 +124,7 @@ private struct LogAnswer: Encodable {
     struct Spread: Encodable {
         let mean, cv2, p50, p95, p99, maximum: Double
 
-        init(_ histogram: LogHistogram) {
+        init(_ histogram: WaitHistogram) {
             mean = histogram.mean
             cv2 = histogram.cv2
             p50 = histogram.quantile(0.5)

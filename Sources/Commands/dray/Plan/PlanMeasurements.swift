@@ -39,7 +39,7 @@ enum PlanMeasurements {
         var notes: [String] = []
         func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
         for path in arguments.texts("calibrate") {
-            let (bytes, _) = try SmallFile.read(path, maximumBytes: Self.mostMeasuredBytes)
+            let (bytes, _) = try SmallFile.read(path, maximumBytes: Self.maxMeasuredBytes)
             let calibration = try named(path) { () throws(PlannerError) in
                 try Calibration.read(
                     String(decoding: bytes, as: UTF8.self),
@@ -143,7 +143,7 @@ enum PlanMeasurements {
             }
             return nil
         }
-        let report = try NamedFile.read(path, maximumBytes: Self.mostReportBytes) {
+        let report = try NamedFile.read(path, maximumBytes: Self.maxReportBytes) {
             bytes throws(Failure) in try totals(bytes)
         }
         let workers = arguments.integer("check-workers") ?? report.work?.workers ?? 1
@@ -160,9 +160,9 @@ enum PlanMeasurements {
     }
 
     /// A load test's result has one row per second.
-    private static let mostMeasuredBytes = 64 << 20
+    private static let maxMeasuredBytes = 64 << 20
     /// A report has a few hundred bytes per file.
-    private static let mostReportBytes = 256 << 20
+    private static let maxReportBytes = 256 << 20
 
     private struct Report: Decodable {
         var totals: Totals

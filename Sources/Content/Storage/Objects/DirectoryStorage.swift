@@ -14,9 +14,9 @@ import Synchronization
 /// Every method may be called from any thread and blocks for file I/O.
 package final class DirectoryStorage: Sendable {
     package let url: StorageURL
-    let place: SitePlace
+    let place: SiteLocation
     let durability: Durability
-    let bounds: SpaceBounds
+    let bounds: SpaceLimits
     let orderedDigests = Mutex(OrderedDigests())
     /// Progress in each of Dray's own directories.
     let sweepPlaces = Mutex([SweepPlace](repeating: SweepPlace(), count: 3))
@@ -39,7 +39,7 @@ package final class DirectoryStorage: Sendable {
         self.url = url
         place = try roots.place(of: url)
         self.durability = durability
-        let bounds = SpaceBounds()
+        let bounds = SpaceLimits()
         self.bounds = bounds
         let site = try SiteDirectories.open(place, bounds: bounds, volume: volume)
         isOnNetwork = (try? site.root.isOnNetwork()) ?? false
@@ -150,7 +150,7 @@ package final class DirectoryStorage: Sendable {
     ) throws(Failure) {
         object.promise(try object.site.bounds.take(bytes, in: object.site))
         object.took(bytes)
-        guard bytes >= SpaceBounds.worthLooking else { return }
+        guard bytes >= SpaceLimits.worthLooking else { return }
         let isReserved = try asFailure { () throws(SystemError) in
             try object.descriptor.reserve(offset: offset, length: bytes)
         }

@@ -80,7 +80,7 @@ package final class PendingObject: Sendable {
         }
         guard !isReserved.load(ordering: .relaxed) else { return }
         release(Int64(bytes.count))
-        if unlooked.add(bytes.count, ordering: .relaxed).newValue >= SpaceBounds.stepBytes {
+        if unlooked.add(bytes.count, ordering: .relaxed).newValue >= SpaceLimits.stepBytes {
             unlooked.store(0, ordering: .relaxed)
             try site.bounds.check(0, in: site)
         }
@@ -92,12 +92,12 @@ package final class PendingObject: Sendable {
         release(.max)
     }
 
-    /// Records bytes that `SpaceBounds.take` took from the quota; a discard returns them.
+    /// Records bytes that `SpaceLimits.take` took from the quota; a discard returns them.
     func took(_ bytes: Int64) { takenBytes.add(bytes, ordering: .relaxed) }
 
     var quotaBytes: Int64 { takenBytes.load(ordering: .relaxed) }
 
-    /// Sets the bytes that `SpaceBounds.take` has promised.
+    /// Sets the bytes that `SpaceLimits.take` has promised.
     func promise(_ bytes: Int64) { promised.store(bytes, ordering: .relaxed) }
 
     /// Releases up to `bytes` of the promise: they are written, or will not be.

@@ -23,7 +23,7 @@ struct ReplacingRename {
     /// removes it.
     func run(isOurs: () -> Bool) throws(SystemError) -> Bool {
         // Another process may create or remove that file between two of the steps.
-        for _ in 1...Self.mostTries {
+        for _ in 1...Self.maxTries {
             guard isOurs() else { return false }
             do throws(SystemError) {
                 try temporary.renameWithoutReplacing(
@@ -56,7 +56,7 @@ struct ReplacingRename {
         return true
     }
 
-    private static let mostTries = 4
+    private static let maxTries = 4
 
     private func exchange() throws(SystemError) {
         try temporary.exchange(object.temporaryName, with: directory, named: name)
@@ -74,7 +74,7 @@ extension ReplacingRename {
     /// restore it, and is itself suspended.
     private func putBack() throws(SystemError) -> Bool {
         let ours = try object.descriptor.status().identity
-        for _ in 1...Self.mostLooks {
+        for _ in 1...Self.maxLooks {
             if try temporary.status(of: object.temporaryName).identity == ours { return true }
             if try standsUnderKey(ours) {
                 try exchange(for: ours)
@@ -92,7 +92,7 @@ extension ReplacingRename {
     }
 
     /// Maximum number of checks, a millisecond apart.
-    private static let mostLooks = 200
+    private static let maxLooks = 200
 
     private func standsUnderKey(_ file: FileStatus.Identity) throws(SystemError) -> Bool {
         do throws(SystemError) {
@@ -119,7 +119,7 @@ extension ReplacingRename {
     /// Exchanges the files with retries, because another's file depends on it. Nothing signals when
     /// the file system works again; the thread belongs to storage and may block.
     private func exchangeInSpiteOfErrors() throws(SystemError) {
-        for _ in 1..<Self.mostTries {
+        for _ in 1..<Self.maxTries {
             do throws(SystemError) { return try exchange() } catch { usleep(1_000) }
         }
         try exchange()

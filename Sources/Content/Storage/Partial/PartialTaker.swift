@@ -59,7 +59,7 @@ struct PartialTaker {
     }
 
     /// Returns true if the failure is only a present lack of space.
-    private static func isOfRoom(_ failure: Failure) -> Bool {
+    private static func isOfSpace(_ failure: Failure) -> Bool {
         [.storageNoRoom, .storageFull].contains(failure.code)
     }
 
@@ -88,7 +88,7 @@ struct PartialTaker {
             object = try storage.openAssembly(
                 id: assembly, offset: offset, length: length, of: totalBytes)
         } catch {
-            guard Self.isOfRoom(error) else { return nil }
+            guard Self.isOfSpace(error) else { return nil }
             throw error
         }
         var digests = DigestSet(algorithms)
@@ -125,7 +125,7 @@ struct PartialTaker {
             removeRecord()
             return nil
         }
-        guard try hasRoom(for: object) else { return nil }
+        guard try hasSpace(for: object) else { return nil }
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 
@@ -134,18 +134,18 @@ struct PartialTaker {
         do throws(Failure) {
             try site.bounds.check(text.record.restBytes, in: site)
         } catch {
-            if Self.isOfRoom(error) { throw error }
+            if Self.isOfSpace(error) { throw error }
         }
     }
 
     /// Reserves the rest of an object. Without space for it, the object stays for the next attempt.
-    private func hasRoom(for object: PendingObject) throws(Failure) -> Bool {
+    private func hasSpace(for object: PendingObject) throws(Failure) -> Bool {
         do throws(Failure) {
             try DirectoryStorage.reserve(
                 text.record.restBytes, at: text.record.bytes, of: object)
             return true
         } catch {
-            guard Self.isOfRoom(error) else {
+            guard Self.isOfSpace(error) else {
                 removeRecord()
                 return false
             }
@@ -188,7 +188,7 @@ struct PartialTaker {
             return try giveUp(emptied, record, nil)
         }
         if let failure = end.failure {
-            guard Self.isOfRoom(failure), end.bytes > 0 else {
+            guard Self.isOfSpace(failure), end.bytes > 0 else {
                 object.discard()
                 return try giveUp(emptied, record, failure)
             }
@@ -202,7 +202,7 @@ struct PartialTaker {
             throw failure
         }
         try? site.temporary.unlink(emptied)
-        guard try hasRoom(for: object) else {
+        guard try hasSpace(for: object) else {
             try? site.partial.unlink(record)
             return nil
         }
@@ -216,7 +216,7 @@ struct PartialTaker {
     private func giveUp(
         _ emptied: String, _ record: String, _ failure: Failure?
     ) throws(Failure) -> PartialBody? {
-        guard let failure, Self.isOfRoom(failure) else {
+        guard let failure, Self.isOfSpace(failure) else {
             try? site.temporary.unlink(emptied)
             try? site.partial.unlink(record)
             return nil

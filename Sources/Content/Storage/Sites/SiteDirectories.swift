@@ -13,7 +13,7 @@ final class SiteDirectories: Sendable {
     /// `.dray/partial`
     let partial: FileDescriptor
     /// Limits of the storage, kept when its root is opened again.
-    let bounds: SpaceBounds
+    let bounds: SpaceLimits
     /// True if the file system cannot reserve space.
     let reservesNothing: Bool
 
@@ -24,7 +24,7 @@ final class SiteDirectories: Sendable {
     ///
     /// - Parameter volume: The volume that it must be on; nil for any.
     static func open(
-        _ place: SitePlace, bounds: SpaceBounds, volume: SiteVolume?
+        _ place: SiteLocation, bounds: SpaceLimits, volume: SiteVolume?
     ) throws(Failure) -> SiteDirectories {
         do throws(Failure) {
             let root: FileDescriptor
@@ -49,7 +49,7 @@ final class SiteDirectories: Sendable {
     /// others. They could exchange a file's bytes before it is renamed. This holds for root too,
     /// which would rename another user's file.
     private init(
-        _ descriptor: FileDescriptor, of place: SitePlace, bounds: SpaceBounds
+        _ descriptor: FileDescriptor, of place: SiteLocation, bounds: SpaceLimits
     ) throws(Failure) {
         self.bounds = bounds
         root = descriptor

@@ -82,14 +82,14 @@ package struct SiteRoots: Sendable {
     /// Throws `storage.outsideRoots` for a site outside of the roots. Checks names only.
     package func check(_ site: StorageURL) throws(Failure) { _ = try place(of: site) }
 
-    func place(of site: StorageURL) throws(Failure) -> SitePlace {
+    func place(of site: StorageURL) throws(Failure) -> SiteLocation {
         guard let roots else {
-            return SitePlace(root: RootDirectory(path: site.path, isMade: true), below: [])
+            return SiteLocation(root: RootDirectory(path: site.path, isMade: true), below: [])
         }
         for root in roots {
             guard let name = root.names.first(where: { site.isWithin($0) }) else { continue }
             let below = pathComponents(of: site.path).dropFirst(pathComponents(of: name.path).count)
-            return SitePlace(root: root.directory, below: below.map(String.init))
+            return SiteLocation(root: root.directory, below: below.map(String.init))
         }
         throw Failure(
             .storageOutsideRoots,
@@ -148,7 +148,7 @@ struct RootDirectory: Sendable {
 }
 
 /// A site's directory: that of a root, or one below it.
-struct SitePlace: Sendable {
+struct SiteLocation: Sendable {
     let root: RootDirectory
     /// Components from the root to the site; empty for the root itself.
     let below: [String]

@@ -36,7 +36,8 @@ enum VolumeMark {
     /// another file system.
     ///
     /// Throws `storage.otherVolume` if the directory or the mark is missing on another file system.
-    static func open(_ place: SitePlace, _ volume: SiteVolume) throws(Failure) -> FileDescriptor {
+    static func open(_ place: SiteLocation, _ volume: SiteVolume) throws(Failure) -> FileDescriptor
+    {
         if let root = try check(place, volume) { return root }
         let root = try place.open()
         guard root.fileSystemIdentity() == volume.fileSystem else {
@@ -50,7 +51,7 @@ enum VolumeMark {
     /// nothing. Throws as `open`.
     @discardableResult
     static func check(
-        _ place: SitePlace, _ volume: SiteVolume
+        _ place: SiteLocation, _ volume: SiteVolume
     ) throws(Failure) -> FileDescriptor? {
         let root = try place.openExisting()
         if let root, try has(volume.id, root, place) { return root }
@@ -60,7 +61,8 @@ enum VolumeMark {
     }
 
     /// Returns the ID of an existing mark, or of a new, durable one.
-    static func ensure(in root: FileDescriptor, of place: SitePlace) throws(Failure) -> VolumeID {
+    static func ensure(in root: FileDescriptor, of place: SiteLocation) throws(Failure) -> VolumeID
+    {
         let marks = try openOrMakeMarks(in: root, of: place)
         if let known = mark(in: marks) { return known }
         let new = UUID().uuidString.lowercased()
@@ -77,7 +79,7 @@ enum VolumeMark {
     }
 
     private static func openOrMakeMarks(
-        in root: FileDescriptor, of place: SitePlace
+        in root: FileDescriptor, of place: SiteLocation
     ) throws(Failure) -> FileDescriptor {
         let own = try SiteDirectories.openOrMake(
             ObjectKey.privateDirectory, in: root, of: place.path)
@@ -101,7 +103,7 @@ enum VolumeMark {
     }
 
     private static func has(
-        _ volume: VolumeID, _ root: FileDescriptor, _ place: SitePlace
+        _ volume: VolumeID, _ root: FileDescriptor, _ place: SiteLocation
     ) throws(Failure) -> Bool {
         let marks = try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, place)
         return (try? marks?.status(of: volume))?.kind == .regular
@@ -110,7 +112,7 @@ enum VolumeMark {
     /// Opens a directory; nil if it is missing. Throws `storage.foreignDirectory` for another
     /// user's.
     private static func openOrMissing(
-        _ path: String, _ root: FileDescriptor, _ place: SitePlace
+        _ path: String, _ root: FileDescriptor, _ place: SiteLocation
     ) throws(Failure) -> FileDescriptor? {
         do throws(SystemError) {
             return try root.openDirectory(path)
@@ -124,7 +126,7 @@ enum VolumeMark {
         }
     }
 
-    private static func otherVolume(_ place: SitePlace, _ reason: String) -> Failure {
+    private static func otherVolume(_ place: SiteLocation, _ reason: String) -> Failure {
         Failure(
             .storageOtherVolume,
             "\(place.path) is not on the volume of the site: \(reason). It may not be mounted")

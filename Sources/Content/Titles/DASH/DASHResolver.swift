@@ -7,7 +7,7 @@ package import WebURL
 /// HLS: they are made from the requests of a player at the edge, which reads the MPD as served.
 ///
 /// A captured live MPD is parsed again as the `static` one that it becomes at the edge, see
-/// `DASHSnapshot`.
+/// `DASHLiveSnapshot`.
 ///
 /// The first of several BaseURLs at one level is used, as by players (5.6.5); the others are
 /// mirrors.
@@ -54,7 +54,8 @@ package struct DASHResolver: Sendable {
         var written: [UInt8]?
         if manifest.isLive {
             do throws(Failure) {
-                let snapshot = try DASHSnapshot(try MarkupText.utf8(body, of: url), manifest).body()
+                let snapshot = try DASHLiveSnapshot(try MarkupText.utf8(body, of: url), manifest)
+                    .body()
                 let findings = manifest.findings
                 manifest = try DASHManifest.parse(
                     snapshot, url: final, named: url, policy: policy)
@@ -74,7 +75,7 @@ package struct DASHResolver: Sendable {
         } else {
             var text = written ?? []
             if written == nil { text = try MarkupText.utf8(body, of: url) }
-            let changed = try DASHEdge(
+            let changed = try DASHRewriter(
                 text, named: url, wanted: wanted, rules: rules
             ).body()
             content = .success(changed ?? written)

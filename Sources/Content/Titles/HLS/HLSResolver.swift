@@ -129,7 +129,7 @@ package struct HLSResolver: Sendable {
             try addChildren(of: playlist, base: base, without: choice.droppedLines)
         }
         let leavesKeys = options.leavesKeys ?? false
-        entries[request.number].content = try HLSEdge(
+        entries[request.number].content = try HLSRewriter(
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
             storesKeys: !leavesKeys, rules: rules
         ).body()

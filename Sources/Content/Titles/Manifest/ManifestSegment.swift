@@ -137,14 +137,6 @@ package struct Rendition: Hashable, Sendable {
     }
 }
 
-/// The handling of a live manifest.
-package enum LiveManifests: Hashable, Sendable {
-    /// Fails with `manifest.live`.
-    case refused
-    /// Captures its entries at this time, in seconds since 1970.
-    case snapshot(atSeconds: Double)
-}
-
 extension Rendition {
     /// Rounds bits per second to kbit/s.
     package static func kilobits(_ bits: Int64) -> Int64 {

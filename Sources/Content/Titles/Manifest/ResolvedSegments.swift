@@ -36,7 +36,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     }
 
     /// Maximum number of mirrors per object.
-    private static let mostMirrors = Int(UInt8.max >> 1)
+    private static let maxMirrors = Int(UInt8.max >> 1)
 
     /// Rules for keys.
     private let rules: KeyQueryRules
@@ -61,7 +61,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     }
 
     mutating func append(_ reference: ManifestReference, _ role: SegmentRole, mirrors: [WebURL]) {
-        let mirrors = mirrors.prefix(Self.mostMirrors)
+        let mirrors = mirrors.prefix(Self.maxMirrors)
         let url = tables[0].count
         tables[0].append(reference.url)
         if let named = reference.named { tables[0].append(named) }
@@ -89,7 +89,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
         add(
             Row(
                 url: object.url, table: table, role: object.role, isNamed: object.isNamed,
-                mirrors: Swift.min(object.mirrors, Self.mostMirrors)))
+                mirrors: Swift.min(object.mirrors, Self.maxMirrors)))
     }
 
     private mutating func add(_ row: Row) {

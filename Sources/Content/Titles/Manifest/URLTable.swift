@@ -29,9 +29,9 @@ struct URLTable: Sendable {
 
     /// Maximum number of anchors. A URL that shares little with them becomes another: forms may
     /// alternate, as those of segments and mirrors do.
-    private static let mostAnchors = 8
+    private static let maxAnchors = 8
     /// Maximum uses of an anchor, after which its user replaces it, because names drift.
-    private static let mostUses = 64
+    private static let maxUses = 64
     private static let blockBytes = (1 << 16) - 1
 
     private var entries: [Entry] = []
@@ -138,14 +138,14 @@ struct URLTable: Sendable {
         }
         let place = UInt32(clamping: entries.count)
         let isGood = best.map { Self.isMuch($0.head + $0.tail, text.count) } ?? false
-        guard let best, isGood || anchors.count == Self.mostAnchors else {
+        guard let best, isGood || anchors.count == Self.maxAnchors else {
             latest = anchors.count
             anchors.append(Anchor(place: place))
             return (place, 0, 0)
         }
         latest = best.number
         anchors[latest].uses += 1
-        guard anchors[latest].uses < Self.mostUses else {
+        guard anchors[latest].uses < Self.maxUses else {
             anchors[latest] = Anchor(place: place)
             return (place, 0, 0)
         }

@@ -158,17 +158,17 @@ extension TrackSelection {
 
     private static func nothing(_ kind: String, _ there: [String]) -> Failure {
         var shown: [String] = []
-        for text in there where shown.count <= mostShown && !shown.contains(text) {
+        for text in there where shown.count <= maxShown && !shown.contains(text) {
             shown.append(text)
         }
-        let rest = shown.count > mostShown ? " and others" : ""
+        let rest = shown.count > maxShown ? " and others" : ""
         return Failure(
             .manifestNoTrack,
             "no \(kind) matches the selection; available: "
-                + shown.prefix(mostShown).joined(separator: "; ") + rest)
+                + shown.prefix(maxShown).joined(separator: "; ") + rest)
     }
 
-    private static let mostShown = 12
+    private static let maxShown = 12
 
     private static func text(_ track: Rendition) -> String {
         var words: [String] = []

@@ -51,7 +51,7 @@ extension ActiveTransfer {
                 body.object = try open(terms.wantedBytes)
                 break
             }
-            loop.openAside(transfer.id, bytes: terms.wantedBytes, open)
+            loop.openInBackground(transfer.id, bytes: terms.wantedBytes, open)
             life.open(receiving)
         case .sink(let open): body.sink = try open(terms.wantedBytes)
         case .memory: break
@@ -65,7 +65,7 @@ extension ActiveTransfer {
     /// Returns whether another thread opens the destination; for a short body on a local disk, that
     /// would take longer.
     private func isWorthAThread(_ bytes: Int64?) -> Bool {
-        request.opensAside || bytes.map { $0 >= loop.options.openAsideBytes } ?? true
+        request.opensInBackground || bytes.map { $0 >= loop.options.backgroundOpenBytes } ?? true
     }
 
     /// Starts to receive the body at its open destination.
@@ -73,8 +73,8 @@ extension ActiveTransfer {
         let resumed = partial?.record.bytes ?? 0
         var receiving = receiving
         watch.receive(from: resumed)
-        if let wanted = receiving.terms.wantedBytes, wanted - resumed >= Self.hashedAsideBytes {
-            receiving.body.digests.hashAside()
+        if let wanted = receiving.terms.wantedBytes, wanted - resumed >= Self.backgroundHashBytes {
+            receiving.body.digests.hashInBackground()
         }
         setResumable(&receiving, resuming: partial)
         if isCollected(receiving, resumed) {
@@ -94,7 +94,7 @@ extension ActiveTransfer {
 
     /// Length from which a body is hashed in the background; hashing it takes some ten
     /// milliseconds.
-    private static let hashedAsideBytes: Int64 = 16 << 20
+    private static let backgroundHashBytes: Int64 = 16 << 20
 
     // MARK: Destinations opened by another thread
 

@@ -15,7 +15,7 @@ final class ActiveTransfer {
     private(set) var easy: CurlEasy
     unowned let loop: TransferLoop
     /// The lane that counts the transfer: that of its URL's origin.
-    private(set) var lane: OriginLane
+    private(set) var lane: OriginState
     /// The settings of that origin.
     private(set) var profile: OriginProfile
     /// The path by which it reached its URL.
@@ -52,7 +52,7 @@ final class ActiveTransfer {
     }
 
     /// Continues at another URL, or repeats the same one.
-    func follow(_ route: Route, _ lane: OriginLane) {
+    func follow(_ route: Route, _ lane: OriginState) {
         self.lane = lane
         self.route = route
         profile = loop.profiles.profile(of: lane.origin, url: url)

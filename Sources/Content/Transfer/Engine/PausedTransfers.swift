@@ -35,11 +35,11 @@ final class PausedTransfers {
         guard wait > 0 || (!hasTurn && isAnyoneWaiting(meter)) else { return nil }
         append(running, meter)
         running.turn = .waiting
-        return max(wait, Self.leastWait)
+        return max(wait, Self.minWait)
     }
 
     /// Minimum wait in seconds, to wake less often than blocks arrive.
-    private static let leastWait = 0.002
+    private static let minWait = 0.002
 
     private func isAnyoneWaiting(_ meter: ByteMeter) -> Bool {
         lines.contains { $0.meter === meter && !$0.transfers.isEmpty }
@@ -69,7 +69,7 @@ final class PausedTransfers {
             }
             let seconds = lines[line].meter.secondsUntilCredit(now: MonotonicClock.nowSeconds)
             guard seconds <= 0 else {
-                next = min(next, max(seconds, Self.leastWait))
+                next = min(next, max(seconds, Self.minWait))
                 line += 1
                 continue
             }

@@ -24,10 +24,10 @@ package final class TransferEngine: Sendable {
         /// Size of libcurl's receive buffer, 1 KiB to 512 KiB per connection. It is lower where all
         /// buffers together would exceed 16 MiB, but at least 16 KiB.
         package var bufferBytes: Int {
-            get { min(mostBufferBytes, max(16 << 10, (16 << 20) / max(connections, 1))) }
-            set { mostBufferBytes = newValue }
+            get { min(maxBufferBytes, max(16 << 10, (16 << 20) / max(connections, 1))) }
+            set { maxBufferBytes = newValue }
         }
-        private var mostBufferBytes = 128 << 10
+        private var maxBufferBytes = 128 << 10
         /// PEM file of certificate authorities that replaces the system's.
         package var caFile: String?
         /// Maps a host and port to a literal address, in place of name resolution; nil to resolve
@@ -35,7 +35,7 @@ package final class TransferEngine: Sendable {
         package var resolve: (@Sendable (_ host: String, _ port: Int) -> String?)?
         /// Length from which another thread than a loop's opens a body's destination; it also opens
         /// those of unknown length.
-        package var openAsideBytes: Int64 = 1 << 20
+        package var backgroundOpenBytes: Int64 = 1 << 20
         /// Number of short bodies that are hashed at a time, 8 or 16; nil for one at a time.
         package var digestLanes = ShortMessages.worthwhileCount
         /// Interval of checks for timeouts.
@@ -224,7 +224,7 @@ package final class TransferEngine: Sendable {
     /// Ends those of some transfers that have not started with `worker.cancelled`. The others
     /// continue, including those that start at the same time.
     package func cancelUnbegun(_ transfers: [Transfer]) {
-        let removed = scheduler.removeUnbegun(Set(transfers.map(\.id)))
+        let removed = scheduler.removeUnstarted(Set(transfers.map(\.id)))
         loops[0].execute { for transfer in removed { transfer.cancelUnstarted() } }
     }
 

@@ -5,7 +5,7 @@ internal import Model
 /// Applies limits on a loop: closes connections and ends transfers without a quota.
 extension TransferLoop {
     /// Applies the limits of a lane.
-    func settle(_ lane: OriginLane) {
+    func settle(_ lane: OriginState) {
         guard lane.isLimited else { return meterTick() }
         let running = active.values.filter { $0.lane === lane }
         let byPort = sockets(of: lane)
@@ -27,7 +27,7 @@ extension TransferLoop {
     }
 
     /// Returns a lane's connections by their local ports.
-    private func sockets(of lane: OriginLane) -> [Int32: Int32] {
+    private func sockets(of lane: OriginState) -> [Int32: Int32] {
         var byPort: [Int32: Int32] = [:]
         for (socket, other) in sockets where other === lane {
             if let port = CurlSocket.localPort(socket) { byPort[port] = socket }
@@ -38,8 +38,8 @@ extension TransferLoop {
     // MARK: Shared connections
 
     /// Records that the connection of `running` has received something.
-    func hear(_ running: ActiveTransfer, now: Double) {
-        if let port = running.easy.localPort { heardAt[port] = now }
+    func noteTraffic(_ running: ActiveTransfer, now: Double) {
+        if let port = running.easy.localPort { trafficAt[port] = now }
     }
 
     /// Ends the connection of a transfer that timed out, if the connection received nothing else
@@ -48,7 +48,7 @@ extension TransferLoop {
     /// libcurl keeps an HTTP/2 connection after a stream's timeout and gives it to the next
     /// transfers. If the peer disappeared silently, they would time out one after the other.
     func closeIfSilent(_ running: ActiveTransfer, since: Double) {
-        guard let port = running.easy.localPort, heardAt[port, default: 0] <= since,
+        guard let port = running.easy.localPort, trafficAt[port, default: 0] <= since,
             let socket = sockets(of: running.lane)[port]
         else { return }
         CurlSocket.shutdown(socket)
@@ -83,7 +83,7 @@ extension TransferLoop {
     }
 
     func closed(_ socket: Int32) {
-        if !heardAt.isEmpty, let port = CurlSocket.localPort(socket) { heardAt[port] = nil }
+        if !trafficAt.isEmpty, let port = CurlSocket.localPort(socket) { trafficAt[port] = nil }
         guard let lane = sockets.removeValue(forKey: socket) else { return }
         perform(
             scheduler.closed(

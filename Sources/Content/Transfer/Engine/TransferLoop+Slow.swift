@@ -9,7 +9,7 @@ extension TransferLoop {
         let now = MonotonicClock.nowSeconds
         judge(now: now)
         for running in active.values where running.mayShareConnection && running.hasAdvanced() {
-            hear(running, now: now)
+            noteTraffic(running, now: now)
         }
         for running in Array(active.values) {
             guard let overdue = running.overdue(now: now) else { continue }
@@ -43,7 +43,7 @@ extension TransferLoop {
 
     /// Returns the origin that a transfer uses now, and that of its own URL after redirects to
     /// another one.
-    private func lanes(of running: ActiveTransfer, now: Double) -> [OriginLane] {
+    private func lanes(of running: ActiveTransfer, now: Double) -> [OriginState] {
         guard running.route.redirects > 0 else { return [running.lane] }
         let home = scheduler.lane(ofURL: running.request.url, now: now)
         return home === running.lane ? [home] : [running.lane, home]

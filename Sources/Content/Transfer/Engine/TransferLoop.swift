@@ -36,9 +36,9 @@ final class TransferLoop: @unchecked Sendable {
     /// Header lines by profile, for requests without their own.
     private var plainHeaders: [ObjectIdentifier: CurlHeaders] = [:]
     /// The lane of each open connection.
-    var sockets: [Int32: OriginLane] = [:]
+    var sockets: [Int32: OriginState] = [:]
     /// Approximate times of the last receipt, by the local ports of connections that may be shared.
-    var heardAt: [Int32: Double] = [:]
+    var trafficAt: [Int32: Double] = [:]
     /// Destinations to open in this tick.
     private var toOpen: [OpeningDestination] = []
     let meters = PausedTransfers()
@@ -233,7 +233,7 @@ final class TransferLoop: @unchecked Sendable {
 
     /// Opens a destination on another thread and reports to the transfer. The destinations of one
     /// tick are opened together.
-    func openAside(
+    func openInBackground(
         _ transfer: UInt64, bytes: Int64?,
         _ open: @escaping @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject
     ) {
@@ -255,7 +255,7 @@ final class TransferLoop: @unchecked Sendable {
     func finish(_ ended: ActiveTransfer, _ result: TransferResult) {
         let transfer = ended.transfer
         if case .success = result.outcome, ended.mayShareConnection {
-            hear(ended, now: MonotonicClock.nowSeconds)
+            noteTraffic(ended, now: MonotonicClock.nowSeconds)
         }
         guard leave(ended) else { return }
         var release = OriginScheduler.Release(
@@ -277,7 +277,7 @@ final class TransferLoop: @unchecked Sendable {
     /// body is hashed.
     func finish(_ ended: ActiveTransfer, unhashed body: ShortMessage, _ result: TransferResult) {
         guard let unhashed else { preconditionFailure("nothing was collected without lanes") }
-        if ended.mayShareConnection { hear(ended, now: MonotonicClock.nowSeconds) }
+        if ended.mayShareConnection { noteTraffic(ended, now: MonotonicClock.nowSeconds) }
         guard leave(ended) else { return giveBack(body) }
         var release = OriginScheduler.Release(
             lane: ended.lane, transfer: ended.transfer.id, ending: ended.ending(result))

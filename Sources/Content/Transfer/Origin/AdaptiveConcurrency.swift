@@ -99,10 +99,10 @@ package struct AdaptiveConcurrency: Sendable {
     }
 
     /// The rounds of slow start; nil once a round brings no more throughput than the last.
-    private var opening: Opening? = .notBegun
+    private var opening: Opening? = .unstarted
 
     private enum Opening {
-        case notBegun
+        case unstarted
         case round(Round)
     }
 
@@ -125,11 +125,11 @@ package struct AdaptiveConcurrency: Sendable {
 
     private var loweredAt = -Double.infinity
     /// Time for which a level is held after a probe brought nothing; doubles each time.
-    private var patienceSeconds = Self.leastPatience
+    private var patienceSeconds = Self.minPatience
     /// The level that was too high, until when it is not tried again, and the length of that pause.
     private var excess: (concurrency: Int, until: Double, seconds: Double)?
 
-    private static let leastPatience = 5.0
+    private static let minPatience = 5.0
 
     /// Starts with `first` transfers at a time.
     package init(ceiling: Int, first: Int = 8) {
@@ -251,7 +251,7 @@ package struct AdaptiveConcurrency: Sendable {
     }
 
     /// Minimum duration of a round; shorter ones are too noisy.
-    private static let leastRoundSeconds = 0.02
+    private static let minRoundSeconds = 0.02
 
     /// Counts a transfer of the present round of slow start, and raises the level when the round
     /// brought more.
@@ -260,7 +260,7 @@ package struct AdaptiveConcurrency: Sendable {
         var round: Round
         switch opening {
         case .round(let begun): round = begun
-        case .notBegun:
+        case .unstarted:
             round = Round(since: now - progress.seconds, receivedBefore: 0, left: concurrency)
         }
         round.left -= 1
@@ -271,7 +271,7 @@ package struct AdaptiveConcurrency: Sendable {
                 since: now, receivedBefore: progress.receivedBytes, left: concurrency)
         }
         self.opening = .round(round)
-        guard round.left <= 0, seconds >= Self.leastRoundSeconds else { return nil }
+        guard round.left <= 0, seconds >= Self.minRoundSeconds else { return nil }
         let level = Level(
             concurrency: concurrency,
             bytesPerSecond: Double(progress.receivedBytes - round.receivedBefore) / seconds)
@@ -307,7 +307,7 @@ package struct AdaptiveConcurrency: Sendable {
             return hold(Self.comparison(level, reference), until: now + patience())
         case .trying(let reference):
             guard let reference, !Self.isMore(level, than: reference) else {
-                if reference != nil { patienceSeconds = Self.leastPatience }
+                if reference != nil { patienceSeconds = Self.minPatience }
                 return raise(from: level, over: reference, doubling: false, ramp, now: now)
             }
             concurrency = min(reference.concurrency, ceiling)
@@ -335,7 +335,7 @@ package struct AdaptiveConcurrency: Sendable {
                 ? "\(excess?.concurrency ?? 0) were too many" : "limited to \(most)"
             return hold(
                 figures.map { "\($0); \(bound)" } ?? bound,
-                until: isExcess ? excess?.until ?? now : now + Self.leastPatience)
+                until: isExcess ? excess?.until ?? now : now + Self.minPatience)
         }
         concurrency = min(concurrency + (doubling ? concurrency : max(1, concurrency / 8)), most)
         let next = Phase.doubling(reference: level, doubts: 0)

@@ -127,7 +127,7 @@ struct LaneLimits {
 
     /// Returns how many transfers may run: the maximum of the newest quota and of unexpired earlier
     /// ones.
-    func mostUnderWay(_ now: Double) -> Int {
+    func maxActive(_ now: Double) -> Int {
         let old = earlier.filter { $0.deadline > now }.map { $0.connections ?? .max }.max() ?? 0
         return max(isOver(now) ? 0 : current.connections ?? .max, old)
     }

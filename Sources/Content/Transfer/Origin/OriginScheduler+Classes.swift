@@ -82,7 +82,7 @@ extension OriginScheduler.State {
     }
 
     /// Returns true if transfers of a lane that are not slow wait for nothing but a slot.
-    private func isWanting(_ lane: OriginLane, now: Double) -> Bool {
+    private func isWanting(_ lane: OriginState, now: Double) -> Bool {
         lane.pending > lane.slowLine.count && !lane.pace.isSlow && !lane.isHeldBack(now)
     }
 
@@ -111,7 +111,7 @@ extension OriginScheduler.State {
             return work
         }
         var counts: [ObjectIdentifier: Int] = [:]
-        var found: [OriginLane] = []
+        var found: [OriginState] = []
         let isContended = classes.isContended
         for lane in lanes.values {
             let isUnknown = isContended && lane.isInTrialLanes && lane.pace.credit < 1

@@ -34,7 +34,7 @@ extension OriginScheduler.State {
         review(lane, &effects, now: now)
     }
 
-    private mutating func noteLimits(of lane: OriginLane) {
+    private mutating func noteLimits(of lane: OriginState) {
         let isLimited = lane.limits != nil || lane.cooling != nil
         guard isLimited != lane.isLimited else { return }
         lane.isLimited = isLimited
@@ -44,7 +44,7 @@ extension OriginScheduler.State {
     // MARK: Cooldown
 
     mutating func cool(
-        _ lane: OriginLane, forSeconds seconds: Double, _ effects: inout Effects, now: Double
+        _ lane: OriginState, forSeconds seconds: Double, _ effects: inout Effects, now: Double
     ) {
         guard seconds > 0 else { return }
         lane.cooling = (max(now + seconds, lane.cooling?.until ?? 0), now)
@@ -52,7 +52,7 @@ extension OriginScheduler.State {
         review(lane, &effects, now: now)
     }
 
-    mutating func warm(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
+    mutating func warm(_ lane: OriginState, _ effects: inout Effects, now: Double) {
         lane.cooling = nil
         noteLimits(of: lane)
         review(lane, &effects, now: now)
@@ -63,7 +63,7 @@ extension OriginScheduler.State {
 
     /// Keeps a lane waiting during its origin's cooldown; returns false once that is over.
     private mutating func waits(
-        _ lane: OriginLane, _ effects: inout Effects, now: Double
+        _ lane: OriginState, _ effects: inout Effects, now: Double
     ) -> Bool {
         guard let cooling = lane.cooling else { return false }
         guard cooling.until > now else {
@@ -88,14 +88,14 @@ extension OriginScheduler.State {
     }
 
     /// Applies a lane's limits and schedules the next review.
-    mutating func review(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
+    mutating func review(_ lane: OriginState, _ effects: inout Effects, now: Double) {
         let isCooling = waits(lane, &effects, now: now)
         guard let limits = lane.limits else {
             if !isCooling { markReady(lane, &effects, now: now) }
             return
         }
         lane.sockets.removeAll { $0.descriptor < 0 && !$0.counts(now) }
-        let surplus = lane.activeTotal > limits.mostUnderWay(now)
+        let surplus = lane.activeTotal > limits.maxActive(now)
         for loop in 0..<loops
         where !lane.sockets.isEmpty || lane.evictions[loop] > 0 || surplus {
             let isSurplus = surplus && lane.active[loop] > 0
@@ -119,9 +119,9 @@ extension OriginScheduler.State {
     }
 
     /// Returns transfers that waited too long for a quota.
-    private mutating func giveBack(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
+    private mutating func giveBack(_ lane: OriginState, _ effects: inout Effects, now: Double) {
         guard !lane.line.isEmpty || !lane.slowLine.isEmpty else { return }
-        let returnAt = lane.limits?.returnAt ?? now + OriginLane.returnSeconds
+        let returnAt = lane.limits?.returnAt ?? now + OriginState.returnSeconds
         guard now >= returnAt else {
             lane.limits?.returnAt = returnAt
             return review(lane, at: returnAt, &effects)
@@ -140,9 +140,9 @@ extension OriginScheduler.State {
 
     // MARK: Connections
 
-    private func mayOpenNow(_ lane: OriginLane, on loop: Int, now: Double) -> Bool {
+    private func mayOpenNow(_ lane: OriginState, on loop: Int, now: Double) -> Bool {
         guard let limits = lane.limits else { return true }
-        guard limits.mostUnderWay(now) > 0 else { return false }
+        guard limits.maxActive(now) > 0 else { return false }
         guard let most = limits.current.connections, let here = lane.connectionQuotas?[loop] else {
             return true
         }
@@ -151,7 +151,7 @@ extension OriginScheduler.State {
     }
 
     mutating func mayOpen(
-        _ lane: OriginLane, on loop: Int, _ effects: inout Effects, now: Double
+        _ lane: OriginState, on loop: Int, _ effects: inout Effects, now: Double
     ) -> Bool {
         if mayOpenNow(lane, on: loop, now: now) { return true }
         if lane.sockets.contains(where: { $0.loop == loop && $0.closingUntil == nil }) {
@@ -162,7 +162,7 @@ extension OriginScheduler.State {
     }
 
     mutating func closed(
-        _ descriptor: Int32, _ lane: OriginLane, counts: Bool, _ effects: inout Effects,
+        _ descriptor: Int32, _ lane: OriginState, counts: Bool, _ effects: inout Effects,
         now: Double
     ) {
         guard let index = lane.sockets.firstIndex(where: { $0.descriptor == descriptor }) else {
@@ -171,14 +171,14 @@ extension OriginScheduler.State {
         lane.sockets[index].descriptor = -1
         if lane.limits == nil || !counts { lane.sockets[index].closingUntil = now }
         if lane.sockets[index].closingUntil == nil {
-            lane.sockets[index].closingUntil = now + OriginLane.closingSeconds
+            lane.sockets[index].closingUntil = now + OriginState.closingSeconds
         }
         lane.sockets.removeAll { $0.descriptor < 0 && !$0.counts(now) }
         if lane.isLimited { review(lane, &effects, now: now) }
     }
 
     /// Returns how many idle connections of a loop must close.
-    private func closingCount(_ lane: OriginLane, on loop: Int, now: Double) -> Int {
+    private func closingCount(_ lane: OriginState, on loop: Int, now: Double) -> Int {
         guard let limits = lane.limits else { return 0 }
         let open = lane.sockets.count { $0.loop == loop && $0.closingUntil == nil }
         if limits.isOver(now) || !lane.hasWork { return open }
@@ -187,19 +187,19 @@ extension OriginScheduler.State {
     }
 
     mutating func markUnsettled(
-        _ lane: OriginLane, on loop: Int, _ effects: inout Effects
+        _ lane: OriginState, on loop: Int, _ effects: inout Effects
     ) {
         effects.settle.insert(loop)
         if !unsettled[loop].contains(where: { $0 === lane }) { unsettled[loop].append(lane) }
     }
 
-    mutating func takeUnsettled(on loop: Int) -> [OriginLane] {
+    mutating func takeUnsettled(on loop: Int) -> [OriginState] {
         defer { unsettled[loop] = [] }
         return unsettled[loop]
     }
 
     mutating func settle(
-        _ lane: OriginLane, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
+        _ lane: OriginState, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
     ) -> OriginScheduler.Settlement {
         var settlement = OriginScheduler.Settlement()
         guard let limits = lane.limits else { return settlement }
@@ -212,7 +212,7 @@ extension OriginScheduler.State {
             guard socket.loop == loop, socket.closingUntil == nil,
                 !busy.contains(socket.descriptor), !transfers.contains(socket.transfer)
             else { continue }
-            lane.sockets[index].closingUntil = now + OriginLane.closingSeconds
+            lane.sockets[index].closingUntil = now + OriginState.closingSeconds
             settlement.closing.append(socket.descriptor)
             left -= 1
         }
@@ -222,9 +222,9 @@ extension OriginScheduler.State {
     /// Returns a loop's part of the surplus transfers, independent of the order in which loops
     /// call.
     private func endingCount(
-        _ lane: OriginLane, _ limits: LaneLimits, on loop: Int, now: Double
+        _ lane: OriginState, _ limits: LaneLimits, on loop: Int, now: Double
     ) -> Int {
-        var surplus = lane.activeTotal - limits.mostUnderWay(now)
+        var surplus = lane.activeTotal - limits.maxActive(now)
         // Loops with the lowest quotas end theirs first.
         for other in (0..<loops).sorted(by: { lane.quotas[$0] < lane.quotas[$1] }) {
             guard surplus > 0 else { return 0 }
@@ -239,7 +239,7 @@ extension OriginScheduler.State {
 
     static let sampleSeconds = 0.1
 
-    mutating func review(_ lane: OriginLane, at time: Double, _ effects: inout Effects) {
+    mutating func review(_ lane: OriginState, at time: Double, _ effects: inout Effects) {
         if lane.reviewAt == nil { reviews.append(lane) }
         lane.reviewAt = min(lane.reviewAt ?? .infinity, time)
         askForTick(at: time, &effects)
@@ -284,7 +284,7 @@ extension OriginScheduler.State {
 
     /// Returns true if a lane has more to start. While slow transfers hold its slots, its transfers
     /// may still wait in the common queue.
-    private func isWaiting(_ lane: OriginLane) -> Bool {
+    private func isWaiting(_ lane: OriginState) -> Bool {
         classes == nil ? !lane.line.isEmpty : lane.pending > lane.slowLine.count
     }
 

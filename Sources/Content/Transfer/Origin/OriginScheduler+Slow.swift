@@ -82,7 +82,7 @@ extension OriginScheduler.State {
 
     /// Records a transfer's pace on the origins that it used.
     private mutating func add(
-        _ pace: TransferPace, of lanes: [OriginLane], _ effects: inout Effects, now: Double
+        _ pace: TransferPace, of lanes: [OriginState], _ effects: inout Effects, now: Double
     ) {
         for lane in lanes {
             let credit = Int(lane.pace.credit)
@@ -116,14 +116,14 @@ extension OriginScheduler.State {
     // MARK: Classes
 
     /// Returns the class of a lane's next transfer.
-    func slotClass(of lane: OriginLane) -> SlotClass {
+    func slotClass(of lane: OriginState) -> SlotClass {
         if classes == nil { return .prompt }
         if lane.pace.isSlow { return .slow }
         return lane.promptRoom > 0 ? .prompt : .trial
     }
 
     /// Returns the class in which a lane's next transfer may start now; nil if it cannot.
-    func openClass(of lane: OriginLane, on loop: Int) -> SlotClass? {
+    func openClass(of lane: OriginState, on loop: Int) -> SlotClass? {
         guard let classes else { return .prompt }
         let slotClass = slotClass(of: lane)
         return switch slotClass {
@@ -156,7 +156,8 @@ extension OriginScheduler.State {
 
     /// Queues a lane for a slot of a class.
     mutating func wait(
-        _ lane: OriginLane, for slotClass: SlotClass, on loop: Int? = nil, _ effects: inout Effects,
+        _ lane: OriginState, for slotClass: SlotClass, on loop: Int? = nil,
+        _ effects: inout Effects,
         now: Double
     ) {
         askForTick(at: now + Self.sampleSeconds, &effects)
@@ -176,7 +177,7 @@ extension OriginScheduler.State {
     // MARK: Starting
 
     /// Maximum number of lanes to try in one search for a transfer that can start.
-    private static let mostLooks = 16
+    private static let maxLooks = 16
 
     /// Starts slow transfers and ones on trial, one of each origin in turn: in their own slots
     /// only, or in all slots that they may use.
@@ -185,7 +186,7 @@ extension OriginScheduler.State {
     ) {
         guard classes?.isAnyWaiting == true else { return }
         var tried: Set<ObjectIdentifier> = []
-        while tried.count < Self.mostLooks, batch.starts.count < limit,
+        while tried.count < Self.maxLooks, batch.starts.count < limit,
             classes?.maySlowStart(on: loop, guaranteed: guaranteed) == true,
             let lane = classes?.nextSlow(on: loop, guaranteed: guaranteed, but: tried)
         {
@@ -199,7 +200,7 @@ extension OriginScheduler.State {
     private mutating func takeTrials(
         _ limit: Int, on loop: Int, guaranteed: Bool, into batch: inout Batch, now: Double
     ) {
-        var looks = Self.mostLooks
+        var looks = Self.maxLooks
         while looks > 0, batch.starts.count < limit,
             (classes?.trialRoom(on: loop, guaranteed: guaranteed) ?? 0) > 0
         {
@@ -216,7 +217,7 @@ extension OriginScheduler.State {
             }
             classes?.triedLanes.append(lane)
             if startNext(of: lane, .trial, guaranteed, on: loop, into: &batch, now: now) {
-                looks = Self.mostLooks
+                looks = Self.maxLooks
             }
         }
     }
@@ -224,7 +225,7 @@ extension OriginScheduler.State {
     /// Starts a lane's next transfer of a class if its origin admits one; returns false if none
     /// started.
     private mutating func startNext(
-        of lane: OriginLane, _ slotClass: SlotClass, _ guaranteed: Bool, on loop: Int,
+        of lane: OriginState, _ slotClass: SlotClass, _ guaranteed: Bool, on loop: Int,
         into batch: inout Batch, now: Double
     ) -> Bool {
         let isSlow = slotClass == .slow

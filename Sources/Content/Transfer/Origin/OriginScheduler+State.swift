@@ -10,15 +10,15 @@ extension OriginScheduler {
         /// Number of all waiting transfers, here and in the lanes' lines.
         var waitingCount = 0
         var isClosed = false
-        var lanes: [String: OriginLane] = [:]
+        var lanes: [String: OriginState] = [:]
         /// URL prefix of the last look-up, common to most URLs of a batch.
         private var lastPrefix: String.UTF8View = "".utf8
-        private var lastLane: OriginLane?
+        private var lastLane: OriginState?
         /// By loop: lanes with waiting transfers that the loop can start.
-        var ready: [[OriginLane]]
-        var unsettled: [[OriginLane]]
+        var ready: [[OriginState]]
+        var unsettled: [[OriginState]]
         /// Lanes with limits or in cooldown.
-        var limited: [OriginLane] = []
+        var limited: [OriginState] = []
         var activeTotal = 0
         /// Running transfers, by loop.
         var activeCounts: [Int]
@@ -29,7 +29,7 @@ extension OriginScheduler {
         /// Time of the last check for expired slowness.
         var expiredAt = 0.0
         /// Lanes with a `reviewAt`.
-        var reviews: [OriginLane] = []
+        var reviews: [OriginState] = []
         var sampledAt = 0.0
         /// Time of the next call of `tick`, as far as requested.
         var tickAt = Double.infinity
@@ -61,7 +61,7 @@ extension OriginScheduler {
         // MARK: Lanes
 
         /// Returns the lane of a URL's origin; all invalid URLs use one lane.
-        mutating func lane(ofURL url: String, now: Double) -> OriginLane {
+        mutating func lane(ofURL url: String, now: Double) -> OriginState {
             if let lastLane, Self.isIn(url, lastPrefix) { return lastLane }
             let origin = originName(of: url) ?? ""
             let lane = lane(origin, now: now)
@@ -78,9 +78,9 @@ extension OriginScheduler {
             return rest.next() == UInt8(ascii: "/")
         }
 
-        mutating func lane(_ origin: String, now: Double) -> OriginLane {
+        mutating func lane(_ origin: String, now: Double) -> OriginState {
             if let lane = lanes[origin] { return lane }
-            let lane = OriginLane(
+            let lane = OriginState(
                 origin: origin, firstLoop: lanesMade % loops, loops: loops, ceiling: connections,
                 now: now)
             lanesMade += 1
@@ -203,7 +203,7 @@ extension OriginScheduler {
         }
 
         private mutating func occupy(
-            _ lane: OriginLane, on loop: Int, _ effects: inout Effects, now: Double
+            _ lane: OriginState, on loop: Int, _ effects: inout Effects, now: Double
         ) {
             lane.active[loop] += 1
             lane.usedAt = now
@@ -219,7 +219,7 @@ extension OriginScheduler {
         /// Adds a lane with waiting transfers to the lists of the loops that have a slot for it,
         /// and wakes those loops. Loop `own` is left out.
         mutating func markReady(
-            _ lane: OriginLane, but own: Int? = nil, _ effects: inout Effects, now: Double
+            _ lane: OriginState, but own: Int? = nil, _ effects: inout Effects, now: Double
         ) {
             guard !lane.line.isEmpty else { return }
             for loop in 0..<loops
@@ -293,7 +293,7 @@ extension OriginScheduler {
             lane.pending += 1
             waitingCount += 1
             if later {
-                lane.crowdedUntil = now + OriginLane.closingSeconds
+                lane.crowdedUntil = now + OriginState.closingSeconds
                 review(lane, at: lane.crowdedUntil, &effects)
             } else {
                 review(lane, &effects, now: now)

@@ -39,7 +39,7 @@ final class OriginScheduler: Sendable {
 
     /// A transfer that has left its slot.
     struct Release {
-        var lane: OriginLane
+        var lane: OriginState
         var transfer: UInt64
         var ending: Ending
         /// Cooldown that the origin requested with Retry-After, in seconds.
@@ -47,7 +47,7 @@ final class OriginScheduler: Sendable {
         /// Last observed pace, for this origin and for `home`, the origin of the transfer's own
         /// URL.
         var pace = TransferPace.unknown
-        var home: OriginLane?
+        var home: OriginState?
     }
 
     /// The meaning of a transfer's end for its origin.
@@ -101,7 +101,7 @@ final class OriginScheduler: Sendable {
     }
 
     /// Removes and returns those of some transfers that wait and never started.
-    func removeUnbegun(_ transfers: Set<UInt64>) -> [Transfer] {
+    func removeUnstarted(_ transfers: Set<UInt64>) -> [Transfer] {
         state.withLock { state in
             state.remove { transfers.contains($0.id) && $0.state == .queued }
         }
@@ -161,7 +161,7 @@ final class OriginScheduler: Sendable {
     }
 
     /// Returns the lane of a URL's origin.
-    func lane(ofURL url: String, now: Double) -> OriginLane {
+    func lane(ofURL url: String, now: Double) -> OriginState {
         state.withLock { $0.lane(ofURL: url, now: now) }
     }
 
@@ -237,12 +237,12 @@ final class OriginScheduler: Sendable {
     var isAnyCooling: Bool { state.withLock { $0.limited.contains { $0.cooling != nil } } }
 
     /// Returns whether a transfer's request may be sent now.
-    func maySend(_ lane: OriginLane, _ transfer: UInt64, now: Double) -> (Bool, Effects) {
+    func maySend(_ lane: OriginState, _ transfer: UInt64, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
             if let cooling = lane.cooling, cooling.until > now { return (false, effects) }
             guard let limits = lane.limits else { return (true, effects) }
-            guard limits.mostUnderWay(now) > 0 else { return (false, effects) }
+            guard limits.maxActive(now) > 0 else { return (false, effects) }
             let maySend = lane.limits?.pacer?.sent(transfer, now: now) ?? true
             // The time for the next request is known only now.
             if limits.pacer != nil, !lane.line.isEmpty { state.review(lane, &effects, now: now) }
@@ -251,7 +251,7 @@ final class OriginScheduler: Sendable {
     }
 
     /// Records that the response to a transfer's request has begun.
-    func answered(_ lane: OriginLane, _ transfer: UInt64, now: Double) -> Effects {
+    func answered(_ lane: OriginState, _ transfer: UInt64, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
             guard lane.limits?.pacer != nil else { return effects }
@@ -265,7 +265,7 @@ final class OriginScheduler: Sendable {
 
     /// Returns whether a connection may be opened for a transfer. If not, an idle one of the loop
     /// is marked for closing.
-    func mayOpen(_ lane: OriginLane, on loop: Int, now: Double) -> (Bool, Effects) {
+    func mayOpen(_ lane: OriginState, on loop: Int, now: Double) -> (Bool, Effects) {
         state.withLock { state in
             var effects = Effects()
             return (state.mayOpen(lane, on: loop, &effects, now: now), effects)
@@ -273,18 +273,18 @@ final class OriginScheduler: Sendable {
     }
 
     /// Returns the open descriptors that were created for a transfer.
-    func sockets(of transfer: UInt64, _ lane: OriginLane) -> [Int32] {
+    func sockets(of transfer: UInt64, _ lane: OriginState) -> [Int32] {
         state.withLock { _ in
             lane.sockets.filter { $0.transfer == transfer && $0.descriptor >= 0 }.map(\.descriptor)
         }
     }
 
-    func opened(_ socket: LaneSocket, _ lane: OriginLane) {
+    func opened(_ socket: LaneSocket, _ lane: OriginState) {
         state.withLock { _ in lane.sockets.append(socket) }
     }
 
     /// Records that libcurl closes a socket; `counts` is true if the peer may not know yet.
-    func closed(_ descriptor: Int32, _ lane: OriginLane, counts: Bool, now: Double) -> Effects {
+    func closed(_ descriptor: Int32, _ lane: OriginState, counts: Bool, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
             state.closed(descriptor, lane, counts: counts, &effects, now: now)
@@ -301,14 +301,14 @@ final class OriginScheduler: Sendable {
     }
 
     /// Removes and returns the lanes that a loop must settle.
-    func unsettled(on loop: Int) -> [OriginLane] {
+    func unsettled(on loop: Int) -> [OriginState] {
         state.withLock { $0.takeUnsettled(on: loop) }
     }
 
     /// Returns a loop's actions for a lane. `busy` are the sockets that its `transfers` use. The
     /// connections in `closing` count as closed from now on.
     func settle(
-        _ lane: OriginLane, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
+        _ lane: OriginState, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
     ) -> Settlement {
         state.withLock { state in
             state.settle(lane, on: loop, busy: busy, transfers: transfers, now: now)

@@ -13,13 +13,13 @@ extension SlotClasses {
     private struct Shares {
         private var changes: [ObjectIdentifier: Int] = [:]
 
-        func of(_ lane: OriginLane) -> Int {
+        func of(_ lane: OriginState) -> Int {
             lane.slowShare + changes[ObjectIdentifier(lane), default: 0]
         }
 
         func of(_ entry: Slow) -> Int { max(of(entry.lane), of(entry.home)) }
 
-        mutating func add(_ count: Int, to lane: OriginLane) {
+        mutating func add(_ count: Int, to lane: OriginState) {
             changes[ObjectIdentifier(lane), default: 0] += count
         }
 
@@ -35,7 +35,7 @@ extension SlotClasses {
     /// equals, it is the one that had a slot for the shortest time. Origins in `tried` are skipped.
     mutating func nextSlow(
         on loop: Int, guaranteed: Bool, but tried: Set<ObjectIdentifier>
-    ) -> OriginLane? {
+    ) -> OriginState? {
         var best: (index: Int, share: Int, had: Double)?
         for (index, lane) in slowLanes.enumerated() {
             let (share, had) = (lane.slowShare, lane.slowSeconds)
@@ -56,7 +56,7 @@ extension SlotClasses {
     }
 
     /// Queues a lane for a slow slot.
-    mutating func waitForSlow(_ lane: OriginLane) {
+    mutating func waitForSlow(_ lane: OriginState) {
         guard !lane.isInSlowLanes else { return }
         lane.isInSlowLanes = true
         lane.slowSeconds = max(lane.slowSeconds, turnSeconds)
@@ -66,7 +66,7 @@ extension SlotClasses {
     /// Adds a transfer's slot time to its origins, up to eight slices ahead of others, because some
     /// of it may have been spare.
     func book(_ entry: Slow) {
-        let most = turnSeconds + sliceSeconds(Self.mostDoublings)
+        let most = turnSeconds + sliceSeconds(Self.maxDoublings)
         let lanes = entry.home === entry.lane ? [entry.lane] : [entry.lane, entry.home]
         for lane in lanes { lane.slowSeconds = min(lane.slowSeconds + entry.slowSeconds, most) }
     }
@@ -76,7 +76,7 @@ extension SlotClasses {
     mutating func advanceTurns(bySeconds seconds: Double) { turnSeconds += seconds / 16 }
 
     /// Moves a lane behind the others, because one of its transfers was just stopped.
-    mutating func putLast(_ lane: OriginLane) {
+    mutating func putLast(_ lane: OriginState) {
         guard lane.isInSlowLanes, let index = slowLanes.firstIndex(where: { $0 === lane }) else {
             return
         }
@@ -164,10 +164,10 @@ extension SlotClasses {
     }
 
     /// Maximum number of times a slice doubles; without it, others could wait for hours.
-    private static let mostDoublings = 3
+    private static let maxDoublings = 3
 
     private func sliceSeconds(_ losses: Int) -> Double {
-        policy.sliceSeconds * Double(1 << min(losses, Self.mostDoublings))
+        policy.sliceSeconds * Double(1 << min(losses, Self.maxDoublings))
     }
 
     /// Returns the slot time of a transfer's origin at the moment of a stop.

@@ -8,9 +8,9 @@ struct SlotClasses {
     /// A running slow transfer.
     struct Slow {
         /// The origin that it uses now.
-        var lane: OriginLane
+        var lane: OriginState
         /// The origin of its own URL; it differs after a redirect to another origin.
-        var home: OriginLane
+        var home: OriginState
         var loop: Int
         var bytesAtRisk: Int64 = 0
         /// True if transfers that are not slow may have it stopped.
@@ -63,13 +63,13 @@ struct SlotClasses {
     /// The clock of turns: slot time of the origin that last got a slow slot.
     var turnSeconds = 0.0
     /// Lanes with transfers that wait for a slow slot, in turn.
-    var slowLanes: [OriginLane] = []
+    var slowLanes: [OriginState] = []
     /// Lanes that wait for a trial slot: those without a turn in this round, and those that had
     /// one.
-    var trialLanes: [OriginLane] = []
-    var triedLanes: [OriginLane] = []
+    var trialLanes: [OriginState] = []
+    var triedLanes: [OriginState] = []
     /// Lanes on trial whose last transfer was prompt; their next one starts at once.
-    private var promisingLanes: [OriginLane] = []
+    private var promisingLanes: [OriginState] = []
     private var isNewestNext = true
 
     init(policy: SlowPolicy, capacities: [Int]) {
@@ -123,13 +123,13 @@ struct SlotClasses {
     var isContended: Bool { !slow.isEmpty || promptPeaks.contains { $0.value > 0 } }
 
     /// Gives a lane on trial the next turn as well.
-    mutating func favour(_ lane: OriginLane) {
+    mutating func favour(_ lane: OriginState) {
         guard lane.isInTrialLanes, !lane.isPromising else { return }
         lane.isPromising = true
         promisingLanes.append(lane)
     }
 
-    mutating func nextPromising() -> OriginLane? {
+    mutating func nextPromising() -> OriginState? {
         let lane = promisingLanes.popLast()
         lane?.isPromising = false
         return lane
@@ -137,7 +137,7 @@ struct SlotClasses {
 
     /// Removes and returns the lane whose turn it is: alternately the newest untried one and the
     /// oldest.
-    mutating func nextTrial() -> OriginLane? {
+    mutating func nextTrial() -> OriginState? {
         if trialLanes.isEmpty { swap(&trialLanes, &triedLanes) }
         guard !trialLanes.isEmpty else { return nil }
         defer { isNewestNext.toggle() }

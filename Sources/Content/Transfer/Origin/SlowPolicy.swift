@@ -54,7 +54,7 @@ struct OriginPace {
 
     /// Half-life of observations.
     private static let halfLifeSeconds = 10.0
-    private static let mostCredit = 1_000.0
+    private static let maxCredit = 1_000.0
 
     /// Adds the observed pace of one transfer; returns true if the origin has become slow or
     /// stopped being slow.
@@ -72,7 +72,7 @@ struct OriginPace {
         case .prompt(let seconds):
             // Very short transfers prove little.
             promptSeconds += max(seconds, 0.001)
-            credit = min(credit + 0.25, Self.mostCredit)
+            credit = min(credit + 0.25, Self.maxCredit)
         case .slow(let seconds):
             slowSeconds += seconds
             credit /= 2
@@ -83,11 +83,11 @@ struct OriginPace {
         return isSlow != wasSlow
     }
 
-    private static let mostDoublings = 4
+    private static let maxDoublings = 4
 
     /// Returns true if a slow origin was not observed for so long that it may have changed.
     func hasExpired(_ policy: SlowPolicy, now: Double) -> Bool {
-        let doublings = min(expiries, Self.mostDoublings)
+        let doublings = min(expiries, Self.maxDoublings)
         return isSlow && now - seenAt >= policy.expirySeconds * Double(1 << doublings)
     }
 
@@ -113,7 +113,7 @@ struct PaceWindow {
 struct Judgement {
     var transfer: UInt64
     /// The origin that it uses now, and that of its own URL.
-    var lanes: [OriginLane]
+    var lanes: [OriginState]
     var pace: TransferPace
     /// Bytes to fetch again if it were stopped now.
     var bytesAtRisk: Int64

@@ -36,7 +36,7 @@ extension FailureCode {
     var leavesBody: Bool {
         switch self {
         case .originProtocol, .originHTTP416: false
-        case _ where speaksAgainstRanges: false
+        case _ where countsAgainstRanges: false
         case .workerCancelled, .workerLeaseLost: true
         // An expired signature: the next attempt uses a new one.
         case .originHTTP401, .originHTTP403: true

@@ -15,7 +15,7 @@ package struct TransferRequest: Sendable {
     package var site: SiteID?
     package var destination: Destination
     /// True if a thread that may block opens the object, even for few bytes.
-    package var opensAside = false
+    package var opensInBackground = false
     package var role: SegmentRole
     /// The requested bytes; nil for the whole object.
     package var range: ByteRange?
@@ -84,7 +84,7 @@ package struct TransferRequest: Sendable {
     package enum Destination: Sendable {
         /// An object of the site's storage. It is opened when the first byte arrives, with the
         /// number of bytes if known, and returned in the result for `commit`. Opened on a loop for
-        /// few bytes, else by a thread that may block (see `opensAside`). Bytes are written at
+        /// few bytes, else by a thread that may block (see `opensInBackground`). Bytes are written at
         /// their offset in the whole file.
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
         /// Memory; `maximumBytes` should be small.

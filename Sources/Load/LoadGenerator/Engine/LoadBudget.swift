@@ -8,7 +8,7 @@ final class LoadBudget: Sendable {
     private let isLimited: Bool
     private let onSpent = Mutex<(@Sendable () -> Void)?>(nil)
 
-    init(_ caps: LoadCaps, _ share: LoadShare) {
+    init(_ caps: LoadCaps, _ share: LoadShard) {
         requests = Atomic(caps.requests.map { share.portion(of: $0) } ?? .max)
         bytes = Atomic(caps.bytes.map { share.portion(of: $0) } ?? .max)
         isLimited = caps.requests != nil || caps.bytes != nil

@@ -19,11 +19,11 @@ package final class LoadEngine: Sendable {
         package var bufferBytes = 128 << 10
         /// Maximum number of concurrent viewers of the open model, 1 or more. A viewer beyond it
         /// does not start.
-        package var mostViewers = 100_000
+        package var maxViewers = 100_000
         /// Maximum number of open viewer connections, idle ones included, 1 or more.
         package var viewerConnections = 10_000
         /// Maximum number of concurrent requests that the limit of open files allows, 1 or more.
-        package var mostRequests = Int.max
+        package var maxRequests = Int.max
         package var lookup: any HostLookup = SystemHostLookup()
         /// Sends all requests through libcurl, to compare it with the HTTP/1.1 client.
         package var usesLibcurlAlone = false
@@ -37,20 +37,20 @@ package final class LoadEngine: Sendable {
     private let budget: LoadBudget
 
     /// Throws `input.field` if the shard may have more concurrent requests than
-    /// `options.mostRequests`.
+    /// `options.maxRequests`.
     package init(
-        plan: LoadPlan, scenario: LoadScenario, share: LoadShare = .whole, options: Options
+        plan: LoadPlan, scenario: LoadScenario, share: LoadShard = .whole, options: Options
     ) throws(Failure) {
         self.plan = plan
         let collector = Collector()
         self.collector = collector
         let budget = LoadBudget(scenario.caps, share)
         self.budget = budget
-        let requests = scenario.mostRequests(of: share)
-        guard requests <= options.mostRequests else {
+        let requests = scenario.maxRequests(of: share)
+        guard requests <= options.maxRequests else {
             throw Failure(
                 .inputField,
-                "field http.concurrency: given \(requests), allowed up to \(options.mostRequests) here, as "
+                "field http.concurrency: given \(requests), allowed up to \(options.maxRequests) here, as "
                     + "far as the limit of open files allows; see ulimit -n")
         }
         // A thread without requests would leave its core idle.
@@ -61,7 +61,7 @@ package final class LoadEngine: Sendable {
             loops.append(
                 try LoadLoop(
                     plan: plan, scenario: scenario, share: share.part(index, of: threads),
-                    of: LoadShare(index: index, count: threads), options: options, budget: budget,
+                    of: LoadShard(index: index, count: threads), options: options, budget: budget,
                     routes: routes,
                     onInterval: { collector.add($0) }, onEnd: { collector.end($0) }))
         }

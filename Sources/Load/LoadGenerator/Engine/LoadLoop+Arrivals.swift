@@ -49,7 +49,7 @@ extension LoadLoop {
     private func arrive(plannedSeconds: Double) {
         let target = picker.next()
         if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
-            guard viewers.count < mostViewers else {
+            guard viewers.count < maxViewers else {
                 interval.counts.viewersRefused += 1
                 interval.counts.missedSends += 1
                 return

@@ -40,7 +40,7 @@ extension LoadLoop {
 
     func openTransports() throws(CurlError) {
         let hasBoth = routes.leavesSome && !routes.origins.isEmpty
-        let connections = hasBoth ? max(mostConnections / 2, places) : mostConnections
+        let connections = hasBoth ? max(maxConnections / 2, places) : maxConnections
         if !routes.origins.isEmpty {
             http1 = HTTP1Transport(
                 self, routes,

@@ -21,14 +21,14 @@ final class LoadLoop: @unchecked Sendable {
     let scenario: LoadScenario
     /// End of the load on the test's clock.
     let durationSeconds: Double
-    let share: LoadShare
+    let share: LoadShard
     let options: LoadEngine.Options
     let budget: LoadBudget
     /// Maximum number of concurrent requests.
     let places: Int
     /// Maximum number of concurrent viewers of the open model.
-    let mostViewers: Int
-    let mostConnections: Int
+    let maxViewers: Int
+    let maxConnections: Int
     /// True if each viewer's first request opens a connection.
     let opensConnections: Bool
     let onInterval: @Sendable (LoadInterval) -> Void
@@ -91,7 +91,7 @@ final class LoadLoop: @unchecked Sendable {
     ///   - share: its part of the whole test.
     ///   - part: its part of this process's limits.
     init(
-        plan: LoadPlan, scenario: LoadScenario, share: LoadShare, of part: LoadShare,
+        plan: LoadPlan, scenario: LoadScenario, share: LoadShard, of part: LoadShard,
         options: LoadEngine.Options, budget: LoadBudget, routes: HTTP1Routes,
         onInterval: @escaping @Sendable (LoadInterval) -> Void,
         onEnd: @escaping @Sendable (LoadLoopEnd) -> Void
@@ -112,21 +112,21 @@ final class LoadLoop: @unchecked Sendable {
         self.onEnd = onEnd
         // Divided like users: if the slots suffice for all users, each loop has enough for its own.
         places = max(1, Int(part.portion(of: Int64(scenario.concurrency))))
-        mostViewers = max(1, Int(part.portion(of: Int64(options.mostViewers))))
+        maxViewers = max(1, Int(part.portion(of: Int64(options.maxViewers))))
         if case .viewers(let settings) = scenario.user, scenario.http.keepsAlive {
             opensConnections = settings.opensConnection
         } else {
             opensConnections = false
         }
-        mostConnections =
+        maxConnections =
             opensConnections
-            ? max((options.viewerConnections - 3 * Self.mostMultis) / part.count, places) : places
+            ? max((options.viewerConnections - 3 * Self.maxMultis) / part.count, places) : places
         // HTTP/2 requests without an owner share as few connections as their streams allow.
         let mayShare =
             scenario.http.version == .http2
             || scenario.http.version == .automatic
                 && plan.objects.contains { !$0.url.hasPrefix("http://") }
-        var owners = mostViewers
+        var owners = maxViewers
         if case .closed = scenario.model {
             owners = Int(part.portion(of: Int64(scenario.placesForUsers)))
         }
@@ -135,8 +135,8 @@ final class LoadLoop: @unchecked Sendable {
             ? 1
             : max(
                 min(
-                    min(mostConnections, owners) / Self.usualConnectionsOfMulti,
-                    Self.mostMultis / part.count), 1)
+                    min(maxConnections, owners) / Self.usualConnectionsOfMulti,
+                    Self.maxMultis / part.count), 1)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
             seed: scenario.seed)
@@ -150,7 +150,7 @@ final class LoadLoop: @unchecked Sendable {
 
     private static let usualConnectionsOfMulti = 64
     /// Limit for a process with few threads: each multi handle has two descriptors.
-    private static let mostMultis = 64
+    private static let maxMultis = 64
 
     // MARK: From any thread
 

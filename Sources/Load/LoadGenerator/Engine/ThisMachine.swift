@@ -26,14 +26,14 @@ package enum ThisMachine {
         for part in text.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
             let ends = part.split(separator: "-").compactMap { Int($0) }
             guard let first = ends.first, let last = ends.last, first >= 0, first <= last,
-                last < mostCPUs
+                last < maxCPUs
             else { continue }
             cpus.formUnion(first...last)
         }
         return cpus
     }
 
-    private static let mostCPUs = 10_000
+    private static let maxCPUs = 10_000
 
     /// Number of loops that its CPUs or its quota support, 1 or more.
     package static var threads: Int {

@@ -5,20 +5,20 @@ internal import Model
 /// Receives responses.
 extension HTTP1Transport {
     /// Maximum number of reads from one socket before others are served.
-    private static let mostReads = 16
+    private static let maxReads = 16
     /// Maximum number of bytes discarded at a time. It bounds how far a byte cap is exceeded.
-    private static let mostDiscarded: Int64 = 256 << 10
+    private static let maxDiscarded: Int64 = 256 << 10
     /// Bytes read at first and between chunks; bytes of the body among them are copied although
     /// they are discarded.
     private static let headBytes = 4 << 10
     /// Maximum number of bytes of all heads of a response.
-    private static let mostHeadBytes = 64 << 10
+    private static let maxHeadBytes = 64 << 10
 
     func receive(_ connection: HTTP1Connection) {
-        for _ in 0..<Self.mostReads {
+        for _ in 0..<Self.maxReads {
             guard let request = connection.request else { return }
             let plain = connection.body?.plainBytes ?? 0
-            let dropped = Int(min(plain, Self.mostDiscarded))
+            let dropped = Int(min(plain, Self.maxDiscarded))
             let wanted: Int
             let received: HTTP1Socket.Received
             if plain > 0, !request.checksBody {
@@ -107,7 +107,7 @@ extension HTTP1Transport {
         while !rest.isEmpty {
             guard ResponseHead.mayBegin(rest) else { throw .malformed }
             guard let length = ResponseHead.length(in: rest, from: searched) else {
-                guard connection.headBytes + rest.count <= Self.mostHeadBytes else {
+                guard connection.headBytes + rest.count <= Self.maxHeadBytes else {
                     throw .malformed
                 }
                 connection.head = Array(rest)
@@ -115,7 +115,7 @@ extension HTTP1Transport {
             }
             searched = 0
             connection.headBytes += length
-            guard connection.headBytes <= Self.mostHeadBytes else { throw .malformed }
+            guard connection.headBytes <= Self.maxHeadBytes else { throw .malformed }
             let head = try ResponseHead(UnsafeRawBufferPointer(rebasing: rest[..<length]))
             rest = UnsafeRawBufferPointer(rebasing: rest[length...])
             guard !head.isInterim else { continue }

@@ -6,7 +6,7 @@ internal import Model
 /// origin of a title's segments responds.
 extension LoadPreflight {
     /// Maximum number of targets whose first file is requested.
-    private static let mostTargets = 100
+    private static let maxTargets = 100
 
     /// An origin and its first object in a plan.
     struct Origin: Sendable {
@@ -50,7 +50,7 @@ extension LoadPreflight {
         for (entry, target) in zip(entries, plan.targets) {
             if entry.kind != .file {
                 asked.formUnion(originName(of: entry.url).map { [$0] } ?? [])
-            } else if entry.isFirst, places.count < Self.mostTargets {
+            } else if entry.isFirst, places.count < Self.maxTargets {
                 places.append(target.objects.lowerBound)
                 asked.formUnion(originName(of: entry.url).map { [$0] } ?? [])
             }

@@ -43,7 +43,7 @@ package struct LoadPreflight: Sendable {
     /// Initial number, before the size of titles is known.
     static let titlesAtFirst = 4
     /// Maximum number of segments that concurrently fetched titles may list together.
-    static let segmentsAtOnce = 8 * LoadPlan.mostObjects
+    static let segmentsAtOnce = 8 * LoadPlan.maxObjects
     /// End of the message for a host without an allowed address.
     package static let deniedWords =
         "may not be connected to (--allow-addresses, --deny-addresses)"
@@ -160,9 +160,9 @@ package struct LoadPreflight: Sendable {
                             mayFail: target.mayFail, isFirst: number == 0))
                 }
             }
-            guard entries.count <= LoadPlan.mostObjects else {
+            guard entries.count <= LoadPlan.maxObjects else {
                 throw Failure(
-                    .inputTarget, "\(label): more than \(LoadPlan.mostObjects) files and titles")
+                    .inputTarget, "\(label): more than \(LoadPlan.maxObjects) files and titles")
             }
         }
         if playsTitles, let file = entries.first(where: { $0.kind == .file }) {
@@ -189,7 +189,7 @@ package struct LoadPreflight: Sendable {
                 read += some.count
                 tracks = try await self.tracks(of: some.map { ($0, entries[$0]) }, reader)
                 let longest = tracks.values.map(Self.segments(of:)).max() ?? 0
-                let mayBe = min(2 * atOnce, LoadPlan.mostObjects / max(longest, 1))
+                let mayBe = min(2 * atOnce, LoadPlan.maxObjects / max(longest, 1))
                 atOnce = max(1, min(mayBe, Self.titlesAtOnce))
             }
             let entry = entries[next]
@@ -253,8 +253,8 @@ package struct LoadPreflight: Sendable {
 
     /// Throws if a title has more segments than a plan can have.
     private static func bounded(_ tracks: [TitleTrack]) throws(Failure) -> [TitleTrack] {
-        guard segments(of: tracks) <= LoadPlan.mostObjects else {
-            throw Failure(.inputTarget, "it has more than \(LoadPlan.mostObjects) segments")
+        guard segments(of: tracks) <= LoadPlan.maxObjects else {
+            throw Failure(.inputTarget, "it has more than \(LoadPlan.maxObjects) segments")
         }
         return tracks
     }

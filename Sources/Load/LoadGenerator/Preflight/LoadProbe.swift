@@ -53,7 +53,7 @@ extension LoadPlan.Object {
 /// `@unchecked`: everything but `begin` and `cancel` runs on the loop's thread.
 private final class ProbeRun: @unchecked Sendable {
     private static let requestsAtOnce = 16
-    private static let mostTries = 3
+    private static let maxTries = 3
 
     private let loop: EventLoop
     private let objects: [LoadPlan.Object]
@@ -150,7 +150,7 @@ private final class ProbeRun: @unchecked Sendable {
         active -= 1
         easy.delegate = nil
         let failure = failure(of: request, easy, code)
-        if let failure, Self.isPassing(failure.code), request.tries < Self.mostTries {
+        if let failure, Self.isPassing(failure.code), request.tries < Self.maxTries {
             request.hasBody = false
             send(request)
         } else {

@@ -5,11 +5,11 @@ package import Model
 ///
 /// A value: used by one owner at a time. A second is closed when all running shards have reported
 /// it. Lost and failed shards count with their reports; the rest of their plan counts as planned
-/// and never sent. At most `mostOpen` seconds wait for a running shard that reports none: its later
+/// and never sent. At most `maxOpen` seconds wait for a running shard that reports none: its later
 /// report of a closed second is delivered separately.
 package struct ClusterLoadMerge: Sendable {
     /// A silent worker is declared lost long before.
-    static let mostOpen = 60
+    static let maxOpen = 60
 
     private let scenario: LoadScenario?
     private var shares: [Share] = []
@@ -17,7 +17,7 @@ package struct ClusterLoadMerge: Sendable {
     private var open: [Int: LoadInterval] = [:]
 
     private struct Share {
-        var report: LoadShareReport
+        var report: LoadShardReport
         /// The first second not received.
         var next = 0
         /// True if no more than `whole` seconds will come.
@@ -39,7 +39,7 @@ package struct ClusterLoadMerge: Sendable {
     package var after: [Int] { shares.map(\.next) }
 
     /// The state of each shard so far.
-    package var reports: [LoadShareReport] { shares.map(\.report) }
+    package var reports: [LoadShardReport] { shares.map(\.report) }
 
     /// Adds a response and returns the seconds that it completes, in order.
     ///
@@ -50,7 +50,7 @@ package struct ClusterLoadMerge: Sendable {
             let index = shares.count
             shares.append(
                 Share(
-                    report: LoadShareReport(index: index, worker: "", state: .running)))
+                    report: LoadShardReport(index: index, worker: "", state: .running)))
         }
         for status in numbered { update(status) }
         var early: [LoadInterval] = []
@@ -65,7 +65,7 @@ package struct ClusterLoadMerge: Sendable {
             }
             open[text.second, default: LoadInterval(second: text.second)].add(interval)
             open[text.second]?.isMeasured = interval.isMeasured
-            if open.count > Self.mostOpen { early += close(open.keys.min().map { [$0] } ?? []) }
+            if open.count > Self.maxOpen { early += close(open.keys.min().map { [$0] } ?? []) }
         }
         // Ended shards report nothing more.
         let awaited = shares.filter(\.mayBring).map(\.next).min() ?? .max
@@ -92,7 +92,7 @@ package struct ClusterLoadMerge: Sendable {
         else { return 0 }
         if shares[share].missing == nil {
             shares[share].missing = MissingArrivals(
-                scenario, LoadShare(index: share, count: shares.count),
+                scenario, LoadShard(index: share, count: shares.count),
                 fromSecond: shares[share].next)
         }
         return shares[share].missing?.count(until: Double(second + 1)) ?? 0
@@ -102,7 +102,7 @@ package struct ClusterLoadMerge: Sendable {
         guard let number = status.number, shares.indices.contains(number) else { return }
         shares[number].report.worker = status.name
         shares[number].whole = status.nextSecond
-        shares[number].hasEnded = LoadShareState.machine.terminal.contains(status.state)
+        shares[number].hasEnded = LoadShardState.machine.terminal.contains(status.state)
         shares[number].report.message = status.failure.map { "\($0.code.rawValue): \($0.message)" }
         shares[number].report.state = Self.state(status.state)
         let isMissing = [.lost, .failed].contains(shares[number].report.state)
@@ -110,7 +110,7 @@ package struct ClusterLoadMerge: Sendable {
     }
 
     /// Maps a shard's state to that of a report.
-    package static func state(_ state: LoadShareState) -> LoadShareReport.State {
+    package static func state(_ state: LoadShardState) -> LoadShardReport.State {
         switch state {
         case .finished: .finished
         case .lost: .lost
@@ -141,7 +141,7 @@ private struct MissingArrivals: Sendable {
     private let end: Double
 
     /// Returns nil for a load without planned arrivals.
-    init?(_ scenario: LoadScenario, _ share: LoadShare, fromSecond second: Int) {
+    init?(_ scenario: LoadScenario, _ share: LoadShard, fromSecond second: Int) {
         guard case .open(let process) = scenario.model else { return nil }
         schedule = ArrivalSchedule(
             stages: scenario.stages, process: process, share: share, seed: scenario.seed)

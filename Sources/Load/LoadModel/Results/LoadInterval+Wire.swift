@@ -120,11 +120,11 @@ extension LoadCounts {
 }
 
 extension LoadMachine {
-    private static let mostCPUs = 10_000
+    private static let maxCPUs = 10_000
 
     /// True if a shard can have used it within a second.
     fileprivate var isOfOneSecond: Bool {
-        cpus.count <= Self.mostCPUs && cpus.allSatisfy((0..<Self.mostCPUs).contains)
+        cpus.count <= Self.maxCPUs && cpus.allSatisfy((0..<Self.maxCPUs).contains)
             && (-1...1e9).contains(cpuSeconds) && (quotaCores ?? 1) > 0 && (quotaCores ?? 1) <= 1e9
     }
 }

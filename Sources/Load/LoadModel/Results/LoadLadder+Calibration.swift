@@ -63,7 +63,7 @@ extension LoadResult {
     /// cores.
     package func showsCores(of workers: Double) -> Bool {
         guard workers > max(generatorCores, 1) else { return false }
-        return shares.isEmpty || (cpuShare ?? 0) > LoadHealth.mostCPUShare
+        return shares.isEmpty || (cpuShare ?? 0) > LoadHealth.maxCPUShare
     }
 }
 

@@ -32,7 +32,7 @@ package struct LoadResult: Sendable {
     package var seconds: [LoadSecond] = []
     package var breakdown = LoadBreakdown()
     package var verdicts: [LoadVerdict] = []
-    package var shares: [LoadShareReport] = []
+    package var shares: [LoadShardReport] = []
     /// Indexes in `shares` of those without a part in `breakdown`.
     package var sharesWithoutBreakdown: [Int] = []
     /// Further notes for the reader, a sentence each.
@@ -131,7 +131,7 @@ package struct LoadVerdict: Sendable, Equatable {
 }
 
 /// The outcome of one shard.
-package struct LoadShareReport: Sendable, Codable, Equatable {
+package struct LoadShardReport: Sendable, Codable, Equatable {
     package enum State: String, Sendable, Codable {
         case running
         case finished

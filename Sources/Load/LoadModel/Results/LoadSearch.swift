@@ -7,7 +7,7 @@ package struct LoadSearch: Sendable {
     /// Maximum gap between the highest load that holds and the lowest that breaks, relative.
     package static let precision = 0.05
     /// Maximum number of loads.
-    package static let mostSteps = 24
+    package static let maxSteps = 24
 
     private let most: Double
     private let isWhole: Bool
@@ -43,7 +43,7 @@ package struct LoadSearch: Sendable {
         } else {
             lowestBroken = min(lowestBroken ?? tried, tried)
         }
-        level = count < Self.mostSteps ? following() : nil
+        level = count < Self.maxSteps ? following() : nil
     }
 
     private func following() -> Double? {

@@ -40,7 +40,7 @@ package struct ArrivalSchedule: Sendable {
 
     private let pieces: [Piece]
     private let process: LoadModel.ArrivalProcess
-    private let share: LoadShare
+    private let share: LoadShard
     private var random: SeededRandom
     private var piece = 0
     /// Constant: the number of the next arrival in the whole test.
@@ -49,7 +49,7 @@ package struct ArrivalSchedule: Sendable {
     private var position: Double
 
     package init(
-        stages: [LoadStage], process: LoadModel.ArrivalProcess, share: LoadShare, seed: UInt64
+        stages: [LoadStage], process: LoadModel.ArrivalProcess, share: LoadShard, seed: UInt64
     ) {
         var pieces: [Piece] = []
         var start = 0.0
@@ -132,7 +132,7 @@ package struct ArrivalSchedule: Sendable {
     }
 }
 
-extension LoadShare {
+extension LoadShard {
     /// The uses of random numbers. Each has its own sequence, so that one does not change the
     /// others.
     package enum Randomness: UInt64, Sendable {

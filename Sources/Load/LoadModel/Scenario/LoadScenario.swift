@@ -45,7 +45,7 @@ package struct LoadScenario: Sendable, Equatable {
 
     /// Returns the maximum number of a shard's concurrent requests; in a closed test at most its
     /// users.
-    package func mostRequests(of share: LoadShare) -> Int {
+    package func maxRequests(of share: LoadShard) -> Int {
         guard case .closed = model else { return concurrency }
         return min(concurrency, max(1, Int(share.portion(of: Int64(placesForUsers)))))
     }
@@ -210,11 +210,11 @@ package enum LoadBodies: String, Sendable, Equatable, CaseIterable {
 }
 
 /// A shard: one of `count` equal parts of a test, from 0.
-package struct LoadShare: Sendable, Hashable {
+package struct LoadShard: Sendable, Hashable {
     package var index: Int
     package var count: Int
 
-    package static let whole = LoadShare(index: 0, count: 1)
+    package static let whole = LoadShard(index: 0, count: 1)
 
     package init(index: Int, count: Int) {
         precondition(count > 0 && index >= 0 && index < count)
@@ -224,8 +224,8 @@ package struct LoadShare: Sendable, Hashable {
 
     /// Returns part `index` of `count` of this shard. The parts' arrivals and portions add up to
     /// its own.
-    package func part(_ index: Int, of count: Int) -> LoadShare {
-        LoadShare(index: self.index + self.count * index, count: self.count * count)
+    package func part(_ index: Int, of count: Int) -> LoadShard {
+        LoadShard(index: self.index + self.count * index, count: self.count * count)
     }
 
     /// Returns this shard's portion of `total`: the remainder goes to the first shards.

@@ -5,7 +5,7 @@ import Text
 package enum PublicNotice {
     /// Seconds to interrupt the test before it starts.
     package static let seconds = 5.0
-    private static let mostHosts = 5
+    private static let maxHosts = 5
 
     /// The runs of a scenario and their loads.
     package enum Course: Sendable, Equatable {
@@ -22,8 +22,8 @@ package enum PublicNotice {
         _ hosts: [(host: String, address: String)], _ scenario: LoadScenario, _ course: Course
     ) -> String? {
         guard !hosts.isEmpty else { return nil }
-        let named = hosts.prefix(mostHosts).map { "\(printable($0.host)) (\($0.address))" }
-        let more = hosts.count > mostHosts ? " and \(hosts.count - mostHosts) more" : ""
+        let named = hosts.prefix(maxHosts).map { "\(printable($0.host)) (\($0.address))" }
+        let more = hosts.count > maxHosts ? " and \(hosts.count - maxHosts) more" : ""
         return "this load goes to the public Internet: \(named.joined(separator: ", "))\(more); "
             + load(scenario, course)
     }

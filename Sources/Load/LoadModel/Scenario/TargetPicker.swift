@@ -15,7 +15,7 @@ package struct TargetPicker: Sendable {
 
     /// Creates a picker. `weights` are above 0, one per target, at least one; `.zipf` uses only
     /// their order.
-    package init(weights: [Double], popularity: LoadPopularity, share: LoadShare, seed: UInt64) {
+    package init(weights: [Double], popularity: LoadPopularity, share: LoadShard, seed: UInt64) {
         precondition(!weights.isEmpty)
         let weights = Self.weights(weights, popularity)
         random = share.random(seed: seed, for: .targets)

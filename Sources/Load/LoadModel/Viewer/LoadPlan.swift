@@ -4,7 +4,7 @@ package import Titles
 /// The objects of a test's targets, resolved before any load is sent.
 package struct LoadPlan: Sendable {
     /// Maximum number of objects of all targets together.
-    package static let mostObjects = 500_000
+    package static let maxObjects = 500_000
 
     /// One object, or a byte range of one.
     package struct Object: Sendable, Equatable {

@@ -4,11 +4,11 @@ import WebURL
 
 /// Builds a plan target by target.
 ///
-/// A value: used by one owner at a time. Limited by `LoadPlan.mostObjects` and `mostURLBytes`.
+/// A value: used by one owner at a time. Limited by `LoadPlan.maxObjects` and `maxURLBytes`.
 /// Beyond them, and for a title that cannot be played, it throws `input.target`.
 package struct LoadPlanBuilder {
     /// Maximum length of all URLs together.
-    package static let mostURLBytes = 256 << 20
+    package static let maxURLBytes = 256 << 20
 
     package private(set) var plan = LoadPlan()
     private let playsTitles: Bool
@@ -146,11 +146,11 @@ package struct LoadPlanBuilder {
         let part = Part(url: url, range: range)
         if let place = places[part] { return place }
         urlBytes += url.utf8.count
-        guard plan.objects.count < LoadPlan.mostObjects, urlBytes <= Self.mostURLBytes else {
+        guard plan.objects.count < LoadPlan.maxObjects, urlBytes <= Self.maxURLBytes else {
             throw Failure(
                 .inputTarget,
-                "all targets together have more than \(LoadPlan.mostObjects) objects, or "
-                    + "\(Self.mostURLBytes) bytes of URLs")
+                "all targets together have more than \(LoadPlan.maxObjects) objects, or "
+                    + "\(Self.maxURLBytes) bytes of URLs")
         }
         let place = Int32(plan.objects.count)
         var object = LoadPlan.Object(

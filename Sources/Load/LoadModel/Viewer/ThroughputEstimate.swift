@@ -10,11 +10,11 @@ struct ThroughputEstimate: Sendable {
     private static let fastHalfLifeSeconds = 2.0
     private static let slowHalfLifeSeconds = 5.0
     /// Smaller downloads measure latency rather than throughput.
-    private static let leastSampleBytes: Int64 = 16_000
+    private static let minSampleBytes: Int64 = 16_000
     /// Minimum sum of downloads for an estimate.
-    private static let leastBytes: Int64 = 128_000
+    private static let minBytes: Int64 = 128_000
     /// The clock of a browser has no finer step.
-    private static let leastSeconds = 0.001
+    private static let minSeconds = 0.001
 
     private var bytes: Int64 = 0
     private var seconds = 0.0
@@ -23,7 +23,7 @@ struct ThroughputEstimate: Sendable {
 
     /// Nil until there are enough downloads.
     var bitsPerSecond: Double? {
-        guard bytes >= Self.leastBytes else { return nil }
+        guard bytes >= Self.minBytes else { return nil }
         // Both averages began at 0; this removes that bias.
         func whole(_ average: Double, _ halfLife: Double) -> Double {
             average / (1 - pow(2, -seconds / halfLife))
@@ -33,8 +33,8 @@ struct ThroughputEstimate: Sendable {
     }
 
     mutating func add(bytes count: Int64, tookSeconds: Double) {
-        guard count >= Self.leastSampleBytes else { return }
-        let took = max(tookSeconds, Self.leastSeconds)
+        guard count >= Self.minSampleBytes else { return }
+        let took = max(tookSeconds, Self.minSeconds)
         let rate = Double(count) * 8 / took
         bytes += count
         seconds += took

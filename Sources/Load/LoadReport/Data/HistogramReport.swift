@@ -7,7 +7,7 @@ import Text
 /// Merges histogram logs tag by tag, without loss.
 package struct HistogramReport: Sendable {
     /// Maximum number of tags.
-    package static let mostTags = 1_000
+    package static let maxTags = 1_000
 
     private struct Series {
         var tag: String?
@@ -25,10 +25,10 @@ package struct HistogramReport: Sendable {
         var series: [Series] = []
         var hasTooMany = false
         var isTooLarge = false
-        try HistogramLog.read(text) { interval in
+        try HdrHistogramLog.read(text) { interval in
             let place = places[interval.tag] ?? series.count
             if place == series.count {
-                guard series.count < Self.mostTags else {
+                guard series.count < Self.maxTags else {
                     hasTooMany = true
                     return
                 }
@@ -44,7 +44,7 @@ package struct HistogramReport: Sendable {
             series[place].intervals += 1
             series[place].histogram.add(interval.histogram)
         }
-        if hasTooMany { throw HistogramError(detail: "more than \(Self.mostTags) tags") }
+        if hasTooMany { throw HistogramError(detail: "more than \(Self.maxTags) tags") }
         if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }
         if series.isEmpty { throw HistogramError(detail: "it has no interval") }
         // Values without a tag come first, as in a log; then the tags in order of appearance.

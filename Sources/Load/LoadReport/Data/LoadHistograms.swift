@@ -5,18 +5,18 @@ import Statistics
 /// warm-up `Tag=warm_up`. The sum of each metric over the measured time has its name as tag.
 package enum LoadHistograms {
     package static func text(_ result: LoadResult) throws -> String {
-        var text = HistogramLog.header(
+        var text = HdrHistogramLog.header(
             startSeconds: result.startedSeconds, comment: "dray loadtest, microseconds")
         for second in result.seconds {
             guard let encoded = second.totalText else { continue }
-            text += HistogramLog.line(
+            text += HdrHistogramLog.line(
                 HistogramInterval(
                     tag: second.isMeasured ? nil : "warm_up", startSeconds: Double(second.second),
                     lengthSeconds: second.lengthSeconds, histogram: try Histogram(text: encoded)))
         }
         for metric in LoadMetric.allCases {
             guard let histogram = result.total[metric] else { continue }
-            text += HistogramLog.line(
+            text += HdrHistogramLog.line(
                 HistogramInterval(
                     tag: metric.name, startSeconds: result.warmUpSeconds,
                     lengthSeconds: result.measuredSeconds, histogram: histogram))

@@ -38,7 +38,7 @@ package enum LoadJSON {
         let renditions: [Tally]
         let urls: [Tally]
         let thresholds: [Verdict]
-        let shares: [LoadShareReport]
+        let shares: [LoadShardReport]
         let generator: Generator
         let warnings: [String]
         let ladder: LoadSteps?

@@ -60,7 +60,7 @@ extension LoadPrometheus {
             live.generatorIsLimit ? 1 : 0)
         guard !live.shares.isEmpty else { return }
         let shares = family("shares", "gauge", "Workers of the test by state.")
-        for state in [LoadShareReport.State.running, .finished, .lost, .failed] {
+        for state in [LoadShardReport.State.running, .finished, .lost, .failed] {
             sample(shares, Double(live.shares[state] ?? 0), "state=\"\(state.rawValue)\"")
         }
     }

@@ -10,7 +10,7 @@ package struct LoadLive: Sendable {
     /// CPUs that the generators can use at once, 1 or more.
     package var cores = 1
     /// Number of shards of a cluster's test by state; empty for this process.
-    package var shares: [LoadShareReport.State: Int] = [:]
+    package var shares: [LoadShardReport.State: Int] = [:]
 
     /// Sums of all steps so far.
     private(set) var total = LoadInterval(second: 0)
@@ -86,8 +86,8 @@ package struct LoadLive: Sendable {
     var generatorIsLimit: Bool {
         let sent = recent.reduce(0) { $0 + $1.counts.sent }
         let late = recent.reduce(0) { $0 + $1.counts.lateSends }
-        return (cpuShare ?? 0) > LoadHealth.mostCPUShare
+        return (cpuShare ?? 0) > LoadHealth.maxCPUShare
             || late >= LoadHealth.fewLateSends
-                && Double(late) > Double(sent) * LoadHealth.mostLateShare
+                && Double(late) > Double(sent) * LoadHealth.maxLateShare
     }
 }

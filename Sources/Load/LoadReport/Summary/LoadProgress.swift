@@ -23,8 +23,8 @@ package struct LoadProgress: Sendable {
 
     /// Seconds that current figures cover.
     private static let recentSeconds = 5
-    private static let mostThresholds = 6
-    private static let mostBars = 60
+    private static let maxThresholds = 6
+    private static let maxBars = 60
 
     /// Creates the progress of a test.
     ///
@@ -41,9 +41,9 @@ package struct LoadProgress: Sendable {
         elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
         self.result = result
         // A short last second would look like a drop.
-        if interval.lengthSeconds >= LoadSecond.leastSeconds {
+        if interval.lengthSeconds >= LoadSecond.minSeconds {
             rates.append(Double(interval.counts.ended) / interval.lengthSeconds)
-            if rates.count > Self.mostBars { rates.removeFirst() }
+            if rates.count > Self.maxBars { rates.removeFirst() }
         }
         recent.append(interval)
         if recent.count > Self.recentSeconds { recent.removeFirst() }
@@ -240,7 +240,7 @@ package struct LoadProgress: Sendable {
     private func thresholdLines(_ style: TerminalStyle) -> [StyledLine] {
         let seconds = scenario.measuredSeconds(atSeconds: elapsedSeconds)
         guard seconds > 0 else { return [] }
-        return scenario.thresholds.prefix(Self.mostThresholds).map { threshold in
+        return scenario.thresholds.prefix(Self.maxThresholds).map { threshold in
             let verdict = threshold.judge(result.total, measuredSeconds: seconds)
             let isJudged = verdict.measured != nil
             var line = StyledLine()
@@ -262,7 +262,7 @@ package struct LoadProgress: Sendable {
     }
 
     private var generatorParts: [StyledLine] {
-        let isLimit = cpuShare > LoadHealth.mostCPUShare
+        let isLimit = cpuShare > LoadHealth.maxCPUShare
         let cpu = "CPU \(LoadFormat.percent(min(cpuShare, 1))) of \(generatorCores)"
         var parts = [Self.part(("  generator   ", .dim), (cpu, isLimit ? .red : .plain))]
         if isLimit { parts.append(Self.part(("  it is the bottleneck", .red))) }
@@ -275,7 +275,7 @@ package struct LoadProgress: Sendable {
     }
 
     private func rateLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {
-        let width = min(max(columns - 30, 10), Self.mostBars)
+        let width = min(max(columns - 30, 10), Self.maxBars)
         var line = StyledLine()
         line.append("  rate        ", .dim)
         line.append(
@@ -302,7 +302,7 @@ package struct LoadProgress: Sendable {
         parts.append("p99 \(quantile(.total, 0.99))")
         if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }
         if now.counts.failed > 0 { parts.append("\(LoadFormat.percent(errorRate)) failed") }
-        if cpuShare > LoadHealth.mostCPUShare {
+        if cpuShare > LoadHealth.maxCPUShare {
             parts.append("the generator's CPU is the bottleneck")
         }
         return "\(name): \(parts.joined(separator: ", "))"

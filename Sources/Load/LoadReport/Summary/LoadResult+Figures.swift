@@ -37,12 +37,12 @@ extension LoadResult {
 
     /// True if the generator, not the target, was the bottleneck.
     package var generatorIsLimit: Bool {
-        (busiestShare ?? 0) > LoadHealth.mostCPUShare || isLate
+        (busiestShare ?? 0) > LoadHealth.maxCPUShare || isLate
     }
 
     private var isLate: Bool {
         total.counts.lateSends >= LoadHealth.fewLateSends
-            && (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
+            && (figure(.lateSendRatio) ?? 0) > LoadHealth.maxLateShare
     }
 
     /// The reason why a step of a search fails; nil if its load was sent in full and all thresholds
@@ -76,7 +76,7 @@ extension LoadResult {
 
     private var generatorWarnings: [String] {
         var warnings: [String] = []
-        if let share = busiestShare, share > LoadHealth.mostCPUShare {
+        if let share = busiestShare, share > LoadHealth.maxCPUShare {
             let machine = total.busiestMachine
             let place = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
             warnings.append(

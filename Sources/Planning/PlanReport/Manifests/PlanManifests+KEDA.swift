@@ -40,7 +40,7 @@ struct WorkerScaling {
 
     /// Upper limit of the coordinator's answer: if one worker of `most` is missing, it must exceed
     /// Kubernetes' tolerance.
-    var mostAskedFor: Int { Int(saturating: (Double(most) * (1 + Self.tolerance)).rounded(.up)) }
+    var maxRequested: Int { Int(saturating: (Double(most) * (1 + Self.tolerance)).rounded(.up)) }
 
     /// Path of the coordinator's route that returns the wanted number of workers.
     var path: String {
@@ -49,7 +49,7 @@ struct WorkerScaling {
         return "/v1/workers/wanted?workerSegmentsPerSecond="
             + HumanFormat.fixed(millionths / 1e6, places: 6)
             + "&withinSeconds=\(withinSeconds)&bootSeconds=\(bootSeconds)"
-            + "&minimum=\(least)&maximum=\(mostAskedFor)"
+            + "&minimum=\(least)&maximum=\(maxRequested)"
     }
 }
 
@@ -60,7 +60,7 @@ extension PlanManifests {
         return """
             # \(comment(plan)): the number of workers follows the work left until the deadline. A
             # coordinator calculates it; it releases no worker that has jobs, and does not flap. Its maximum
-            # is \(scaling.mostAskedFor), as Kubernetes ignores a difference of 10 %.
+            # is \(scaling.maxRequested), as Kubernetes ignores a difference of 10 %.
             # The minimum is enough for on-demand fetches at the peak: these cannot wait for a worker to start.
             # Needs a secret `dray` whose `token` is DRAY_TOKEN.
             apiVersion: keda.sh/v1alpha1

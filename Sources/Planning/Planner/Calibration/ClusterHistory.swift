@@ -10,12 +10,12 @@ package struct ClusterHistory: Sendable {
 
     /// Minimum segments of a catalog or minute: fewer measure their start and end rather than
     /// workers.
-    package static let leastSegments = 100
+    package static let minSegments = 100
     /// Minimum seconds of a minute in which workers had work; shorter ones are excluded.
-    static let leastBusySeconds = 5.0
+    static let minBusySeconds = 5.0
     /// Minimum utilization of transfers. Workers below it are limited by something else, such as an
     /// origin.
-    static let leastUtilisation = 0.7
+    static let minUtilisation = 0.7
 
     /// The sum of workers' activity over several minutes.
     package struct Work: Sendable {
@@ -25,7 +25,7 @@ package struct ClusterHistory: Sendable {
         /// Available transfer slots times the seconds in which workers were busy.
         package let slotSeconds: Double
         /// Maximum number of workers; nil without any.
-        package let mostWorkers: Int?
+        package let maxWorkers: Int?
 
         package init(_ minutes: [WorkersHistory.Minute]) {
             func sum(_ figure: (WorkDone) -> Double) -> Double {
@@ -36,7 +36,7 @@ package struct ClusterHistory: Sendable {
                 squares: sum(\.seconds2), cubes: sum(\.seconds3), fourthPowers: sum(\.seconds4))
             bytes = sum { Double($0.bytes) }
             slotSeconds = minutes.reduce(0) { $0 + $1.slotSeconds }
-            mostWorkers = minutes.map(\.workers).max()
+            maxWorkers = minutes.map(\.workers).max()
         }
     }
 
@@ -85,14 +85,14 @@ package struct ClusterHistory: Sendable {
 
     private mutating func takeTries(_ status: ClusterStatus) {
         let ended = status.catalogs.filter { catalog in
-            catalog.state.isTerminal && catalog.totals.segmentsDone >= Self.leastSegments
+            catalog.state.isTerminal && catalog.totals.segmentsDone >= Self.minSegments
                 // Reused files needed no fetch.
                 && catalog.totals.adoptedBytes == 0
         }
         guard !ended.isEmpty else {
             notes.append(
                 "From the cluster: no attempts per segment, because no ended catalog "
-                    + "fetched all of its segments, \(Self.leastSegments) or more.")
+                    + "fetched all of its segments, \(Self.minSegments) or more.")
             return
         }
         let tries = Moments(
@@ -119,7 +119,7 @@ package struct ClusterHistory: Sendable {
         _ minutes: [WorkersHistory.Minute], _ microsecondsPerSegment: Double
     ) {
         let points = minutes.compactMap { minute -> (x: Double, y: Double)? in
-            guard minute.done.fetches >= Self.leastSegments, let cpu = minute.done.cpuSeconds
+            guard minute.done.fetches >= Self.minSegments, let cpu = minute.done.cpuSeconds
             else { return nil }
             let count = Double(minute.done.fetches)
             return (Double(minute.done.bytes) / 1e9 / count, cpu / count)
@@ -128,7 +128,7 @@ package struct ClusterHistory: Sendable {
         guard let least = sizes.first, let most = sizes.last, most > 0 else {
             let why =
                 minutes.contains { $0.done.cpuSeconds != nil }
-                ? "no minute had \(Self.leastSegments) fetches"
+                ? "no minute had \(Self.minSegments) fetches"
                 : "workers that share a process with a coordinator do not report it"
             notes.append("From the cluster: no CPU time per segment and per byte, because \(why).")
             return
@@ -155,16 +155,16 @@ package struct ClusterHistory: Sendable {
     /// Adds the pool's throughput in fully busy minutes, by the number of workers.
     private mutating func takeSpeed(_ minutes: [WorkersHistory.Minute]) throws(PlannerError) {
         let long = minutes.filter {
-            $0.longestBusySeconds >= Self.leastBusySeconds && $0.done.fetches >= Self.leastSegments
+            $0.longestBusySeconds >= Self.minBusySeconds && $0.done.fetches >= Self.minSegments
         }
-        let full = long.filter { $0.done.seconds >= Self.leastUtilisation * $0.slotSeconds }
+        let full = long.filter { $0.done.seconds >= Self.minUtilisation * $0.slotSeconds }
         guard !full.isEmpty else {
             let most = long.map { $0.done.seconds / max($0.slotSeconds, 1e-9) }.max()
             let why =
                 most.map {
                     "at most \(wholeDown(($0 * 100).rounded())) % of their transfers were in use"
                 }
-                ?? "no minute had \(Self.leastSegments) fetches in 5 s or more"
+                ?? "no minute had \(Self.minSegments) fetches in 5 s or more"
             notes.append(
                 "From the cluster: no worker speed and no scalability, because workers "
                     + "were never busy (\(why)).")

@@ -18,8 +18,8 @@ package struct AccessLogSummary: Sendable {
     package let meanConcurrency: Double?
     package let peakConcurrency: Double?
     /// Histogram of requests with a time.
-    package let seconds: LogHistogram
-    package let bytes: LogHistogram
+    package let seconds: WaitHistogram
+    package let bytes: WaitHistogram
     /// Requests per second by hour of the log's local day, averaged over its days; nil for a
     /// missing hour.
     package let requestsPerSecondByHour: [Double?]
@@ -42,8 +42,8 @@ package struct AccessLogSummary: Sendable {
     }
 
     /// Minimum for a plan: less shows chance rather than load.
-    package static let leastSeconds = 3_600
-    package static let leastRequests = 100
+    package static let minSeconds = 3_600
+    package static let minRequests = 100
 
     /// Returns the inputs for a plan, by their path in a scenario. `peakToMean` is the assumed
     /// ratio of the day's peak to its mean, used for a log of less than a day.
@@ -52,10 +52,10 @@ package struct AccessLogSummary: Sendable {
     /// of less than a day counts as the busiest hours: its peak is the day's, and the day's mean is
     /// the peak over `peakToMean`, at most the log's mean. Throws if the log is too short.
     package func values(peakToMean: Estimate) throws(PlannerError) -> [String: Measured] {
-        guard spanSeconds >= Self.leastSeconds, requests >= Self.leastRequests else {
+        guard spanSeconds >= Self.minSeconds, requests >= Self.minRequests else {
             throw PlannerError(
                 field: "the access log", given: "\(requests) requests in \(spanSeconds) s",
-                allowed: "use one of \(Self.leastSeconds) s and \(Self.leastRequests) requests or "
+                allowed: "use one of \(Self.minSeconds) s and \(Self.minRequests) requests or "
                     + "more; a day shows its peak and its mean")
         }
         var values: [String: Measured] = [:]
@@ -94,7 +94,7 @@ struct AccessLogLoad: Sendable {
         var busySeconds = 0.0
     }
 
-    private static let mostMinutes = 4 * 366 * 1_440
+    private static let maxMinutes = 4 * 366 * 1_440
     /// Maximum duration; longer requests count with it.
     private static let longestSeconds = 86_400.0
     /// Minutes whose seconds are still counted: a log is ordered by the end of requests.
@@ -106,8 +106,8 @@ struct AccessLogLoad: Sendable {
     private var last = Int.min
     private var unreadable = 0
     private var zoneSeconds: Int?
-    private var bytes = LogHistogram()
-    private var seconds = LogHistogram()
+    private var bytes = WaitHistogram()
+    private var seconds = WaitHistogram()
     private var hits = 0
     private var misses = 0
     private var open: [Int: [Int]] = [:]
@@ -127,7 +127,7 @@ struct AccessLogLoad: Sendable {
         }
         let number = minute(request.time)
         (first, last) = (min(first, request.time), max(last, request.time))
-        guard (last - first) / 60 <= Self.mostMinutes else {
+        guard (last - first) / 60 <= Self.maxMinutes else {
             throw PlannerError(
                 field: "the access log", given: "longer than four years",
                 allowed: "use only the part to plan for")

@@ -8,17 +8,17 @@ struct DayRun {
     private(set) var notes: [String] = []
     /// Hour with the lowest demand, at which the fill begins.
     private static let quietHour = 3
-    private static let mostTransfers = 100_000
+    private static let maxTransfers = 100_000
 
     init(
         _ values: ScenarioValues, _ sizing: Sizing, workers: Int, jobs: Int, seed: UInt64
     ) {
         let day = PlannedDay(values, sizing, workers: workers, fillStart: Self.quietHour)
-        guard day.fillJobs + day.onDemandJobs <= Double(jobs), day.slots <= Self.mostTransfers
+        guard day.fillJobs + day.onDemandJobs <= Double(jobs), day.slots <= Self.maxTransfers
         else {
             notes.append(
                 "The day was not simulated: it has more than \(jobs) fetches (--jobs), or the pool "
-                    + "more than \(Self.mostTransfers) transfers.")
+                    + "more than \(Self.maxTransfers) transfers.")
             return
         }
         guard day.fillJobs + day.onDemandJobs >= 1 else {
@@ -104,7 +104,7 @@ struct DayRun {
     private mutating func showHours(_ day: PlannedDay, _ result: SimulationResult) {
         let rates = day.rates.count == 24 ? day.rates : [Double](repeating: 0, count: 24)
         hours = rates.indices.map { hour in
-            let waits = result.waitsByPart.count == 24 ? result.waitsByPart[hour] : LogHistogram()
+            let waits = result.waitsByPart.count == 24 ? result.waitsByPart[hour] : WaitHistogram()
             let filled = result.backlogDoneByPart.count == 24 ? result.backlogDoneByPart[hour] : 0
             let predicted = day.waitSeconds(0.95, hour: hour)
             return PlanSimulation.Hour(

@@ -78,9 +78,9 @@ package struct PoolSimulation: Sendable {
 package struct SimulationResult: Sendable {
     /// Waits from arrival to the start of the successful run, of on-demand jobs after the warm-up,
     /// by the part of the day of their arrival; one histogram for a constant rate.
-    package internal(set) var waitsByPart: [LogHistogram]
+    package internal(set) var waitsByPart: [WaitHistogram]
     /// All waits.
-    package internal(set) var waits = LogHistogram()
+    package internal(set) var waits = WaitHistogram()
     /// Half-width of the 95 % interval of the mean wait, in seconds, by batch means.
     package internal(set) var meanWaitMargin = 0.0
     /// Mean number of waiting on-demand jobs over time (by Little's law).
@@ -106,7 +106,7 @@ package struct SimulationResult: Sendable {
 
 /// Records waits, with batches for the margin of the mean.
 struct WaitRecorder {
-    private(set) var parts: [LogHistogram]
+    private(set) var parts: [WaitHistogram]
     private let partSeconds: Double
     private let batchSize: Int
     private var batchSum = 0.0
@@ -117,7 +117,7 @@ struct WaitRecorder {
 
     init(_ simulation: PoolSimulation) {
         let count = max(1, simulation.arrivalsPerSecond.count)
-        parts = [LogHistogram](repeating: LogHistogram(), count: count)
+        parts = [WaitHistogram](repeating: WaitHistogram(), count: count)
         partSeconds = ArrivalProcess.daySeconds / Double(count)
         batchSize = max(1, (simulation.jobs - simulation.warmUpJobs) / Self.batches)
     }

@@ -27,14 +27,14 @@ package struct TimeDistribution: Sendable, Hashable {
 
     /// Below it times differ by less than 32 millionths, and the gamma distribution's shape, 1 /
     /// `cv2`, is too large to draw from.
-    private static let leastCV2 = 1e-9
+    private static let minCV2 = 1e-9
 
     /// Creates a distribution. `meanSeconds` and `cv2` are 0 or more and finite.
     package init(meanSeconds: Double, cv2: Double = 1, shape: Shape = .phases) {
         precondition(meanSeconds >= 0 && cv2 >= 0)
         self.meanSeconds = meanSeconds
         self.cv2 = cv2
-        if cv2 < Self.leastCV2 {
+        if cv2 < Self.minCV2 {
             kind = .fixed
         } else if shape == .lognormal {
             let variance = log(1 + cv2)

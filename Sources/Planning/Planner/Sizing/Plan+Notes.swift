@@ -52,7 +52,7 @@ extension Plan {
                     + "know it.")
         }
         notes += peaks(scenario, values, demand)
-        if values[.serviceCV2] > WaitingModel.Correction.mostInterpolatedCV2,
+        if values[.serviceCV2] > WaitingModel.Correction.maxInterpolatedCV2,
             demand.peakMissesPerSecond > 0
         {
             notes.append(

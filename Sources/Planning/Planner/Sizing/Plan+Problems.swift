@@ -73,7 +73,7 @@ extension Plan {
 
     static func ofWorkers(_ stop: Sizing.Stop) -> String {
         stop.limit == "workers"
-            ? "not even \(Sizing.mostWorkers), the maximum of a plan"
+            ? "not even \(Sizing.maxWorkers), the maximum of a plan"
             : "because more of them gain nothing (\(stop.limit))"
     }
 

@@ -11,8 +11,8 @@ extension Plan {
         let pool = OnDemandPool(values, sizing.demand)
         let law = isDeadline ? night.scalability : pool.scalability
         let asked = isDeadline ? night.segmentsPerSecond : pool.arrivalsPerSecond
-        let peak = law.peakN ?? Double(Sizing.mostWorkers)
-        let workers = max(1, min(wholeDown(peak), Sizing.mostWorkers))
+        let peak = law.peakN ?? Double(Sizing.maxWorkers)
+        let workers = max(1, min(wholeDown(peak), Sizing.maxWorkers))
         let most = law.throughput(Double(workers))
         // Rounded down to a reachable value.
         let headroom = max(0, ((1 - asked / most) * 1_000).rounded(.down) / 1_000)
@@ -36,7 +36,7 @@ extension Plan {
             return "because worker.bootSeconds leaves no time for it."
         }
         let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
-        let most = min(night.scalability.peakN ?? .infinity, Double(Sizing.mostWorkers))
+        let most = min(night.scalability.peakN ?? .infinity, Double(Sizing.maxWorkers))
         if night.fillPerSecond(workers: max(1, wholeDown(most))) == 0 {
             return "because misses alone use all of their capacity (\(stop.limit)). Raise "
                 + "edge.hitRatio, or split the cluster."
@@ -46,7 +46,7 @@ extension Plan {
         let day = NightPool(
             longer, Demand(longer), fill: sizing.fillSpeed, miss: sizing.missSpeed)
         let isEnough =
-            day.fewest(utilisation: 1 - values[.headroom], atMost: Sizing.mostWorkers) != nil
+            day.fewest(utilisation: 1 - values[.headroom], atMost: Sizing.maxWorkers) != nil
         return "\(ofWorkers(stop)). Split the catalog over several clusters"
             + (isEnough ? ", or give it more hours." : "; even a whole day would not be enough.")
     }
@@ -88,7 +88,7 @@ extension Plan {
             changed[input] = limit
             return OnDemandPool(changed, sizing.demand).fewest(
                 level: values[.percentile], withinSeconds: values[.waitSeconds],
-                mostUtilisation: 1 - values[.headroom], atMost: Sizing.mostWorkers) != nil
+                maxUtilisation: 1 - values[.headroom], atMost: Sizing.maxWorkers) != nil
         }
         var (low, high) = (now, now * 2)
         while !suffices(high) {

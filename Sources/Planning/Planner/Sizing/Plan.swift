@@ -87,7 +87,7 @@ extension Plan {
     }
 
     private static func outcomes(_ values: ScenarioValues, _ sizing: Sizing) -> [Outcome] {
-        guard let middle = sizing.workers.total ?? sizing.workers.mostUseful else { return [] }
+        guard let middle = sizing.workers.total ?? sizing.workers.maxUseful else { return [] }
         return [middle - 1, middle, middle + 1].filter { $0 > 0 }.map { workers in
             outcome(values, sizing.demand, workers: workers)
         }

@@ -3,7 +3,7 @@ import Statistics
 /// The number of workers, or the limit that no number of them overcomes.
 extension Sizing.Workers {
     init(_ values: ScenarioValues, _ demand: Demand, _ fill: WorkerSpeed, _ miss: WorkerSpeed) {
-        let most = Sizing.mostWorkers
+        let most = Sizing.maxWorkers
         let pool = OnDemandPool(values, demand, miss: miss, heedsOrigin: true)
         let night = NightPool(values, demand, fill: fill, miss: miss)
         let used = 1 - values[.headroom]
@@ -12,7 +12,7 @@ extension Sizing.Workers {
         ) -> Int? {
             pool.fewest(
                 level: values[.percentile], withinSeconds: values[.waitSeconds],
-                mostUtilisation: utilisation, atMost: most, by: correction)
+                maxUtilisation: utilisation, atMost: most, by: correction)
         }
         let chosen = values.correction
         // A drawn boot time may exceed a drawn deadline.
@@ -40,8 +40,8 @@ extension Sizing.Workers {
         let peak = pool.scalability.peakN.flatMap {
             $0 < Double(most) ? max(1, wholeDown($0)) : nil
         }
-        mostUsefulForDeadline = [peak, night.workersAtOrigin].compactMap { $0 }.min()
-        mostUsefulOnDemand = [peak, pool.workersAtOrigin].compactMap { $0 }.min()
+        maxUsefulForDeadline = [peak, night.workersAtOrigin].compactMap { $0 }.min()
+        maxUsefulOnDemand = [peak, pool.workersAtOrigin].compactMap { $0 }.min()
         var stops: [Sizing.Stop] = []
         if forDeadline == nil {
             var limit = ScenarioInput.headroom.row.path

@@ -35,13 +35,13 @@ package struct Sizing: Codable, Hashable, Sendable {
         package let stops: [Stop]
         /// Number of workers beyond which more gain nothing, for the fill and on demand: an
         /// origin's limit binds, or contention does. Nil if more always help.
-        package let mostUsefulForDeadline: Int?
-        package let mostUsefulOnDemand: Int?
+        package let maxUsefulForDeadline: Int?
+        package let maxUsefulOnDemand: Int?
 
         /// Number of workers that comes closest to both goals; nil if more always help.
-        package var mostUseful: Int? {
-            guard let one = forDeadline ?? mostUsefulForDeadline,
-                let other = forOnDemand ?? mostUsefulOnDemand
+        package var maxUseful: Int? {
+            guard let one = forDeadline ?? maxUsefulForDeadline,
+                let other = forOnDemand ?? maxUsefulOnDemand
             else { return nil }
             return max(1, one, other)
         }
@@ -113,7 +113,7 @@ package struct Sizing: Codable, Hashable, Sendable {
     }
 
     /// Maximum size of a pool.
-    package static let mostWorkers = 1_000_000
+    package static let maxWorkers = 1_000_000
 
     package init(_ values: ScenarioValues) {
         let demand = Demand(values)

@@ -32,7 +32,7 @@ package struct Uncertainty: Codable, Hashable, Sendable {
     static func fewest(draws: Int) -> Int { min(max(1, draws), 20) }
 
     /// Maximum number of named inputs per figure.
-    private static let mostNamed = 8
+    private static let maxNamed = 8
 
     init(
         _ scenario: Scenario, _ options: Plan.Options, _ planned: Sizing
@@ -64,11 +64,11 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         // The costs of different providers depend on the same inputs, so one of them suffices.
         influences =
             inputs.influences(
-                on: "workers", figures.workers, most: Self.mostNamed, draws: options.draws)
+                on: "workers", figures.workers, most: Self.maxNamed, draws: options.draws)
             + figures.costs.filter { $0.provider == books.first?.own.name }.flatMap { cost in
                 inputs.influences(
                     on: "cost per month, \(cost.provider) (\(cost.currency))", cost.values,
-                    most: Self.mostNamed, draws: options.draws)
+                    most: Self.maxNamed, draws: options.draws)
             }
     }
 

@@ -67,7 +67,7 @@ package struct OnDemandPool: Sendable {
         originMost = heedsOrigin ? OriginLimits(values).most(of: miss) : nil
         atOrigin = originMost.flatMap { most in
             let reach = scalability.fewest(
-                forThroughput: most.perSecond, atMost: Sizing.mostWorkers)
+                forThroughput: most.perSecond, atMost: Sizing.maxWorkers)
             return reach.map { reach in
                 let workers = max(1, reach)
                 let seconds =
@@ -107,9 +107,9 @@ package struct OnDemandPool: Sendable {
     }
 
     /// Returns the minimum number of workers with which a share of `level` of all fetches starts
-    /// within `seconds`, at a utilization of at most `mostUtilisation`; nil if no number suffices.
+    /// within `seconds`, at a utilization of at most `maxUtilisation`; nil if no number suffices.
     package func fewest(
-        level: Double, withinSeconds seconds: Double, mostUtilisation: Double, atMost: Int,
+        level: Double, withinSeconds seconds: Double, maxUtilisation: Double, atMost: Int,
         by correction: WaitingModel.Correction? = nil
     ) -> Int? {
         guard arrivalsPerSecond > 0 else { return 0 }
@@ -117,12 +117,12 @@ package struct OnDemandPool: Sendable {
         if left < 0 { return nil }
         if let originMost, arrivalsPerSecond >= originMost.perSecond { return nil }
         let first = scalability.fewest(
-            forThroughput: arrivalsPerSecond / mostUtilisation, atMost: atMost)
+            forThroughput: arrivalsPerSecond / maxUtilisation, atMost: atMost)
         guard let first else { return nil }
         // Throughput falls beyond the law's peak and stays constant beyond the origin's limit.
         var most = max(first, min(atMost, scalability.peakN.map { wholeDown($0) } ?? atMost))
         if let atOrigin { most = max(first, min(most, atOrigin.workers)) }
-        return leastSufficient(from: first, atMost: most) { workers in
+        return minSufficient(from: first, atMost: most) { workers in
             waiting(workers, by: correction).serviceLevel(withinSeconds: left) >= level
         }
     }
@@ -131,7 +131,7 @@ package struct OnDemandPool: Sendable {
     /// any wait.
     package func squareRootStaffing(sizedAs workers: Int, waiting share: Double) -> Int {
         let model = waiting(max(1, workers))
-        guard model.load < 1e12 else { return Sizing.mostWorkers }
+        guard model.load < 1e12 else { return Sizing.maxWorkers }
         let slots = WaitingModel.squareRootStaffing(
             load: model.load, targetProbabilityOfWait: min(1, max(1e-9, share)))
         return (slots + connections - 1) / connections
@@ -231,7 +231,7 @@ package struct NightPool: Sendable {
             + missesPerSecond / miss.segmentsPerSecond
         let single = Scalability(
             alpha: scalability.alpha, beta: scalability.beta, gamma: 1)
-        return single.fewest(forThroughput: inUse, atMost: Sizing.mostWorkers).map { max(1, $0) }
+        return single.fewest(forThroughput: inUse, atMost: Sizing.maxWorkers).map { max(1, $0) }
     }
 
     /// Returns the hours that `workers` workers need for a day's fill; nil if they never finish.

@@ -98,7 +98,7 @@ package struct WaitingModel: Sendable, Hashable {
 
 extension WaitingModel.Correction {
     /// Maximum CV² of service for Kimura's interpolation alone (docs/planning.md).
-    package static let mostInterpolatedCV2 = 4.0
+    package static let maxInterpolatedCV2 = 4.0
 
     /// Returns the factor for the mean wait of M/M/c; `utilisation` is below 1.
     func factor(
@@ -123,7 +123,7 @@ extension WaitingModel.Correction {
         let bursts = arrivalCV2 > 1 ? (arrivalCV2 + serviceCV2) / (1 + serviceCV2) : 1
         // Kimura's factor stays bounded as service varies more, real waits do not: simulated waits
         // are about halfway to Allen and Cunneen's.
-        let share = min(0.5, max(0, serviceCV2 - Self.mostInterpolatedCV2) / 32)
+        let share = min(0.5, max(0, serviceCV2 - Self.maxInterpolatedCV2) / 32)
         let interpolated = (arrival + serviceCV2) / sum
         return bursts * (interpolated + share * ((arrival + serviceCV2) / 2 - interpolated))
     }
@@ -152,7 +152,7 @@ extension WaitingModel {
         atMost: Int
     ) -> Int? {
         guard load < Double(atMost) else { return nil }
-        return leastSufficient(from: max(1, Int(saturating: load)), atMost: atMost) { servers in
+        return minSufficient(from: max(1, Int(saturating: load)), atMost: atMost) { servers in
             WaitingModel(
                 servers: servers, load: load, serviceSeconds: serviceSeconds,
                 arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 extension QueueModel {
     /// Carries a step out and says what the queue may answer. A claim is carried out by `grant`,
@@ -33,7 +33,7 @@ extension QueueModel {
             return .exactly(handIn(object, ticket, by: worker, switches: switches))
         case .sweep: return .exactly(sweep())
         case .tidy:
-            giveUpAssemblies()
+            abandonAssemblies()
             return .exactly(.nothing)
         case .choose: return .exactly(.nothing)
         case .operate(let operation): return operate(operation)

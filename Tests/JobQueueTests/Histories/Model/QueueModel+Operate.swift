@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// What operators do to work and to queues.
 extension QueueModel {
@@ -30,7 +30,7 @@ extension QueueModel {
         (volumes[site], fileSystems[site]) = (nil, nil)
         faultySites.remove(site)
         for work in jobs.keys where self.site(of: work) == site {
-            if jobs[work]?.waitsForRoom == true { jobs[work]?.isDelayed = false }
+            if jobs[work]?.waitsForSpace == true { jobs[work]?.isDelayed = false }
         }
         return .volume(nil, fileSystem: nil)
     }

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// Refreshes of what is completed, and their switches.
 extension QueueModel {

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// Fresh URLs for segments whose signatures have expired.
 extension QueueModel.Plan {

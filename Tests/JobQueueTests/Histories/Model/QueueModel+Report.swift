@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// Reports: what a batch of results comes to, first as a plan, then carried out.
 extension QueueModel {
@@ -48,7 +48,7 @@ extension QueueModel {
             case .siteFault:
                 retried.append((work, 1, true))
                 faultySites.insert(model.site(of: work))
-            case .waitsForRoom:
+            case .waitsForSpace:
                 retried.append((work, 1, true))
                 withoutRoom.insert(work)
             case .attempts(let most):
@@ -181,7 +181,7 @@ extension QueueModel {
                 catalogs[work.catalog]?.sumsRetries += 1
             }
         }
-        for work in plan.withoutRoom { jobs[work]?.waitsForRoom = true }
+        for work in plan.withoutRoom { jobs[work]?.waitsForSpace = true }
         for (work, code) in plan.awaiting { jobs[work]?.awaitsURL = code }
         for (key, renewals) in plan.renewals {
             beginRenewal(of: key, renewals.inARow, renewals.stored)
@@ -199,7 +199,7 @@ extension QueueModel {
         job.hold = nil
         job.attempt = max(0, job.attempt - refund)
         job.isDelayed = isDelayed
-        job.waitsForRoom = false
+        job.waitsForSpace = false
         job.priority = newJob(of: work.asset).priority
         jobs[work] = job
     }

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// What results do to segments, assets, directories and catalogs.
 extension QueueModel {
@@ -111,7 +111,7 @@ extension QueueModel {
     }
 
     /// Files in parts that were cancelled: their parts go, and each file counts as one that failed.
-    mutating func giveUpAssemblies() {
+    mutating func abandonAssemblies() {
         for (number, catalog) in catalogs {
             for (name, asset) in catalog.assets
             where [.failed, .cancelled].contains(asset.state)

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// Submissions: what `open`, `add`, `start` and `interrupt` do.
 extension QueueModel {

@@ -1,5 +1,5 @@
-import TestSupport
 import Model
+import TestSupport
 
 /// The queue as a value: what it must hold after each step, and nothing of how it holds it.
 ///
@@ -26,7 +26,7 @@ struct QueueModel: Equatable, Sendable {
         var attempt = 0
         var isDelayed = false
         /// That is why, when it is delayed.
-        var waitsForRoom = false
+        var waitsForSpace = false
         var hold: Ticket?
         /// It waits for a fresh URL; what its origin answered to the last one.
         var awaitsURL: FailureCode?

@@ -11,13 +11,13 @@ import Transfer
 ///
 /// A scenario may request only what the worker may: its address policy and the scenario's own hosts
 /// apply. A shard reads no files of the worker's machine.
-struct EngineLoadShares: LoadShareRunner {
+struct EngineLoadShards: LoadShardRunner {
     let addressPolicy: AddressPolicy
 
     /// Open files of the process that connections must leave free.
     private static let otherFiles = 256
 
-    func prepare(_ text: String) async throws -> any PreparedLoadShare {
+    func prepare(_ text: String) async throws -> any PreparedLoadShard {
         let scenario = try LoadScenarioReader.read(Array(text.utf8))
         try scenario.check()
         try LoadScenarioWriter.checkFiles(of: scenario)
@@ -36,13 +36,13 @@ struct EngineLoadShares: LoadShareRunner {
         options.threads = ThisMachine.threads
         let files = Int(OpenFiles.raiseLimit())
         options.viewerConnections = max(files - Self.otherFiles, Self.otherFiles)
-        options.mostRequests = max(files - Self.otherFiles, 1)
+        options.maxRequests = max(files - Self.otherFiles, 1)
         options.addresses = ready.addresses
-        return EngineLoadShare(plan: ready.plan, scenario: scenario, options: options)
+        return EngineLoadShard(plan: ready.plan, scenario: scenario, options: options)
     }
 }
 
-extension EngineLoadShares {
+extension EngineLoadShards {
     /// Runs the preflight; adds the worker's option to the failure if its policy blocks an address.
     private static func admitted(
         _ preflight: LoadPreflight
@@ -65,7 +65,7 @@ extension EngineLoadShares {
 }
 
 /// One shard of a load test.
-private final class EngineLoadShare: PreparedLoadShare {
+private final class EngineLoadShard: PreparedLoadShard {
     private enum State {
         case idle
         case running(LoadEngine)
@@ -86,9 +86,9 @@ private final class EngineLoadShare: PreparedLoadShare {
     var cores: Int { options.threads }
 
     func run(
-        _ share: LoadShare, startNanoseconds: UInt64,
+        _ share: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws -> LoadShareEnd {
+    ) async throws -> LoadShardEnd {
         let engine = try LoadEngine(plan: plan, scenario: scenario, share: share, options: options)
         let isStopped = state.withLock { state in
             if case .stopped = state { return true }
@@ -102,7 +102,7 @@ private final class EngineLoadShare: PreparedLoadShare {
             interval.machines = generator.use(interval.counts.cpuSeconds)
             onInterval(interval)
         }
-        return LoadShareEnd(
+        return LoadShardEnd(
             ending: outcome.ending, elapsedSeconds: outcome.elapsedSeconds,
             breakdown: outcome.breakdown)
     }

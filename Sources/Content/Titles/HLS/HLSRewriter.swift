@@ -10,7 +10,7 @@ import WebURL
 /// objects that an ended playlist does not store, are removed (content steering, partial segments,
 /// preload hints, rendition reports). A variable from the query of the playlist's URL gets its
 /// value. A captured live playlist is marked as ended.
-struct HLSEdge {
+struct HLSRewriter {
     private let bytes: [UInt8]
     private let base: ReferenceBase
     private let namingBase: ReferenceBase

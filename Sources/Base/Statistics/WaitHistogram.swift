@@ -3,7 +3,7 @@
 ///
 /// Buckets are 1/128 of a power of two wide, from 2⁻³⁰ (a nanosecond) to 2³⁴ (500 years, or 16
 /// GiB); smaller values count as 0. Histograms are added without loss.
-package struct LogHistogram: Sendable, Hashable {
+package struct WaitHistogram: Sendable, Hashable {
     private var buckets: [UInt64] = []
     /// Number of values below 2⁻³⁰.
     package private(set) var zeros = 0
@@ -30,7 +30,7 @@ package struct LogHistogram: Sendable, Hashable {
         buckets[Self.bucket(value)] += 1
     }
 
-    package mutating func add(_ other: LogHistogram) {
+    package mutating func add(_ other: WaitHistogram) {
         count += other.count
         zeros += other.zeros
         sum += other.sum

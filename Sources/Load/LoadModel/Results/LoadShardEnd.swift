@@ -1,5 +1,5 @@
 /// The end of one shard of a test, with its totals by URL, target and rendition.
-package struct LoadShareEnd: Sendable, Codable {
+package struct LoadShardEnd: Sendable, Codable {
     package var ending: LoadResult.Ending
     /// Seconds from the test's start to the end of its last request, possibly after the end of the
     /// load.

@@ -6,7 +6,7 @@ import Testing
 @testable import WebURL
 
 /// Rewriting of HLS playlists for the edge.
-@Suite struct HLSEdgeTests {
+@Suite struct HLSRewriterTests {
     private func edge(
         _ text: String, at url: String = "https://o.test/v/main.m3u8", named: String? = nil,
         selection: TrackSelection = TrackSelection(), storesKeys: Bool = true,
@@ -20,7 +20,7 @@ import Testing
             playlist.kind == .multivariant
                 && !selection.isEverything
             ? try HLSTracks(bytes).choice(selection) : HLSTracks.Choice()
-        let edge = try HLSEdge(
+        let edge = try HLSRewriter(
             playlist, bytes, url: from, named: name, choice: choice, storesKeys: storesKeys)
         return try edge.body().map { String(decoding: $0, as: UTF8.self) }
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import WebURL
 
 /// A captured live MPD becomes a static one with the same segments.
-@Suite struct DASHSnapshotTests {
+@Suite struct DASHLiveSnapshotTests {
     private static let url = "http://h/d/m.mpd"
 
     private static func live(_ inner: String, _ attributes: String = "") -> String {

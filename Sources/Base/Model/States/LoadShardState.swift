@@ -1,5 +1,5 @@
 /// State of a worker's shard of a load test.
-package enum LoadShareState: String, Codable, CaseIterable, Sendable {
+package enum LoadShardState: String, Codable, CaseIterable, Sendable {
     /// Its worker finishes its present jobs and measures the targets. Can move to ready, dismissed,
     /// failed.
     case joined
@@ -19,7 +19,7 @@ package enum LoadShareState: String, Codable, CaseIterable, Sendable {
 }
 
 /// An event of a worker's shard of a load test.
-package enum LoadShareEvent: String, Codable, CaseIterable, Sendable {
+package enum LoadShardEvent: String, Codable, CaseIterable, Sendable {
     /// Its worker is idle and ready to start.
     case prepare
     /// The test's start is set.
@@ -34,8 +34,8 @@ package enum LoadShareEvent: String, Codable, CaseIterable, Sendable {
     case dismiss
 }
 
-extension LoadShareState {
-    package static let machine = StateMachine<LoadShareState, LoadShareEvent>(
+extension LoadShardState {
+    package static let machine = StateMachine<LoadShardState, LoadShardEvent>(
         name: "load share", initial: .joined,
         table: [
             .joined: [.prepare: .ready, .fail: .failed, .dismiss: .dismissed],

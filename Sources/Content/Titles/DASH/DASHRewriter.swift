@@ -9,7 +9,7 @@ import WebURL
 /// lead to another host become relative paths to stored objects. Queries are replaced by those of
 /// the file names. Alternatives of a BaseURL are removed, as only one is stored. So are unselected
 /// tracks, and references elsewhere (Location, PatchLocation, ContentSteering).
-struct DASHEdge {
+struct DASHRewriter {
     private static let names = [
         "MPD", "Period", "AdaptationSet", "Representation", "BaseURL", "SegmentTemplate",
         "Initialization", "RepresentationIndex", "BitstreamSwitching", "SegmentList", "SegmentBase",

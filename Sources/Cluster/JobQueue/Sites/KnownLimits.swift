@@ -3,7 +3,7 @@ import Postgres
 import Synchronization
 
 /// Whether there are limits to divide, or bounds to a site's space to observe, as far as this process knows.
-package final class SiteBounds: Sendable {
+package final class KnownLimits: Sendable {
     private let database: QueueDatabase
     private let limits = Atomic<Bool>(true)
     private let spaces = Atomic<Bool>(true)

@@ -8,7 +8,7 @@ import Text
 /// the available segments, per representation or once per set. Attributes for refreshing and for
 /// clock synchronization are removed. Everything else stays as served; event streams keep their
 /// times.
-struct DASHSnapshot {
+struct DASHLiveSnapshot {
     private static let names = [
         "MPD", "Period", "AdaptationSet", "Representation", "SegmentTemplate", "SegmentList",
         "EventStream",

@@ -6,11 +6,11 @@ import Testing
 @testable import WebURL
 
 /// Rewriting of MPDs for the edge.
-@Suite struct DASHEdgeTests {
+@Suite struct DASHRewriterTests {
     private func edge(
         _ text: String, wanted: [Bool] = [], named: String = "https://o.test/t/m.mpd"
     ) throws -> String? {
-        try DASHEdge([UInt8](text.utf8), named: try WebURL(named), wanted: wanted).body()
+        try DASHRewriter([UInt8](text.utf8), named: try WebURL(named), wanted: wanted).body()
             .map { String(decoding: $0, as: UTF8.self) }
     }
 

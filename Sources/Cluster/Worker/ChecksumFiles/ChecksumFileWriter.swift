@@ -3,7 +3,7 @@ import Model
 import Storage
 
 /// Writes the `SHA256SUMS` files of directories.
-struct SumsWriter: Sendable {
+struct ChecksumFileWriter: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
     let storages: SiteStorages
@@ -59,7 +59,7 @@ struct SumsWriter: Sendable {
                     guard !entries.isEmpty else { return true }
                     let storage = try self.storages.storage(
                         at: grant.sites[job.site.description] ?? "")
-                    let document = SumsDocument(directory: job.key, entries: entries)
+                    let document = ChecksumFileText(directory: job.key, entries: entries)
                     try storage.writeDocument(
                         key: document.key, lease: work.lease, job: job.id, chunks: document
                     ) { self.held.isWanted(work) }

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// The floor is checked before an object begins and while one grows. The file system itself reports
 /// when it is full.
-final class SpaceBounds: Sendable {
+final class SpaceLimits: Sendable {
     private struct State {
         var floorBytes: Int64 = 0
         /// Bytes that the quota leaves for new and growing objects; nil for no quota.
@@ -226,7 +226,7 @@ extension DirectoryStorage {
         let site = try verifiedDirectories()
         try bounds.checkFloor(in: site)
         _ = try SiteDirectories.probe(
-            in: site.temporary, bytes: Int(SpaceBounds.worthLooking),
+            in: site.temporary, bytes: Int(SpaceLimits.worthLooking),
             isDurable: durability != .none)
     }
 
@@ -237,7 +237,7 @@ extension DirectoryStorage {
     /// - bytes: The object's length, or the bytes received so far.
     /// - isLengthKnown: True if the next attempt fails before it begins.
     package func judge(_ failure: Failure, bytes: Int64, isLengthKnown: Bool) -> Failure {
-        guard failure.code == .storageFull, bytes > SpaceBounds.worthLooking else {
+        guard failure.code == .storageFull, bytes > SpaceLimits.worthLooking else {
             return failure
         }
         do throws(Failure) { try probe() } catch { return error }

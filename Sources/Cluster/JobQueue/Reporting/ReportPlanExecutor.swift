@@ -2,14 +2,14 @@ import Model
 import Postgres
 
 /// Writes the plan of a report, within its transaction.
-struct ReportWriter: Sendable {
+struct ReportPlanExecutor: Sendable {
     let origins: OriginOutcomes
     let room: SiteRoom
     let renewals: URLRenewals
-    let mostAttemptsAtMirrors: Int
+    let maxAttemptsAtMirrors: Int
 
     func plan(refusals: [JobID: ReportPlan.Refusal] = [:]) -> ReportPlan {
-        ReportPlan(mostAttemptsAtMirrors: mostAttemptsAtMirrors, refusals: refusals)
+        ReportPlan(maxAttemptsAtMirrors: maxAttemptsAtMirrors, refusals: refusals)
     }
 
     /// Writes a plan; the jobs in it are locked by this transaction.
@@ -75,7 +75,7 @@ struct ReportWriter: Sendable {
             ])
     }
 
-    /// Writes one step; true when there is a new job that idle workers should hear of.
+    /// Writes one step; true if it added a job that wakes idle workers.
     private func execute(
         _ step: ReportPlan.Step, _ connection: PostgresConnection
     ) async throws -> Bool {

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Model
 internal import Services
 
-extension SitePlace {
+extension SiteLocation {
     /// Returns a failure with the user and the directory that denies access. Other workers may
     /// still write there.
     func permissionFailure(_ cause: Failure) -> Failure {

@@ -2,7 +2,7 @@ import Model
 
 /// The text of a `SHA256SUMS` file: one line per object, names relative to its directory, in the
 /// format of `sha256sum -c` (GNU coreutils manual, "md5sum invocation").
-struct SumsDocument: Sequence, Sendable {
+struct ChecksumFileText: Sequence, Sendable {
     let directory: String
     let entries: [SumsPage.Entry]
 

@@ -1,7 +1,7 @@
 package import LoadModel
 
 /// An object that sends a worker's shards of load tests.
-package protocol LoadShareRunner: Sendable {
+package protocol LoadShardRunner: Sendable {
     // No typed throws: through a protocol, an async function with them returns a wrong value (Swift
     // 6.3, optimized).
 
@@ -9,20 +9,20 @@ package protocol LoadShareRunner: Sendable {
     ///
     /// Throws if the scenario or a target is invalid, or if this worker may not connect to a
     /// target.
-    func prepare(_ scenario: String) async throws -> any PreparedLoadShare
+    func prepare(_ scenario: String) async throws -> any PreparedLoadShard
 }
 
 /// A shard of a load test that is ready to start.
-package protocol PreparedLoadShare: Sendable {
+package protocol PreparedLoadShard: Sendable {
     /// Number of cores for its event loops.
     var cores: Int { get }
 
     /// Sends `share` of the load from `startNanoseconds` on CLOCK_MONOTONIC until the scenario ends
     /// or `stop()`. Calls `onInterval` once for each complete second, on any thread.
     func run(
-        _ share: LoadShare, startNanoseconds: UInt64,
+        _ share: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws -> LoadShareEnd
+    ) async throws -> LoadShardEnd
 
     /// Stops at once; also before `run`. From any thread.
     func stop()

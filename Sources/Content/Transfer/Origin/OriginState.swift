@@ -4,7 +4,7 @@ import Synchronization
 /// A waiting transfer and the lane in which it waits.
 struct Waiting {
     var transfer: Transfer
-    var lane: OriginLane
+    var lane: OriginState
     /// Set for a transfer that started before and resumes here.
     var route: Route?
 }
@@ -56,7 +56,7 @@ struct LaneSocket {
 ///
 /// `@unchecked`: except for the members marked safe, it is accessed under its `OriginScheduler`'s
 /// lock.
-final class OriginLane: @unchecked Sendable {
+final class OriginState: @unchecked Sendable {
     let origin: String
     /// The first loop that has the origin's connections while these are limited.
     let firstLoop: Int

@@ -22,10 +22,10 @@ package struct HistogramInterval: Sendable, Equatable {
 
 /// HdrHistogram's log format, version 1.3: text with one interval per line. Values are
 /// microseconds; `Interval_Max` is in milliseconds, as in HdrHistogram's tools.
-package enum HistogramLog {
+package enum HdrHistogramLog {
     private static let microsecondsPerUnit = 1_000.0
     /// Maximum length of a line: a histogram of all bins, in base64.
-    private static let mostLineBytes = 4 << 20
+    private static let maxLineBytes = 4 << 20
 
     /// Returns the lines before the first interval. `start` is in seconds since 1970.
     package static func header(startSeconds start: Double, comment: String) -> String {
@@ -65,7 +65,7 @@ package enum HistogramLog {
     }
 
     private static func interval(_ line: Substring) throws(HistogramError) -> HistogramInterval {
-        guard line.utf8.count <= mostLineBytes else {
+        guard line.utf8.count <= maxLineBytes else {
             throw HistogramError(detail: "it is too long")
         }
         var fields = line.split(separator: ",", omittingEmptySubsequences: false)
@@ -75,7 +75,7 @@ package enum HistogramLog {
             fields.removeFirst()
         }
         guard fields.count == 4, let start = Double(fields[0]), let length = Double(fields[1]),
-            abs(start) <= mostSeconds, (0...mostSeconds).contains(length)
+            abs(start) <= maxSeconds, (0...maxSeconds).contains(length)
         else { throw HistogramError(detail: "it is not a start, length, maximum and histogram") }
         return HistogramInterval(
             tag: tag, startSeconds: start, lengthSeconds: length,
@@ -83,7 +83,7 @@ package enum HistogramLog {
     }
 
     /// Some 30,000 years: sums and thousandths of it are exact.
-    private static let mostSeconds = 1e12
+    private static let maxSeconds = 1e12
 
     /// Formats three decimals, with a point in every locale.
     private static func decimals(_ value: Double) -> String {
