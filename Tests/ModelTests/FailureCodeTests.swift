@@ -65,6 +65,10 @@ import Testing
             for code in spelled where text.contains(code) {
                 Issue.record("\(code) in \(file.lastPathComponent)")
             }
+            // Only the status of an answer becomes part of a code.
+            for match in text.matches(of: /FailureCode\("(?!origin\.http\.\\\()[^"]*"/) {
+                Issue.record("\(match.0) in \(file.lastPathComponent)")
+            }
         }
     }
 

@@ -138,7 +138,7 @@ import Testing
         #expect(many.fillHours.map { abs($0 / hours - 1) < 1e-6 } == true)
         #expect(Plan.outcome(values, demand, workers: 501).fillHours == many.fillHours)
         let plan = try Plan(scenario)
-        let least = try #require(plan.sizing.workers.maxUsefulForDeadline)
+        let least = try #require(plan.sizing.workers.mostUsefulForDeadline)
         #expect(plan.notes.contains { $0.hasPrefix("From \(least) worker") })
         #expect(
             Plan.outcome(values, demand, workers: least).fillHours.map {

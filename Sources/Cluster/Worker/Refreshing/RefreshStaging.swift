@@ -80,7 +80,7 @@ struct RefreshStaging: Sendable {
     private func ask(
         _ file: RefreshChange.File, _ index: Int, _ attempt: RefreshAttempt
     ) async throws -> RefreshAnswer {
-        guard attempt.isWanted, !draining.isDraining else {
+        guard attempt.isWanted, !draining.isDraining, !Task.isCancelled else {
             throw Failure(.workerCancelled, "the job was cancelled")
         }
         if let content = file.segment.content {

@@ -40,8 +40,8 @@ extension Sizing.Workers {
         let peak = pool.scalability.peakN.flatMap {
             $0 < Double(most) ? max(1, wholeDown($0)) : nil
         }
-        maxUsefulForDeadline = [peak, night.workersAtOrigin].compactMap { $0 }.min()
-        maxUsefulOnDemand = [peak, pool.workersAtOrigin].compactMap { $0 }.min()
+        mostUsefulForDeadline = [peak, night.workersAtOrigin].compactMap { $0 }.min()
+        mostUsefulOnDemand = [peak, pool.workersAtOrigin].compactMap { $0 }.min()
         var stops: [Sizing.Stop] = []
         if forDeadline == nil {
             var limit = ScenarioInput.headroom.row.path

@@ -34,14 +34,14 @@ package struct Sizing: Codable, Hashable, Sendable {
         /// Reasons why no pool suffices; empty if one does.
         package let stops: [Stop]
         /// Number of workers beyond which more gain nothing, for the fill and on demand: an
-        /// origin's limit binds, or contention does. Nil if more always help.
-        package let maxUsefulForDeadline: Int?
-        package let maxUsefulOnDemand: Int?
+        /// origin's limit binds, or contention does. Nil if more always help. Keys of the plan's JSON.
+        package let mostUsefulForDeadline: Int?
+        package let mostUsefulOnDemand: Int?
 
         /// Number of workers that comes closest to both goals; nil if more always help.
         package var maxUseful: Int? {
-            guard let one = forDeadline ?? maxUsefulForDeadline,
-                let other = forOnDemand ?? maxUsefulOnDemand
+            guard let one = forDeadline ?? mostUsefulForDeadline,
+                let other = forOnDemand ?? mostUsefulOnDemand
             else { return nil }
             return max(1, one, other)
         }
