@@ -223,6 +223,15 @@ import Testing
         // As much as a manifest may have is read of a file without an end, and no more.
         let endless = try await json(["/dev/zero"] + base)
         #expect(endless["error"] as? String == "manifest.notManifest")
+        // Its encoding does not hide why it is refused.
+        let media =
+            "<MPD mediaPresentationDuration='PT1S'><Period><AdaptationSet mimeType='video/mp4'>"
+            + "<Representation id='v'><SegmentList duration='1'><SegmentURL media='file:///etc/passwd'/>"
+            + "</SegmentList></Representation></AdaptationSet></Period></MPD>"
+        let utf16 = directory.path("utf16")
+        try #require(media.data(using: .utf16)).write(to: URL(filePath: utf16))
+        let ofMPD = try await json([utf16, "--base", "http://h/t/m.mpd"])
+        #expect(ofMPD["error"] as? String == "manifest.uriRefused")
     }
 
     @Test func aPlainFileIsNamedAsOne() async throws {

@@ -99,7 +99,7 @@ enum InspectCommand {
                 snapshotSeconds: Date().timeIntervalSince1970)
         }
         inspection.kind = inspection.kind ?? kind
-        if inspection.failure != nil, let plainFile {
+        if inspection.isOfNoManifest, let plainFile {
             inspection.failure = noManifest(printable(file), plainFile)
             return inspection
         }
