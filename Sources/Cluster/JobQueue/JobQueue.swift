@@ -17,7 +17,7 @@ package final class JobQueue: Sendable {
         package var breaker: Breaker
         /// After how many days catalogs that ended are forgotten, from 1; nil for never.
         package var retentionDays: Int?
-        /// Attempts at a file while its own origin is left alone, after which a failure of its mirrors ends it.
+        /// Attempts at a file during its own origin's cooldown, after which a failure of its mirrors ends it.
         package var maxAttemptsAtMirrors = 8
         /// A URL that is refused so soon after it was read from its manifest has not expired, unless it says so, in
         /// seconds.
@@ -44,11 +44,11 @@ package final class JobQueue: Sendable {
         }
     }
 
-    /// When an origin that fails is left alone.
+    /// The circuit breaker of a failing origin.
     package struct Breaker: Sendable {
         /// Failures in a row that open it.
         package var failures = 20
-        /// The first time that it is left alone, in seconds; each further time is twice as long.
+        /// The first cooldown in seconds; each further one is twice as long.
         package var firstSeconds = 5.0
         package var longestSeconds = 60.0
         /// Openings without a success between them, after which its jobs are tried once each.

@@ -85,7 +85,7 @@ package final class ClusterLoadRunner: LoadRunner {
         guard let running else { return }
         asked.withLock { $0 = $0 ?? ending }
         Task {
-            // If no coordinator answers, the test ends because nobody follows it.
+            // If no coordinator answers, the test ends because it has no follower.
             try? await client.stopLoadTest(running, retrySeconds: Self.retrySeconds)
         }
     }
@@ -133,7 +133,7 @@ package final class ClusterLoadRunner: LoadRunner {
         } catch let failure as Failure {
             // Results so far are kept, even if more are missing.
             for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
-            // A coordinator that answers should stop the test now, since nobody follows it any
+            // A coordinator that answers should stop the test now, since no client follows it any
             // more.
             if !failure.code.isOfUnavailableCluster {
                 _ = try? await client.stopLoadTest(test.id, retrySeconds: Self.shortSeconds)

@@ -166,7 +166,7 @@ struct Selection {
         let lacksSums =
             try await connection.query(SQL.Catalogs.read, id).only().int64("sums_failed") > 0
         _ = try await connection.query(SQL.Starting.endRenewals, id)
-        // One that was named anew since starts from nothing.
+        // An asset that was redefined since keeps no segments.
         _ = try await connection.query(SQL.Starting.forget, both)
         _ = try await connection.query(SQL.Starting.renew, both)
         let interrupted = try await connection.query(SQL.Starting.interruptedAssets, both).rows.map

@@ -72,8 +72,8 @@ extension Failure {
 
 extension PostgresError {
     /// The state of the server is at fault, not the statement: read-only, cancelled by an operator,
-    /// no space or memory, always another transaction in the way. Whoever asks again, as workers do
-    /// with their results, loses nothing (PostgreSQL manual, appendix A).
+    /// no space or memory, a conflict with other transactions. A repeated request, such as a worker's
+    /// results, loses nothing (PostgreSQL manual, appendix A).
     fileprivate var isTransient: Bool {
         ["25006", "57014"].contains(sqlState)
             || ["40", "53", "55", "58"].contains(sqlState.prefix(2))

@@ -6,7 +6,7 @@ package struct QueueHousekeeping: Sendable {
     let database: QueueDatabase
     let queues: KnownQueues
 
-    /// Forgets what nobody asks for any more: leases that hold nothing, workers long gone.
+    /// Deletes outdated rows: leases without jobs, workers that disconnected long ago.
     package func tidy() async throws(Failure) {
         queues.forget()
         try await database.withConnection { connection in
@@ -28,8 +28,7 @@ package struct QueueHousekeeping: Sendable {
         try await abandonAssemblies()
     }
 
-    /// An origin that no list names is forgotten so long after it did something. Nothing is left alone for
-    /// longer.
+    /// An origin that no list names is deleted this long after its last use. No cooldown is longer.
     private static let unlistedSeconds = 3_600.0
 
     /// Forgets origins that no list names, and about which there is nothing to remember any more.
@@ -50,7 +49,7 @@ package struct QueueHousekeeping: Sendable {
         }
         for catalog in catalogs {
             try await database.transaction { connection in
-                // Nobody starts its assets meanwhile.
+                // No other request starts its assets meanwhile.
                 guard
                     try await connection.query(
                         SQL.Catalogs.tryLock, ["catalog": .int(catalog)]

@@ -40,7 +40,7 @@ package struct LoadTestSupervision: Sendable {
                 SQL.LoadTests.loseSilent,
                 ["test": .uuid(id), "seconds": .double(times.silentSeconds)] + Self.columns(silent))
             if state == .stopping {
-                let overdue = Failure(.workerLost, "It did not stop when it was told to.")
+                let overdue = Failure(.workerLost, "It did not stop in time.")
                 _ = try await connection.query(
                     SQL.LoadTests.loseOverdue,
                     ["test": .uuid(id), "seconds": .double(times.stoppingSeconds)]
@@ -86,7 +86,7 @@ package struct LoadTestSupervision: Sendable {
         ])
     }
 
-    /// Ends a test without shares that go on; stops one that nobody wants, or that lasts too long.
+    /// Ends a test without active shards; stops one without followers, or one that lasts too long.
     private static func watch(
         _ id: LoadTestID, _ state: LoadTestState, _ test: PostgresRow, _ shares: ShareCounts,
         _ connection: PostgresConnection
@@ -104,7 +104,7 @@ package struct LoadTestSupervision: Sendable {
     }
 
     private static let abandoned = Failure(
-        .clusterAbandoned, "Nobody followed the test any more; it was stopped.")
+        .clusterAbandoned, "The test had no follower and was stopped.")
 
     /// Ends a test under its lock; what it was is kept, what it asked for is not.
     static func end(

@@ -4,13 +4,13 @@ import Model
 package struct LoadTestTimes: Sendable {
     /// From when the start is set until it: every worker is to know by then.
     package var leadSeconds = 2.0
-    /// A share that was not heard of for so long is lost.
+    /// A shard without reports for this time is lost.
     package var silentSeconds = WireLimits.loadSilentSeconds
-    /// A test that nobody followed for so long is stopped.
+    /// A test without a follower for this time is stopped.
     package var followedSeconds = 20.0
     /// Beyond its duration, a test is stopped.
     package var overtimeSeconds = 120.0
-    /// A share that goes on for so long after it was to stop is lost.
+    /// A shard that still runs this long after its stop was requested is lost.
     package var stoppingSeconds = 30.0
 
     package init() {}

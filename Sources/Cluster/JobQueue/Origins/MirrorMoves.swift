@@ -2,7 +2,7 @@ package import Model
 import Postgres
 import Synchronization
 
-/// Files whose own origin is left alone while a mirror is not.
+/// Moves files whose own origin is in cooldown to mirrors that are not.
 package final class MirrorMoves: Sendable {
     private let database: QueueDatabase
     private let search = Mutex(MirrorSearch())
@@ -17,7 +17,7 @@ package final class MirrorMoves: Sendable {
     /// well again by then.
     private static let jobsPerLane: Int64 = 5_000
 
-    /// A job that waits for an origin that is left alone, and where else it is to be had.
+    /// A job that waits for an origin in cooldown, and its best mirror.
     private struct Waiting {
         var lane: Int64
         var job: Int64
@@ -25,11 +25,11 @@ package final class MirrorMoves: Sendable {
         var origin: String?
     }
 
-    /// Moves jobs that wait for an origin that is left alone to the lane of another one that has them, which is not:
-    /// as many as keep that one busy for a second or so. Returns how many. Wakes workers that wait for work.
+    /// Moves jobs that wait for an origin in cooldown to the lane of a mirror that is not: as many as keep the mirror
+    /// busy for about a second. Returns their number. Wakes workers that wait for jobs.
     ///
-    /// Safe to run on all coordinators at once. It waits for no lane and no job that somebody has locked: what it
-    /// cannot have it leaves to the next pass.
+    /// Safe to run on all coordinators at once. It does not wait for locked lanes and jobs: the next pass
+    /// moves those.
     @discardableResult
     package func move() async throws(Failure) -> Int {
         let lanes = try await lanesInCooldown()
@@ -185,7 +185,7 @@ package final class MirrorMoves: Sendable {
     }
 }
 
-/// How far the lanes of origins that are left alone were looked through: a value.
+/// The progress of the search through the lanes of origins in cooldown: a value.
 struct MirrorSearch {
     /// The last lane of the pass before; 0 when it was the last of all.
     var lastLane: Int64 = 0

@@ -3,7 +3,7 @@ import Postgres
 
 /// Starts refreshes of completed assets: a job an asset, because what has changed of one changes at once.
 enum RefreshStart {
-    /// Gives what is selected of a catalog, whose lock is held, its refresh. What is under way is left alone.
+    /// Starts a refresh of the selected assets of a catalog, whose lock is held. Skips active ones.
     static func start(
         _ assets: [Int64]?, of catalog: CatalogID, _ row: PostgresRow,
         _ connection: PostgresConnection

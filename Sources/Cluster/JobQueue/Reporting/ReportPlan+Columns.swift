@@ -45,7 +45,7 @@ extension ReportPlan {
         /// What they wait for, where that is not just time.
         var codes: [String?] = []
         var messages: [String?] = []
-        /// Whether they wait until their own origin is no longer left alone.
+        /// True for those that wait for the end of their own origin's cooldown.
         var awaitOwnOrigins: [Bool] = []
         /// Whether they are to be tried alone from now on.
         var isolate: [Bool] = []
@@ -100,9 +100,9 @@ extension ReportPlan {
     struct Origins {
         /// They served something.
         var well = OriginRows()
-        /// They failed in a way that speaks against them.
+        /// Their failures count against them.
         var failed = OriginRows()
-        /// They asked to be left alone.
+        /// They requested a cooldown.
         var cooling = OriginRows()
 
         var isEmpty: Bool {
@@ -134,7 +134,7 @@ extension ReportPlan {
         }
     }
 
-    /// Directories whose digests are written, or were given up: parallel columns.
+    /// Directories whose checksum file is written or has failed: parallel columns.
     struct Sums {
         var lanes: [Int64] = []
         var jobs: [Int64] = []

@@ -1,6 +1,6 @@
 import Model
 
-/// What a batch of results comes to, before any of it is written: a pure value.
+/// The writes that a batch of results requires, before any of them: a pure value.
 ///
 /// Ordinary fetches are settled in one statement; whatever is rarer becomes a step of its own.
 struct ReportPlan {
@@ -222,8 +222,8 @@ struct ReportPlan {
             isolates: true, because: lost.code)
     }
 
-    /// Ends a job for good, unless only mirrors were asked, its own origin being left alone: then that may have what
-    /// they have not.
+    /// Fails a job permanently, unless only mirrors were requested during its own origin's cooldown: that origin may
+    /// have the file.
     private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {
         let isOfMirrors = ["origin", "content", "integrity"].contains(
             failure.code.family)
@@ -246,7 +246,7 @@ struct ReportPlan {
         }
     }
 
-    /// How long a site that is full or broken is left alone, in seconds.
+    /// Seconds for which a full or failing site is paused.
     private static let siteFaultSeconds = 5.0
     /// How often it is seen whether there is room by now, in seconds: less often where that takes fetching
     /// the object.

@@ -28,7 +28,7 @@ package struct Segments: Sendable {
             }
             let ordinals = batch.segments.map(\.ordinal)
             guard let first = ordinals.min(), let last = ordinals.max() else { return .accepted }
-            // The job is locked: nobody else lists segments of its asset.
+            // The job is locked: no other request adds segments of its asset.
             let isKnown = try await connection.query(
                 SQL.Resolving.areKnown,
                 ["asset": .int(job.asset), "first": .int(first), "last": .int(last)]
@@ -71,8 +71,8 @@ package struct Segments: Sendable {
         }
     }
 
-    /// Makes parts of a file that turned out large. The job goes on with the first part under the
-    /// lease it has; a repeated request has the same answer.
+    /// Splits a large file into parts. The job keeps its lease and continues with the first part; a
+    /// repeated request has the same answer.
     package func split(
         _ request: SplitRequest
     ) async throws(Failure) -> VerdictAnswer {

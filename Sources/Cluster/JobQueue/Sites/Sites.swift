@@ -111,7 +111,7 @@ package struct Sites: Sendable {
                 _ = try await connection.query(SQL.Sites.forgetVolume, ["site": .int(site)])
             }
             if resumes { _ = try await connection.query(SQL.Sites.resume, ["site": .int(site)]) }
-            // A site goes on at once when its quota leaves room again.
+            // A site resumes at once if its quota leaves space again.
             _ = try await connection.query(SQL.Sites.checkQuota, ["site": .int(site)])
             _ = try await connection.query(SQL.Sites.notify)
             try await Self.apply(

@@ -218,8 +218,8 @@ package struct Submissions: Sendable {
         ]
     }
 
-    /// Takes a catalog's jobs away: its submitter has gone. What is stored stays; a later start
-    /// goes on from there.
+    /// Deletes a catalog's jobs, because its submitter disconnected. Stored files stay; a later start
+    /// resumes from there.
     package func interrupt(_ catalog: CatalogID) async throws(Failure) {
         try await database.transaction { connection in
             _ = try await connection.query(SQL.Catalogs.lock, ["catalog": .int(catalog.rawValue)])
