@@ -86,11 +86,12 @@ let package = Package(
         library("Base/CommandLine", ["Rendering", "Text"]),
         library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Text"]),
 
-        // Planning. Capacity plans: Planner calculates, PlanReport formats.
+        // Planning. Capacity plans: Planner calculates, PlanReport formats. Templates has symbolic links
+        // to files of deploy/.
         library("Planning/Planner", ["Model", "Statistics"]),
         library(
             "Planning/PlanReport", ["JSON", "Model", "Planner", "Rendering", "Text"],
-            resources: [.embedInCode("Prices")]),
+            resources: [.embedInCode("Prices"), .embedInCode("Templates")]),
 
         // Content. What is fetched, and how it is stored.
         library("Content/Titles", ["Model", "Text", "WebURL", "XML"]),

@@ -54,7 +54,7 @@ def run(options, mib, times):
 
 
 def compare(options, small, large, times):
-    """Prints what the files come to; how many allocations more there are for each block more."""
+    """Prints totals of the files, and the further allocations for each further block."""
     rounds = [(run(options, small, times), run(options, large, times)) for _ in range(options.rounds)]
     for pair in rounds:
         for mib, counted in zip((small, large), pair):

@@ -175,7 +175,7 @@ def measure(tool, destination, run):
     with open(log_path, "wb") as log:
         before = cpu_seconds()
         started = time.monotonic()
-        # A line a lease and a line a batch of results: what the time between them is told from.
+        # One line per lease and one per batch of results: the time between them follows from these.
         environment = os.environ | {"DRAY_LOG": "debug", "DRAY_LOG_FORMAT": "json"}
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  env=environment)
@@ -242,7 +242,7 @@ def show(table, options):
     print(f"{options.files} {'segments' if options.hls else 'files'} of {options.size} bytes, {options.rounds} rounds, "
           f"{os.cpu_count()} cores")
     base = "wget2" if "wget2" in table else next(iter(table))
-    # The column is there when there is somebody to compare with.
+    # The column is there if another tool is compared.
     beside = STREAMLINK in table
     print(f"{'tool':<10} {'wall min':>9} {'median':>8} {'MB/s':>7} {'CPU s':>7} {'s a GB':>7} "
           f"{'s/10000':>8} {'peak MiB':>9} {'x ' + base:>11}"

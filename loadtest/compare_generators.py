@@ -1,4 +1,4 @@
-"""Compares load generators in turns, and dray's figures with what is known to be true.
+"""Compares load generators in turns, and dray's figures with known ones.
 
 Started by loadtest/compare-generators, which serves WORK/origin with one nginx process. Standard library only.
 """

@@ -24,7 +24,7 @@ def make_files(root, count, size):
             path.parent.mkdir(parents=True)
         with open(path, "wb") as file:
             file.write(index.to_bytes(16, "big") + block[16:])
-            # What is longer goes on with the block, each time marked with its place.
+            # A longer body repeats the block, marked with its position each time.
             for place in range(len(block), size, len(block)):
                 file.write((place.to_bytes(16, "big") + block[16:])[:size - place])
 

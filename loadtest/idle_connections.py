@@ -23,7 +23,7 @@ WAIT_SECONDS = 60
 #: What is waited for an answer; one that takes longer has failed.
 PATIENCE_SECONDS = 10
 HEAD = b"GET /v1/status HTTP/1.1\r\nHost: attacker\r\n"
-#: How the connections are held: what is sent at once, and what once a second.
+#: How the connections are held: bytes sent at once, and bytes sent once a second.
 KINDS = {
     "silent": (b"", b""),
     "half a head": (HEAD, b""),

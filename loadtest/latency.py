@@ -1,4 +1,4 @@
-"""How near the transfer engine comes to connections / latency at an origin that takes its time.
+"""Compares the transfer engine with connections / latency at a slow origin.
 
 Started by loadtest/latency, whose nginx waits before each answer. Standard library only.
 """

@@ -154,7 +154,7 @@ def soak(options):
 
 
 def leak(options):
-    """Compares what is there after a tenth of the transfers and after all, each when all is quiet."""
+    """Compares the memory after a tenth of the transfers and after all, each when idle."""
     tenth = max(options.transfers // 10, 100)
     urls = [f"http://127.0.0.1:{options.port}/{index:06d}.bin" for index in range(tenth)]
     report, samples, _ = run(options, urls, ["--times", "10"])

@@ -43,7 +43,7 @@ def arguments():
     parser.add_argument("--head-start", type=float, default=0.5, metavar="SECONDS",
                         help="of the slow catalog (0.5)")
     parser.add_argument("--most-seconds", type=float, default=120,
-                        help="the fast catalog is given up after so long (120)")
+                        help="time limit of the fast catalog, in seconds (120)")
     parser.add_argument("--mixes", metavar="N,…", help="only these of the mixes, from 1")
     parser.add_argument("--min-ratio", type=float, default=0.5,
                         help="fail when less is left of the undisturbed rate (0.5)")
@@ -117,7 +117,7 @@ def serve(ports, told, delay, size):
 
 
 class Cluster:
-    """`dray up`, and what is asked of it."""
+    """Runs `dray up` and sends it requests."""
 
     def __init__(self, options, number):
         self.options = options

@@ -140,7 +140,7 @@ build_release() {
     local stamp="$repository/.build/release-stamp"
     if [ -x "$release_binary" ] && [ -e "$stamp" ]; then
         local newer
-        newer=$(find "$repository"/{Sources,Package.swift} -newer "$stamp" -print -quit)
+        newer=$(find "$repository"/{Sources,deploy,Package.swift} -newer "$stamp" -print -quit)
         [ -n "$newer" ] || return 0
     fi
     require_swift

@@ -194,7 +194,7 @@ class Lab:
         return self
 
     def start_worker(self, name, *options, environment=None):
-        """A worker as in a cluster; it may write below the sites' directory only, where it can be told so."""
+        """A worker as in a cluster; it may write below the sites' directory only, if it has that option."""
         roots = ["--root", self.sites] if self.takes_roots else []
         return self.start(
             name, [self.dray, "worker", "--coordinator", f"http://127.0.0.1:{self.port}", "--durability", "none",

@@ -234,7 +234,7 @@ def commands(lab, record, host, random):
                                                                "{}"], ["catalog", "check",
                                                                        "{}"], ["{}"], ["histogram", "{}"])
     environment = {"DRAY_COORDINATOR": f"http://127.0.0.1:{lab.port}", "DRAY_TOKEN": lab.token}
-    # An operand is the caller's own; of what is no URL nobody could say where its secret is.
+    # An operand is the caller's own; in other text a secret cannot be found.
     texts = [text for text in secrets("127.0.0.1:1") if "://" in text and f"#{MARKER}" not in text]
     texts += [naughty(random) for _ in range(300)]
     for number, text in enumerate(random.sample(texts, record.count(len(texts), 60))):
@@ -253,7 +253,7 @@ def commands(lab, record, host, random):
 # MARK: What is left of it
 
 def shown(lab, record):
-    """Commands that show what the cluster has by now been told."""
+    """Commands that show the texts that the cluster has."""
     environment = {"DRAY_COORDINATOR": f"http://127.0.0.1:{lab.port}", "DRAY_TOKEN": lab.token}
     for command in (["status"], ["queue", "list"], ["origins"], ["site"], ["assets", "1"], ["assets",
                                                                                             "2"], ["assets", "3"]):

@@ -1,4 +1,4 @@
-"""What workers ask: an origin with answers of our own, and a canary that nobody is to ask."""
+"""Origins for workers: one with chosen answers, and a canary that must get no request."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ class Loop:
 
     @staticmethod
     async def end():
-        """Ends what is still being answered."""
+        """Ends running answers."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -73,7 +73,7 @@ def moved(location):
 
 
 class Canary:
-    """Listens on every address of this machine; remembers who connects and what is said first."""
+    """Listens on every address of this machine; records connections and their first bytes."""
 
     def __init__(self):
         self.seen = []

@@ -1,4 +1,4 @@
-"""A URL that kills whoever fetches it, played by kill -9: its job is held after two deaths, and the pool lives."""
+"""A URL that kills its worker, simulated by kill -9: its job is held after two deaths, and the pool lives."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ GOOD = 8
 
 
 def attack(lab, record):
-    # Never answered: whoever fetches it is killed while it waits.
+    # Never answered: the worker is killed while it waits.
     origin = Origin(ORIGIN_ADDRESS, lambda path: None if path == "/poison" else ok(b"good"))
     try:
         # A lease is lost in five seconds.

@@ -114,7 +114,7 @@ def settings(lab, is_http2=False):
 
 
 def prefetch(lab, record, urls, name, seconds=40, is_http2=False):
-    """Fetches a list with one worker; the report's assets. What is to be tried much later is given up."""
+    """Fetches a list with one worker; the report's assets. Retries that are far off are not awaited."""
     listing, report = lab.scratch / f"{name}.list", lab.scratch / f"{name}.json"
     listing.write_text("\n".join(urls) + "\n")
     site = lab.scratch / f"{name}-site"

@@ -50,7 +50,7 @@ def routes(lab, record):
             judge_refusal(lab, record, seen, method, path, body, headers)
         judge_refusal(lab, record, seen, method, f"{path}{'&' if '?' in path else '?'}token={token}", body, {})
     # That there is none, or that it is a wrong one; of the path and the method nothing.
-    record.judge("what strangers are told", None if len(seen) <= 2 else f"refusals differ: {list(seen)[:3]}")
+    record.judge("answers without a token", None if len(seen) <= 2 else f"refusals differ: {list(seen)[:3]}")
     for path in ("/healthz", "/readyz"):
         record.judge(path, oracles.answer(lab.ask("GET", path, token=False), allowed={200}))
 
@@ -186,7 +186,7 @@ def sites_outside(lab, record):
 
 
 def outcome(lab, catalog):
-    """The code that a file failed with, `completed`, or what keeps its catalog from going on; else None."""
+    """The code that a file failed with, `completed`, or the reason why its catalog waits; else None."""
     row = lab.pages(f"/v1/catalogs/{catalog}/assets", "assets")[0]
     if row["state"] in ("failed", "completed"):
         return (row.get("failure") or {}).get("code", row["state"])

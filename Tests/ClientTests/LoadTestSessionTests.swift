@@ -80,7 +80,7 @@ import Testing
 
     /// What was enough for its users is raised for more; what viewers are given is what they have.
     @Test(arguments: [(nil, 1_000, 1_000), (600, 600, 600), (500, 600, 500)] as [(Int?, Int, Int)])
-    func aStepHasPlacesForItsUsers(given: Int?, plain: Int, viewers: Int) throws {
+    func aStepHasSlotsForItsUsers(given: Int?, plain: Int, viewers: Int) throws {
         var scenario = try Self.scenario(users: 300)
         scenario.http.concurrency = given
         #expect(scenario.multiplied(by: 2).concurrency == plain)
@@ -228,7 +228,7 @@ import Testing
         let warning = try #require(outcome.result.warnings.first)
         #expect(warning.contains("after 2 loads") && warning.contains("2 of the 3 workers"))
         #expect(try LoadJSON.text(outcome.result, ladder: outcome.ladder).contains("fewWorkers"))
-        // With nothing done there is nothing to tell of.
+        // Without a request there is nothing to report.
         await #expect(throws: Failure.self) {
             try await Self.session(
                 try Self.scenario(users: 10), .scale([3, 2]), runner
@@ -236,7 +236,7 @@ import Testing
         }
     }
 
-    @Test func aRunThatCannotBeFollowedIsToldOfAsFarAsItCame() async throws {
+    @Test func aRunThatCannotBeFollowedIsReportedUpToThen() async throws {
         let runner = ScriptedRunner { scenario, _ in
             var answer = ScriptedRunner.Answer(Self.answered(40), .interrupted)
             answer.failure = Failure("cluster.coordinatorUnreachable", "nobody is there")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Client
 
-/// What ffprobe's words come to.
+/// Results of ffprobe's output.
 @Suite struct MediaProbeTests {
     private func verdict(
         _ output: String, status: Int32 = 0, isOutOfTime: Bool = false
@@ -18,7 +18,7 @@ import Testing
             verdict(
                 "packet,1\npacket,0\n\nprogram,stream,0,video\nstream,0,video\nstream,1,audio\n")
                 == .playable)
-        // What is neither seen nor heard may be empty.
+        // Streams that are neither audio nor video may be empty.
         #expect(
             verdict("packet,0\nstream,0,audio\nstream,1,subtitle\nstream,2,data\n") == .playable)
     }
@@ -36,7 +36,7 @@ import Testing
         #expect(said.contains(reason), "\(said)")
     }
 
-    @Test func aComplaintIsSaidInOneBoundedLine() {
+    @Test func anErrorIsReportedInOneBoundedLine() {
         let complaint = "[hls @ 0x1] Error \u{1B}[31m" + String(repeating: "x", count: 1_000)
         guard case .unplayable(let said) = verdict("packet,0\n\(complaint)\nmore\n", status: 1)
         else {

@@ -53,7 +53,7 @@ import Testing
             progress.line(bytes: 0, expected: 0, seconds: 3, columns: 100).contains("100%"))
     }
 
-    @Test func eachKindOfTroubleIsToldOnce() {
+    @Test func eachKindOfFailureIsReportedOnce() {
         var troubles = Troubles()
         let full = Troubles.Trouble(text: "full", relief: "there is room")
         let silent = Troubles.Trouble(text: "silent", relief: "it comes")
@@ -69,7 +69,7 @@ import Testing
         #expect(troubles.noAnswer("gone") == [.trouble("gone")])
         #expect(troubles.answer(nil, isOver: true) == [isBack, .relief("it comes")])
         #expect(troubles.text == nil)
-        // A catalog that was cancelled says nothing of its site.
+        // A cancelled catalog shows nothing of its site.
         #expect(troubles.answer(full, isOver: true) == [.trouble("full")])
         #expect(troubles.answer(nil, isOver: false) == [])
     }
@@ -141,7 +141,7 @@ import Testing
     @Test func theBarNeverGoesBackAndSpeedIsNeverNegative() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)
-        // A title was resolved: much more to do; and a transfer under way failed.
+        // A title was resolved: much more to do; and a running transfer failed.
         meter.update(
             status {
                 $0.totals.segments = 10_000

@@ -67,7 +67,7 @@ import Testing
         #expect(window.secondsLeft(60, atSeconds: 5) == 10)
     }
 
-    /// What the rate was before a wait says nothing of what comes after it.
+    /// The rate before a wait does not predict the one after it.
     @Test func aWaitEndsTheEstimate() {
         func status(_ done: Int, _ waits: [CatalogWait] = []) -> CatalogStatus {
             var totals = CatalogTotals()
@@ -83,7 +83,7 @@ import Testing
         #expect(meter.catalog.secondsLeft == 5)
         let wait = CatalogWait(.queuePaused(queue: "q"))
         meter.update(status(50, [wait]), atSeconds: 5.25)
-        // For a moment there is nothing under way between two jobs.
+        // For a moment nothing runs between two jobs.
         #expect(meter.catalog.secondsLeft != nil && meter.waits.current == [])
         meter.update(status(50, [wait]), atSeconds: 6.5)
         #expect(meter.catalog.secondsLeft == nil && meter.waits.current == [wait])

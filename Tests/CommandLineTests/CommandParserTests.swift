@@ -92,7 +92,7 @@ import Testing
         (["queue", "pause", "x"], "unexpected argument 'x'", "Usage: tool queue pause"),
         (["fetch", "--\u{1B}[2J"], "unknown option '--\\u{1B}[2J'", "--help"),
     ])
-    func badUsageSaysWhatAndWhatInstead(words: [String], message: String, hint: String) {
+    func badUsageIsReportedWithAHint(words: [String], message: String, hint: String) {
         let error = #expect(throws: UsageError.self) { try parser.parse(words) }
         #expect(error?.message == message)
         #expect(error?.hint.contains(hint) == true, "\(error?.hint ?? "")")

@@ -107,7 +107,7 @@ struct CoordinatorClientTests {
     }
 
     @Test(
-        "what something else than a coordinator answers",
+        "answers of servers that are no coordinator",
         arguments: [
             (200, "cluster.protocol"), (302, "cluster.protocol"), (404, "cluster.protocol"),
             (413, "input.tooLarge"), (500, "cluster.protocol"), (429, "cluster.busy"),

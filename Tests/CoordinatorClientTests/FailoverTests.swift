@@ -13,7 +13,7 @@ struct FailoverTests {
     /// A port that nothing listens on.
     private func deadURL() throws -> String { try FaultOrigin().url() }
 
-    @Test("nobody there")
+    @Test("no listener")
     func unreachable() async throws {
         let client = try CoordinatorClient(endpoints: try deadURL(), retrySeconds: 0)
         let failure = await failure { try await client.readiness() }
@@ -51,14 +51,14 @@ struct FailoverTests {
         let client = try CoordinatorClient(
             endpoints: "\(leaving.url),\(staying.url)", retrySeconds: 30)
         defer { client.shutdown() }
-        // It may have granted one: this is not asked for again, but what follows is not asked there.
+        // It may have granted one: this request is not repeated, and later ones go elsewhere.
         let refused = await failure { _ = try await client.lease(leaseRequest) }
         #expect(refused?.code == "cluster.coordinatorUnreachable")
         _ = try await client.lease(leaseRequest)
         try await client.readiness()
         #expect(leaving.log.all.count == 1)
         #expect(staying.log.all.count == 2)
-        // What may be repeated goes on at once.
+        // Repeatable requests continue at once.
         let other = try CoordinatorClient(
             endpoints: "\(leaving.url),\(staying.url)", retrySeconds: 0.001)
         defer { other.shutdown() }
@@ -68,7 +68,7 @@ struct FailoverTests {
         await staying.server.shutdown(graceSeconds: 0)
     }
 
-    @Test("goes on when a coordinator restarts", .timeLimit(.minutes(1)))
+    @Test("continues when a coordinator restarts", .timeLimit(.minutes(1)))
     func restart() async throws {
         let first = try TestCoordinator { _ in .text(200, "ok") }
         let port = first.server.port
@@ -101,7 +101,7 @@ struct FailoverTests {
     }
 
     /// A start that takes longer than a request may, and whose answers then are `statuses`; answers
-    /// how often it was asked for.
+    /// the number of its requests.
     private func start(answers statuses: [Int]) async throws -> Int {
         let (answers, answer) = AsyncStream<Int>.makeStream()
         var starts = 0
@@ -135,9 +135,9 @@ struct FailoverTests {
         #expect(try await start(answers: [204]) == 1)
     }
 
-    @Test("an answer that was lost after a long time is asked for again", .timeLimit(.minutes(1)))
+    @Test("a request whose answer was lost after a long time is repeated", .timeLimit(.minutes(1)))
     func lostStart() async throws {
-        // As a proxy says it.
+        // As a proxy reports it.
         #expect(try await start(answers: [504, 204]) == 2)
     }
 
@@ -152,7 +152,7 @@ struct FailoverTests {
         }
     }
 
-    @Test("a lease is asked for once", .timeLimit(.minutes(1)))
+    @Test("a lease is requested once", .timeLimit(.minutes(1)))
     func leaseOnce() async throws {
         let (origin, other) = (try FaultOrigin(), try FaultOrigin())
         let gate = Gate()

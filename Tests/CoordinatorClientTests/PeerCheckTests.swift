@@ -57,7 +57,7 @@ import Testing
 
     /// It is not there, as one that takes no connection.
     @Test(.enabled(if: geteuid() == 0, "only root can start a process of another user"))
-    func anotherCoordinatorIsAskedInItsPlace() async throws {
+    func anotherCoordinatorIsUsedInstead() async throws {
         let stranger = try await StrangersListener()
         let coordinator = try TestCoordinator { _ in .text(200, "ok") }
         let client = try client("\(stranger.url),\(coordinator.url)")

@@ -32,7 +32,7 @@ struct TestCoordinator: ~Copyable {
     var url: String { "http://127.0.0.1:\(server.port)" }
 }
 
-/// Runs `body` with a coordinator that answers as told and a client that speaks to it; ends both.
+/// Runs `body` with a coordinator with given answers and a client of it; ends both.
 func withCoordinator(
     token: AccessToken? = nil, retrySeconds: Double = 0, timeoutSeconds: Double = 30,
     answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse,

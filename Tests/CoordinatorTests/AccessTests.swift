@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// Who has no token has one request for each connection, also where nobody needs one.
+    /// Without a token, a connection has one request, also on routes that need none.
     @Test func onlyWhoHasTheTokenKeepsAConnection() async throws {
         try await Fixture.with { fixture in
             let second = "Host: h\r\n\r\nGET /healthz"
@@ -151,7 +151,7 @@ import Testing
         #expect(failure?.message.contains("geheim") == false)
     }
 
-    @Test func aNewerSchemaIsLeftAlone() async throws {
+    @Test func aNewerSchemaIsNotChanged() async throws {
         try await Fixture.with { fixture in
             _ = try await fixture.execute(
                 "INSERT INTO schema_migration (version, checksum) VALUES (999, '')")

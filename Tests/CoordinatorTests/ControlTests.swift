@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-/// Control through the API: what is refused, and what does as it says.
+/// Control through the API: refusals and effects.
 @Suite struct ControlTests {
     private typealias Case = RefusalTests.Case
 
@@ -42,7 +42,9 @@ import Testing
         Case(
             target: "/v1/queues/nowhere/control", body: #"{"action":"pause"}"#, status: 404,
             code: "input.notFound"),
-        Case(target: "/v1/queues//control", body: #"{"action":"pause"}"#),
+        Case(
+            target: "/v1/queues//control", body: #"{"action":"pause"}"#, status: 404,
+            code: "input.notFound"),
         Case(target: "/v1/queues/a%0Ab/control", body: #"{"action":"pause"}"#),
         selection(#""action":"delete""#, code: "input.malformed"), selection(#""action":"cancel""#),
         selection(#""action":"cancel","catalog":{}"#),
@@ -178,7 +180,7 @@ import Testing
     }
 
     /// A schedule is put in force by a coordinator, when its time has come.
-    @Test func aSiteIsOpenedWhenItsScheduleSaysSo() async throws {
+    @Test func aSiteOpensBySchedule() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])
             let site = try await fixture.client.configure(

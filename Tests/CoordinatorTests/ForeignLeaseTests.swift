@@ -41,7 +41,7 @@ import Testing
         ]
     }
 
-    @Test func nobodyActsForALeaseThatIsNotTheirs() async throws {
+    @Test func workersCannotUseOthersLeases() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a", "b", "c"])
             let mine = try await fixture.lease(1)
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// A heartbeat that names what it does not hold is a worker's that lost it: it is told so.
+    /// A heartbeat with a lease that the worker does not hold gets it reported as lost.
     @Test func heartbeatsExtendNothingOfOthers() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])

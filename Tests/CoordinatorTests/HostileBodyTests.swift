@@ -184,7 +184,7 @@ import Testing
                     "/v1/reports", Self.report(#""results":[\#(Self.times("{},", 3 << 20)){}]"#),
                     413,
                     "input.tooLarge"),
-                // Columns that say how long the list is.
+                // Columns with the length of the list.
                 Case(
                     "/v1/reports",
                     Self.report(
@@ -252,7 +252,7 @@ import Testing
     }
 
     /// What looks like one character can be of any length.
-    @Test func textIsBoundedWhateverItIsMadeOf() async throws {
+    @Test func anyTextIsBounded() async throws {
         let marks = Self.times("\u{301}", 1 << 20)
         try await Self.expectRefused([
             Case("/v1/catalogs", #"{"name":"a\#(marks)",\#(Self.catalog)}"#, 400, "input.field"),

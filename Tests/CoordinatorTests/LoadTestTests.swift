@@ -39,7 +39,7 @@ import Testing
                 #expect(grant.loadTest == LoadTestCall(id: Self.id, queue: nil))
                 #expect(grant.lease == nil && grant.waitedSeconds < 20)
                 #expect(created.state == .waiting)
-                // One that holds work hears of it with its heartbeat.
+                // A heartbeat notifies a worker that holds jobs.
                 let heartbeat = Heartbeat(
                     worker: Fixture.worker, leases: [], progress: [:], name: "w",
                     activeTransfers: 0)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func aReportIsHeldUntilThereIsNews() async throws {
+    @Test func aReportWaitsForAChange() async throws {
         try await Fixture.with { fixture in
             _ = try await fixture.client.create(Self.test())
             let place = try await fixture.client.join(

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A method that a path does not have is 405, and the answer says which it has.
+/// A method that a path does not have is 405, and the answer lists the allowed ones.
 @Suite struct MethodTests {
     static let paths: [(path: String, allowed: String)] = [
         ("/healthz", "GET, HEAD, OPTIONS"), ("/readyz", "GET, HEAD, OPTIONS"),
@@ -51,6 +51,24 @@ import Testing
         }
     }
 
+    /// Of every route, as of any other path.
+    @Test func aPathWithASlashAtItsEndIsNotFound() async throws {
+        try await Fixture.with { fixture in
+            for (path, allowed) in Self.paths {
+                let method = allowed.hasPrefix("GET") ? "GET" : "POST"
+                for wrong in [path + "/", "/" + path] {
+                    let answer = try await fixture.send(method, wrong, "{}")
+                    #expect(answer.status == 404, "\(method) \(wrong): \(answer)")
+                    #expect(answer.code == "input.notFound", "\(method) \(wrong)")
+                }
+            }
+            // Not a catalog without a name.
+            for path in ["/v1/catalogs/", "/v1/load-tests/", "/v1/catalogs//assets"] {
+                #expect(try await fixture.send("GET", path).code == "input.notFound", "\(path)")
+            }
+        }
+    }
+
     @Test func aPathThatIsNotThereIsNamed() async throws {
         try await Fixture.with { fixture in
             let answer = try await fixture.send("GET", "/v1/workers")
@@ -74,7 +92,7 @@ import Testing
     }
 
     /// Who has no token does not learn what there is.
-    @Test func strangersAreToldNothingOfMethodsAndPaths() async throws {
+    @Test func requestsWithoutATokenLearnNoMethodsAndPaths() async throws {
         try await Fixture.with { fixture in
             for (path, _) in Self.paths + [("/v1/nothing", "")] where path.hasPrefix("/v1") {
                 for method in ["GET", "POST", "OPTIONS", "BREW"] {

@@ -3,7 +3,7 @@ import Model
 import TestSupport
 import Testing
 
-/// Requests that are well formed and come from nobody who may send them.
+/// Well-formed requests of clients without access.
 @Suite struct StrangerTests {
     @Test func strangersLeasesChangeNothing() async throws {
         try await Fixture.with { fixture in

@@ -131,7 +131,7 @@ import Testing
                 #expect(answer.body.contains("limits"), "\(answer)")
             }
             #expect(try await fixture.tables() == before)
-            // Both can be asked for by name.
+            // Both can be requested by name.
             for change in [
                 OriginLimitsChange(origin: origin, limits: OriginLimits()),
                 OriginLimitsChange(origin: origin, limits: nil),

@@ -5,7 +5,7 @@ import Testing
 
 /// What a catalog waits for, through the API.
 @Suite struct WaitTests {
-    @Test func aStatusSaysWhatACatalogWaitsFor() async throws {
+    @Test func aStatusReportsWhyACatalogWaits() async throws {
         try await Fixture.with { fixture in
             let catalog = try await fixture.submit(["a"])
             #expect(

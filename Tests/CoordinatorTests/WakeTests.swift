@@ -158,7 +158,7 @@ import Testing
             let poll = Task { try await fixture.lease(waitMilliseconds: 30_000) }
             #expect(try await poll.value.jobs.map(\.key) == ["origin.test/b"])
             let across = Task {
-                // One that asks in the moment of the crash is told so, and asks again, as workers do.
+                // A request during the crash fails and is repeated, as workers do.
                 while true {
                     do {
                         return try await fixture.lease(waitMilliseconds: 30_000)

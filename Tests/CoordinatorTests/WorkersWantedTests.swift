@@ -6,7 +6,7 @@ import Model
 import TestSupport
 import Testing
 
-/// How many workers an autoscaler is told to keep, from what there is to do.
+/// The number of workers that an autoscaler must keep for the work.
 @Suite struct WorkersWantedDecisionTests {
     private typealias Backlog = PoolLoad.Backlog
 
@@ -85,7 +85,7 @@ import Testing
         #expect(WorkersWanted.decide(load([soon]), some).workers > 1)
     }
 
-    /// Whether something waits besides or not: eight that work are never told to be one.
+    /// With or without waiting jobs, eight busy workers are never reduced to one.
     @Test(arguments: [40, 41, 400])
     func whoHoldsJobsFinishesThem(jobs: Int) {
         let last = Backlog(jobs: jobs, deadlineSeconds: 5_000)
@@ -113,7 +113,7 @@ import Testing
         #expect(backlog.jobs / wanted.workers == 100)
     }
 
-    /// A backlog that is worked off at the pace asked for never makes the pool breathe.
+    /// A backlog that shrinks at the planned pace never makes the pool oscillate.
     @Test func aFewTooManyAreKept() {
         func wanted(_ jobs: Int, workers: Int) -> WorkersWanted {
             WorkersWanted.decide(
@@ -299,13 +299,13 @@ import Testing
         _ = try await fixture.client.heartbeat(heartbeat)
     }
 
-    /// As if what was told till now had been told so many minutes before.
+    /// Moves all reports so far that many minutes into the past.
     private func age(_ fixture: Fixture, minutes: Int) async throws {
         _ = try await fixture.execute(
             "UPDATE worker_minute SET minute = minute - interval '\(minutes) minutes'")
     }
 
-    @Test func whatIsToldTwiceCountsOnce() async throws {
+    @Test func repeatedReportsCountOnce() async throws {
         try await Fixture.with { fixture in
             #expect(try await history(fixture).minutes.isEmpty)
             try await beat(fixture, Fixture.worker, fetches: 10, busySeconds: 2)
@@ -325,7 +325,7 @@ import Testing
         }
     }
 
-    /// Of what a worker had done before anything is known of it, nobody knows when.
+    /// The times of a worker's earlier jobs are unknown.
     @Test func whatCameBeforeIsLeftOut() async throws {
         try await Fixture.with { fixture in
             try await beat(fixture, Fixture.worker, fetches: 9, busySeconds: 5_000)

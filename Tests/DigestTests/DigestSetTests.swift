@@ -15,7 +15,7 @@ struct DigestSetTests {
         .crc32c: "e3069283", .crc32: "cbf43926", .crc64nvme: "ae8b14860a799888",
     ]
 
-    @Test("agree with published values, in whatever blocks the bytes come", arguments: 1...9)
+    @Test("agree with published values, in blocks of any size", arguments: 1...9)
     func knownValues(block: Int) {
         var set = DigestSet(DigestAlgorithm.allCases)
         for start in stride(from: 0, to: digits.count, by: block) {
@@ -55,7 +55,7 @@ struct DigestSetTests {
     }
 
     @Test(
-        "hashed aside they are the same, in whatever blocks the bytes come",
+        "hashed in the background they are the same, in blocks of any size",
         arguments: [1_000, 16_384, 65_536, 131_072, 500_000, 3_000_000])
     func aside(block: Int) {
         let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 9) }

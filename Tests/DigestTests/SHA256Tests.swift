@@ -38,7 +38,7 @@ import Testing
                 == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
     }
 
-    @Test func aHasherStartsAnewAfterFinish() {
+    @Test func aHasherRestartsAfterFinish() {
         var hasher = SHA256Hasher()
         "abc".utf8.withContiguousStorageIfAvailable { hasher.update(UnsafeRawBufferPointer($0)) }
         let first = hasher.finish()

@@ -49,7 +49,7 @@ private func query(_ sql: String, _ server: EmbeddedPostgres) async -> String? {
 
             let began = ContinuousClock.now
             try await server.start()
-            // The goal is half a second on an idle machine; a busy one gets room.
+            // The goal is half a second on an idle machine; a busy one gets more.
             #expect(ContinuousClock.now - began < .seconds(5))
             #expect(await query("SELECT x FROM t", server) == "7")
             #expect(await query("SHOW listen_addresses", server) == "")

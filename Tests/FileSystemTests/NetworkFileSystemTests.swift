@@ -2,7 +2,7 @@ import FileSystem
 import Testing
 
 @Suite struct NetworkFileSystemTests {
-    @Test func theyAreToldByTheirNumbers() throws {
+    @Test func fileSystemsAreRecognizedByTheirNumbers() throws {
         // NFS, SMB 2 as a negative number of 32 bits, FUSE.
         for type in [0x6969, Int(Int32(bitPattern: 0xFE53_4D42)), 0x6573_5546] {
             #expect(NetworkFileSystem.contains(type: type))

@@ -112,7 +112,7 @@ struct OutputFileTests {
         #expect(try own.read("victim") == Array("precious".utf8))
         #expect(try own.files() == ["victim"])
         #expect(try names() == ["report.json"])
-        // Of a folder that is nobody else's to write to, it is its owner's word.
+        // In a folder that only its owner can write to, the owner decides.
         try #require(chmod(folder.path, 0o755) == 0)
         try write()
         #expect(try own.read(target) == Self.text)

@@ -29,7 +29,7 @@ enum FuzzTargets {
 
     // MARK: Lists
 
-    /// A list comes to the same however it arrives; what it names can be stored beneath a site.
+    /// A list has the same result however it arrives; its assets can be stored beneath a site.
     private static func list(_ bytes: [UInt8], _ format: ListFormat?) {
         // libxml2 refuses it in content only where it comes in one piece.
         let mayBeXML = [nil, .metalink, .sitemap].contains(format)
@@ -175,7 +175,7 @@ enum FuzzTargets {
 
     // MARK: Answers
 
-    /// An answer comes to the same whether it comes whole or byte for byte.
+    /// An answer has the same result whether it arrives whole or byte for byte.
     private static func http1(_ bytes: [UInt8]) {
         let (whole, split) = (answer(bytes, piece: max(bytes.count, 1)), answer(bytes, piece: 1))
         require(whole == split, "an answer is read alike: \(whole), \(split)")
@@ -271,7 +271,7 @@ enum FuzzTargets {
     }
 
     private static func require(_ holds: Bool, _ what: @autoclosure () -> String) {
-        // An optimised build says nothing of why a precondition fails.
+        // An optimised build does not report why a precondition fails.
         if !holds { fatalError("broken: \(what())") }
     }
 }

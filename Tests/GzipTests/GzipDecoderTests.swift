@@ -32,7 +32,7 @@ import Testing
         return out
     }
 
-    @Test("whatever it was packed from comes out, however it arrives", arguments: [1, 7, 1 << 16])
+    @Test("any packed bytes come out, however they arrive", arguments: [1, 7, 1 << 16])
     func roundTrip(piece: Int) async throws {
         let text = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 8) }
         let packed = try await Self.packed(text)

@@ -1,7 +1,7 @@
 import HTTP1
 import Testing
 
-/// What a head says, and that what may be taken for two things is taken for none.
+/// Contents of heads, and the rejection of ambiguous ones.
 @Suite struct ResponseHeadTests {
     private static func read(_ text: String) throws -> ResponseHead {
         try Array(text.utf8).withUnsafeBytes { try ResponseHead($0) }

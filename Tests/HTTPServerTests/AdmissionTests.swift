@@ -58,7 +58,7 @@ import Testing
                 return .text(200, "")
             }
         ) { server in
-            // It fills what there is room for.
+            // It fills the available slots.
             let holder = Task {
                 try await Client(port: server.port).exchange(
                     "POST", "/", body: String(repeating: "h", count: 1 << 20))

@@ -39,7 +39,7 @@ import Testing
         #expect(table.admit(5, from: .loopback) == .inPlace(of: 1))
     }
 
-    @Test func whoIsKnownStaysWhateverStrangersDo() {
+    @Test func knownClientsStayWhateverUnknownOnesDo() {
         var table = Self.table()
         for id in 1...6 {
             #expect(table.admit(id, from: .loopback) == .admitted)
@@ -70,7 +70,7 @@ import Testing
         #expect(table.admit(13, from: .loopback) == .refused)
     }
 
-    @Test func everythingThatLeavesGivesItsRoomBack() {
+    @Test func everyClosedConnectionFreesItsEntry() {
         var table = Self.table()
         for round in 0..<1_000 {
             let id = round * 2
@@ -107,7 +107,7 @@ import Testing
         return Peer(&storage)
     }
 
-    @Test func networksAreToldApart() throws {
+    @Test func networksAreDistinguished() throws {
         let same = [
             ("192.0.2.1", "::ffff:192.0.2.1"), ("127.0.0.1", "127.9.8.7"), ("127.0.0.1", "::1"),
             ("::ffff:127.0.0.1", "::1"), ("2001:db8::1", "2001:db8::ffff:2"),

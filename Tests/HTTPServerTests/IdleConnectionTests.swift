@@ -90,7 +90,7 @@ import Testing
                 await gate.waitUntilHolding(number)
                 waiting.append(client)
             }
-            // The handler goes on, and its answer goes nowhere.
+            // The handler continues, and its answer is dropped.
             #expect(try await waiting[0].receive() == nil)
             _ = try await Self.known(server)
             await gate.open()
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func whenAllAreKnownAndBusyAnotherIsToldSo() async throws {
+    @Test func whenAllAreKnownAndBusyAnotherIsRefused() async throws {
         let gate = Gate()
         try await withServer(
             Self.guarded(connections: 4, strangers: 2),
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// An answer that nobody takes is held for a time, not for ever.
+    /// An answer that no client reads is held for a time, not forever.
     @Test func anAnswerHasADeadline() async throws {
         let deadlines = HTTPServer.Deadlines(
             transferSeconds: 0.2, minimumBytesPerSecond: 1 << 30)

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite struct SuspensionTests {
-    @Test func hundredWaitingRequestsHoldNobodyUp() async throws {
+    @Test func hundredWaitingRequestsDelayNoOther() async throws {
         let gate = Gate()
         try await withServer(handler: { request in
             if request.path == "/wait" { await gate.pass() }
@@ -68,7 +68,7 @@ import Testing
     @Test func handlersThatObeyCancellationAnswerThemselves() async throws {
         let arrived = Gate()
         let server = try HTTPServer.start(.init()) { _ in
-            // Announces itself, then waits until the task is cancelled: nobody sleeps for an hour.
+            // Announces itself, then waits until the task is cancelled, not for an hour.
             async let announced: Void = arrived.pass()
             try? await Task.sleep(for: .seconds(3600))
             await arrived.open()
@@ -152,7 +152,7 @@ import Testing
 }
 
 @Suite struct ListenTests {
-    @Test func addressInUseIsToldApart() async throws {
+    @Test func addressInUseHasItsOwnFailure() async throws {
         try await withServer(handler: { _ in .text(200, "") }) { server in
             let error = #expect(throws: HTTPServerError.self) {
                 _ = try HTTPServer.start(.init(port: server.port)) { _ in .text(200, "") }

@@ -130,7 +130,7 @@ final class Client: Sendable {
     }
 }
 
-/// Holds handlers until it is opened, and tells when so many have come.
+/// Holds handlers until it is opened, and notifies when so many have arrived.
 actor Gate {
     private var isOpen = false
     private var held: [CheckedContinuation<Void, Never>] = []

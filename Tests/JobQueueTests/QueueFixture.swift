@@ -58,7 +58,7 @@ struct QueueFixture {
         loop.shutdown()
     }
 
-    /// The statements move rows as the tables of states say, and in no other way.
+    /// The statements move rows only as the tables of states allow.
     private func checkTransitions() async throws {
         for edge in try await transitions.seen().subtracting(TransitionLog.allowed).sorted() {
             Issue.record("\(edge)")
@@ -165,7 +165,7 @@ struct QueueFixture {
         try await fold()
     }
 
-    /// A worker is not heard of any more until its leases have run out, and those are swept.
+    /// Disconnects a worker until its leases have expired, and sweeps those.
     func silence(_ worker: WorkerID) async throws {
         let id: [PostgresValue] = [.uuid(worker)]
         try await pool.query(
@@ -183,12 +183,12 @@ struct QueueFixture {
             "UPDATE cluster SET served_at = now(), served_since = now() - interval '3 hours'")
     }
 
-    /// Folds what reports left, whoever else has a catalog's lock.
+    /// Folds all tallies, even if catalogs' locks are taken at first.
     func fold() async throws {
-        while try await queue.housekeeping.fold() { await Task.yield() }
+        while try await queue.housekeeping.tallies.fold() { await Task.yield() }
     }
 
-    /// Lets every job that waits for its next try be due, and every site be mended.
+    /// Makes all delayed jobs due, and resets the failures of all sites.
     func skipDelays() async throws {
         try await pool.query("UPDATE delayed_job SET available_at = now()")
         try await pool.query("UPDATE site SET fault_code = NULL")

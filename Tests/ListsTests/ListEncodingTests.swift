@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "what a line behind those that decide holds is told of that line, however the list arrives")
+        "a mistake in a later line is reported with that line, however the list arrives")
     func laterNUL() {
         for piece in [1, 7, 1_000] {
             #expect {

@@ -335,7 +335,7 @@ import Testing
             ("{", "input.malformed", "line 1, column 2: expected"),
             ("[", "input.malformed", "line 1, column 2: expected"),
         ] as [(String, FailureCode, String)])
-    func aBadCatalogIsNamedByPlaceAndField(text: String, code: FailureCode, message: String) {
+    func aBadCatalogIsReportedWithLineAndField(text: String, code: FailureCode, message: String) {
         let failure = Self.failure(text)
         #expect(failure?.code == code, "\(text) → \(String(describing: failure))")
         #expect(

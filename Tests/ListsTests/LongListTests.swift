@@ -4,7 +4,7 @@ import Testing
 
 /// Lists of many entries, and of many that cannot be used.
 @Suite struct LongListTests {
-    /// Scratch room that counts what it is given.
+    /// Scratch space that counts its bytes.
     private final class Scratch: ListScratch {
         private var bytes: [UInt8] = []
         private(set) var writes = 0
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func namesOfALongListLieInScratchRoom() throws {
+    @Test func namesOfALongListLieInScratchSpace() throws {
         let scratch = Scratch()
         var reader = ListReader(scratch: scratch, maxFailures: 5)
         _ = try reader.feed([UInt8]("url,bytes,md5\n".utf8))

@@ -19,7 +19,7 @@ struct SharedKeysTests {
     }
 
     @Test(
-        "each file has a key of its own, which tells nothing of the token",
+        "each file has its own key, which reveals nothing of the token",
         arguments: ["token", "auth", "verify"])
     func apart(name: String) throws {
         let list = (0..<3).map { "http://h/get.php?id=1&\(name)=S3CRET\($0)\n" }.joined()

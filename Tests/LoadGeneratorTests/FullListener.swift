@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A port on loopback that takes no more connections: what would connect hears nothing.
+/// A port on loopback that accepts no more connections: clients get no answer.
 final class FullListener {
     let port: UInt16
     private var sockets: [Int32] = []
@@ -27,7 +27,7 @@ final class FullListener {
         }
         _ = with { getsockname(listener, $0, &size) }
         port = UInt16(bigEndian: address.sin_port)
-        // Its queue has room for one, and some systems for one more.
+        // Its queue holds one, and on some systems one more.
         for _ in 0..<3 {
             let filler = socket(AF_INET, kind, 0)
             sockets.append(filler)

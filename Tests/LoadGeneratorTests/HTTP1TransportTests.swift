@@ -89,7 +89,7 @@ import Transfer
         #expect(none.total.errors == ["origin.connect": 6])
     }
 
-    @Test func anAddressThatSaysNothingLeavesTimeToTheNext() async throws {
+    @Test func aSilentAddressLeavesTimeForTheNext() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", [1, 2, 3])
         // The first is a port of the same number on another address, which takes no connections.

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Titles
 
-/// What the engine asks for, and that it counts just that.
+/// Requests of the engine, and their exact counts.
 @Suite struct LoadEngineTests {
     private static let body = [UInt8](repeating: 7, count: 10_000)
 
@@ -58,7 +58,7 @@ import Titles
 
     /// A server that answers nothing holds back what is due; who counts from the sending alone sees nothing
     /// of it.
-    @Test func latencyCountsFromWhenARequestWasDueNotFromWhenThereWasAPlaceForIt() async throws {
+    @Test func latencyCountsFromTheDueTimeNotFromTheFreeSlot() async throws {
         let origin = try FaultOrigin()
         let gate = Gate()
         origin.route("/a", .init(200, body: Self.body).held(at: gate))
@@ -105,7 +105,7 @@ import Titles
         #expect(bytes.counts.bytes <= 123_456)
         #expect(bytes.counts.bytes > 100_000)
         #expect(bytes.outcome.ending == .capped)
-        // What the cap cut off failed by nobody's fault, and is not gone without a word.
+        // Requests that the cap cut off are no failures, and are counted.
         #expect(bytes.counts.failed == 0)
         #expect(bytes.counts.unfinished > 0)
         #expect(bytes.counts.sent == bytes.counts.succeeded + bytes.counts.unfinished)
@@ -140,8 +140,8 @@ import Titles
         #expect(mark == nil)
     }
 
-    /// A URL that libcurl does not take: what is left would be another load than the one that was asked for.
-    @Test func aLoopThatCannotGoOnEndsTheOthers() async throws {
+    /// A URL that libcurl rejects: the rest would be another load than the requested one.
+    @Test func aLoopThatFailsEndsTheOthers() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", Self.body)
         let plan = LoadPlan(
@@ -279,7 +279,7 @@ import Titles
         #expect(run.counts.succeeded >= 6)
     }
 
-    /// What is under way at the end may go on; that time is told apart, and is no second of load.
+    /// Running requests may end after the load; that time is counted apart, and is no second of load.
     @Test func theTestsEndIsPartOfASecond() async throws {
         let origin = try FaultOrigin()
         let gate = Gate()
@@ -301,7 +301,7 @@ import Titles
     }
 
     /// Three users on two threads, with a place each: dealt in halves, one would wait for ever.
-    @Test func eachUserHasAPlaceWhereThereAreAsManyPlacesAsUsers() async throws {
+    @Test func eachUserHasASlotIfSlotsSuffice() async throws {
         let origin = try FaultOrigin()
         let gate = Gate()
         origin.route("/a", .init(200, body: Self.body).held(at: gate))
@@ -318,7 +318,7 @@ import Titles
         #expect(run.counts.queued == 0)
     }
 
-    @Test func whatWaitsForAPlaceIsCounted() async throws {
+    @Test func requestsThatWaitForASlotAreCounted() async throws {
         let origin = try FaultOrigin()
         let gate = Gate()
         origin.route("/a", .init(200, body: Self.body).held(at: gate))

@@ -37,7 +37,7 @@ import Testing
         loops[0].start(clock)
         #expect(try #require(await iterator.next()).ending == .capped)
         #expect(origin.count("/a") == 3)
-        // The other has been told, and begins only now.
+        // The other has been notified, and begins only now.
         loops[1].start(clock)
         #expect(try #require(await iterator.next()).ending == .capped)
         #expect(origin.count("/a") == 3)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Transfer
 
-/// A resolver that knows what a test tells it.
+/// A resolver with the addresses of a test.
 struct FixedLookup: HostLookup {
     var hosts: [String: [String]]
 
@@ -18,7 +18,7 @@ struct FixedLookup: HostLookup {
     }
 }
 
-/// For hosts that are none: whatever is asked for is there.
+/// For invalid hosts: every request succeeds.
 struct FixedProbe: LoadProbe {
     func ask(
         _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
@@ -46,7 +46,7 @@ func preflight(
     return try await LoadPreflight(scenario, means, addressPolicy: policy, nowSeconds: 0).run()
 }
 
-/// A resolver that calls whoever waits for it off when it is first asked.
+/// A resolver that cancels its waiting task at the first request.
 private final class EndedLookup: HostLookup {
     private let state = Mutex((count: 0, end: (@Sendable () -> Void)?.none))
 
@@ -303,7 +303,7 @@ private final class EndedLookup: HostLookup {
                 "field allow: '10.1.2.3/8' has bits after its prefix"))
     }
 
-    /// Who asked for the load saw none, and was not told of any.
+    /// The requester saw none, and none was reported.
     @Test func aHostThatIsToBePrivateIsRefusedAtAPublicAddress() async throws {
         var scenario = scenario([(origin.url("/a"), .file)])
         scenario.targets.append(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LoadGenerator
 
-/// What is asked for before any load, and what of it ends the test.
+/// Requests before any load, and the answers that end the test.
 @Suite(.timeLimit(.minutes(2))) struct LoadProbeTests {
     private let origin: FaultOrigin
 
@@ -50,7 +50,7 @@ import Testing
         var errors = scenario([origin.url("/missing"), origin.url("/r")])
         for place in errors.targets.indices { errors.targets[place].mayFail = true }
         #expect(try await refusal(errors) == nil)
-        // That somebody answers is asked all the same.
+        // Reachability is checked nevertheless.
         var nobody = scenario(["http://127.0.0.1:1/a"])
         nobody.targets[0].mayFail = true
         let message = try #require(try await refusal(nobody))

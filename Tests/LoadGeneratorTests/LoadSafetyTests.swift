@@ -68,7 +68,7 @@ import Transfer
         #expect(other.requests.allSatisfy { $0.headers["authorization"] == "Bearer S3CRET" })
     }
 
-    /// Nothing else tells whether a place that only segments lie at answers.
+    /// Nothing else shows whether a host that only has segments answers.
     @Test func theFirstSegmentOfAnotherHostIsAskedFor() async throws {
         origin.route(
             "/direct.m3u8",

@@ -50,7 +50,7 @@ import Testing
         let requests = try await logged(server, 200)
         #expect(requests.count == 200)
         #expect(requests.allSatisfy { $0.version == "HTTP/1.1" && $0.status == 200 })
-        // One of each user, which is kept; of the others nothing is told of connecting.
+        // One of each user, which is kept; the others have no connecting time.
         #expect(run.counts.connections == 4)
         #expect(Set(requests.map(\.connection)).count == 4)
         #expect(run.total[.connect]?.total == 4)
@@ -68,7 +68,7 @@ import Testing
         #expect(Set(try await logged(server, 30).map(\.connection)).count == 30)
     }
 
-    @Test func aCertificateThatNobodyVouchesForIsAFailureOfEveryRequest() async throws {
+    @Test func anUntrustedCertificateFailsEveryRequest() async throws {
         let server = try await server()
         var scenario = LoadScenario.closed(users: 1, seconds: 60)
         scenario.caps.requests = 5

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import Titles
 
-/// Requests without libcurl come to what they come to with it.
+/// Requests without libcurl have the same results as with it.
 @Suite(.timeLimit(.minutes(1))) struct LoadTransportTests {
     private static let body = [UInt8](repeating: 7, count: 10_000)
     /// With libcurl alone, and without.
@@ -31,7 +31,7 @@ import Titles
         return scenario
     }
 
-    /// An answer, what a request for it comes to, and how many connections four of them open.
+    /// An answer, the result of a request for it, and the connections that four of them open.
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
         var answer: FaultOrigin.Response
@@ -115,7 +115,7 @@ import Titles
     ]
 
     @Test(arguments: cases, both)
-    func anAnswerComesToTheSame(of wanted: Case, libcurl: Bool) async throws {
+    func bothTransportsReportTheSameAnswer(of wanted: Case, libcurl: Bool) async throws {
         let origin = try FaultOrigin()
         origin.route("/a", wanted.answer)
         let run = try await Self.run(
@@ -126,7 +126,7 @@ import Titles
         #expect(run.counts.bytes == wanted.bytes)
         #expect(run.counts.connections == wanted.connections)
         #expect(run.total[.connect]?.total == wanted.connections)
-        // Of what is not HTTP libcurl tells no first byte.
+        // For other protocols libcurl reports no first byte.
         if wanted.code != "origin.protocol" || !libcurl {
             #expect((run.total[.firstByte]?.total ?? 0) == (wanted.hasAnswer ? 4 : 0))
         }
@@ -154,7 +154,7 @@ import Titles
 
     // MARK: Connections
 
-    @Test(arguments: both) func whereNobodyListensConnectingFails(libcurl: Bool) async throws {
+    @Test(arguments: both) func withoutAListenerConnectingFails(libcurl: Bool) async throws {
         let plan = LoadPlan(files: ["http://127.0.0.1:1/", "http://[::1]:1/"])
         let run = try await Self.run(plan, Self.requests(6, users: 3), libcurl: libcurl)
         #expect(run.total.errors == ["origin.connect": 6])
@@ -228,7 +228,7 @@ import Titles
         scenario.http.timeoutSeconds = 0.4
         let run = try await Self.run(plan, scenario, libcurl: libcurl)
         #expect(run.total.errors == ["origin.timeout": 6])
-        // What has waited in vain for its first byte counts as well.
+        // A request without a first byte counts as well.
         #expect(run.total[.firstByte]?.total == 6)
         #expect((run.total[.total]?.minimum ?? 0) >= 399_000)
         #expect((run.total[.total]?.maximum ?? 0) < 2_000_000)

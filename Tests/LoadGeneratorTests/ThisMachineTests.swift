@@ -3,7 +3,7 @@ import Testing
 
 @testable import LoadGenerator
 
-/// What machines are told apart by, and what of them a process has.
+/// Identifiers of machines, and a process's part of them.
 @Suite struct ThisMachineTests {
     @Test func aListOfCPUsIsRead() {
         #expect(ThisMachine.cpus(ofList: "\t0-3,8,10-11") == [0, 1, 2, 3, 8, 10, 11])

@@ -63,7 +63,7 @@ import Testing
         #expect(origin.acceptedConnections == 4)
     }
 
-    /// As many at a time as ask for something, and not as many as there are.
+    /// As many at a time as send requests, not as many as there are.
     @Test func viewersThatShareConnectionsOpenNoneOfTheirOwn() async throws {
         let origin = try FaultOrigin()
         let plan = Self.plan(origin)
@@ -108,11 +108,11 @@ import Testing
             plan, Self.scenario(users: 1, seconds: 20), threads: 1
         ) { $0.counts.viewersFailed > 0 }
         #expect(run.counts.viewersFailed == 1)
-        // Tried three times before the viewer gave up.
+        // Tried three times before the viewer failed.
         #expect(run.total.errors["origin.http.404"] ?? 0 >= 3)
     }
 
-    /// Where no segment comes nobody sees a picture, and nothing has failed when the test is over.
+    /// Without a segment no viewer starts, and nothing has failed when the test is over.
     @Test func whoNeverBeganToPlayCountsWithTheWaitSoFar() async throws {
         let origin = try FaultOrigin()
         let plan = Self.plan(origin)

@@ -6,13 +6,13 @@ import TestSupport
 import Testing
 import Transfer
 
-/// Titles as a viewer asks for them, from the manifest at the origin on.
+/// Titles as a viewer requests them, starting with the manifest at the origin.
 @Suite(.timeLimit(.minutes(1))) struct ViewerTitleTests {
     private let origin: FaultOrigin
 
     init() throws { origin = try FaultOrigin() }
 
-    /// Plays a title to `viewers`, and answers with what these asked for, in order.
+    /// Plays a title to `viewers`, and returns their requests in order.
     private func play(
         _ kind: AssetKind, _ path: String, viewers: Int
     ) async throws -> (paths: [String], counts: LoadCounts, total: LoadInterval) {
@@ -90,7 +90,7 @@ import Transfer
         }
     }
 
-    /// An advertisement before an encrypted film: one who leaves before the film asks for no key.
+    /// An advertisement before an encrypted film: a viewer who leaves before the film requests no key.
     @Test func aKeyIsAskedForWhereSomethingIsEncrypted() async throws {
         serve(
             "/t/main.m3u8",

@@ -15,7 +15,7 @@ import Testing
         return scenario
     }
 
-    private static func news(
+    private static func update(
         _ states: [(state: LoadShardState, next: Int)], _ seconds: [(share: Int, second: Int)],
         isOver: Bool = false
     ) throws -> LoadTestNews {
@@ -48,7 +48,7 @@ import Testing
     @Test func sharesCountWhatTheWholeCounts() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 6), (.running, 6), (.running, 6)]
-        let sums = try merge.take(try Self.news(states, Self.all(0..<3, 0..<6)))
+        let sums = try merge.take(try Self.update(states, Self.all(0..<3, 0..<6)))
         let measured = sums.filter(\.isMeasured).reduce(0) { $0 + $1.counts.sent }
         #expect(measured == 120)
         #expect(merge.reports.reduce(0) { $0 + $1.counts.sent } == measured)
@@ -59,10 +59,10 @@ import Testing
     @Test func whatALostShareWasToSendIsPlannedAndMissed() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         var seconds = try merge.take(
-            try Self.news(
+            try Self.update(
                 [(.running, 4), (.running, 4), (.running, 4)], Self.all(0..<3, 0..<4)))
         seconds += try merge.take(
-            try Self.news(
+            try Self.update(
                 [(.finished, 12), (.lost, 4), (.finished, 12)],
                 Self.all(0..<1, 4..<12) + Self.all(2..<3, 4..<12), isOver: true))
         #expect(seconds.map(\.second) == Array(0..<12))
@@ -78,24 +78,24 @@ import Testing
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 5), (.running, 5), (.running, 4)]
         let whole = try merge.take(
-            try Self.news(states, Self.all(0..<3, 0..<4) + Self.all(0..<2, 4..<5)))
+            try Self.update(states, Self.all(0..<3, 0..<4) + Self.all(0..<2, 4..<5)))
         #expect(whole.map(\.second) == [0, 1, 2, 3])
         let rest = merge.takeRest()
         #expect(rest.map(\.second) == [4] && rest.first?.counts.sent == 20)
         #expect(merge.takeRest().isEmpty)
     }
 
-    /// It is heard of, but not of what it sends: nobody waits for that with all that the others bring.
+    /// It is connected but reports no load: the others' results do not wait for it.
     @Test func aShareThatBringsNothingHoldsNothingUpForEver() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 200), (.running, 200), (.running, 3)]
         var sums = try merge.take(
-            try Self.news(states, Self.all(0..<2, 0..<200) + Self.all(2..<3, 0..<3)))
+            try Self.update(states, Self.all(0..<2, 0..<200) + Self.all(2..<3, 0..<3)))
         let held = ClusterLoadMerge.maxOpen
         #expect(sums.map(\.second) == Array(0..<(200 - held)))
-        // What it brings late is told by itself, and nothing is lost.
+        // Its late results are reported apart, and nothing is lost.
         sums += try merge.take(
-            try Self.news(
+            try Self.update(
                 [(.finished, 200), (.finished, 200), (.finished, 200)], Self.all(2..<3, 3..<200),
                 isOver: true))
         #expect(sums.count == 200 + 200 - held - 3)

@@ -2,7 +2,7 @@ import LoadModel
 import Statistics
 import Testing
 
-/// What a load test says to a plan.
+/// Measurements of a load test for a plan.
 @Suite struct LoadCalibrationTests {
     /// A second in which so many requests took 20 ms each, the half of them 60 ms from when they were due.
     private static func result(requests: Int64, cores: Int = 1) -> LoadResult {
@@ -112,7 +112,7 @@ import Testing
         #expect(result.poolMeasurement?.workers == 1)
     }
 
-    /// What was not at its limit says nothing of what workers can do, and says why not.
+    /// A test below its limit gives no worker speed, and reports why.
     @Test func onlyTestsAtTheirLimitAreMeasurements() {
         let changes: [(String, (inout LoadResult) -> Void)] = [
             ("--users instead of --rate", { $0.scenario.model = .open(.constant) }),

@@ -5,7 +5,7 @@ import Testing
 @testable import LoadModel
 @testable import Statistics
 
-/// A second of a test as it goes from a worker to whoever follows the test.
+/// A second of a test as it goes from a worker to the test's follower.
 @Suite struct LoadIntervalTests {
     private func again(_ interval: LoadInterval) throws -> LoadInterval {
         try JSONDecoder().decode(LoadInterval.self, from: try JSONEncoder().encode(interval))
@@ -34,7 +34,7 @@ import Testing
         #expect(try again(LoadInterval(second: 0)) == LoadInterval(second: 0))
     }
 
-    /// One that leaves out what the bins do not tell is read by the bins.
+    /// One without the extra members is read from the bins.
     @Test func binsAloneAreRead() throws {
         var interval = LoadInterval(second: 1)
         interval.record(5_000_001, .total)
@@ -73,7 +73,7 @@ import Testing
         #expect(throws: HistogramError.self) { try none.take(exact) }
     }
 
-    // MARK: What a worker may say
+    // MARK: Workers' reports
 
     private static func document() throws -> [String: Any] {
         var interval = LoadInterval(second: 3)

@@ -116,7 +116,7 @@ import Titles
         #expect(plan.targets[0].weight == 2)
         #expect(plan.objects.allSatisfy { $0.target == 0 })
         #expect(plan.objects[Int(title.video[1].segments[0].object)].rendition == 1)
-        // Each object once, and none that nobody plays.
+        // Each object once, and no unplayed one.
         let all = urls(plan, plan.objects.indices.map { Int32($0) })
         #expect(Set(all).count == all.count)
         #expect(!all.contains { $0.hasPrefix("fr") || $0.hasPrefix("s.") || $0.hasPrefix("hevc") })
@@ -278,7 +278,7 @@ import Titles
         #expect(title.audio == nil)
     }
 
-    /// Without a duration nobody can play it, but its objects can be asked for.
+    /// Without a duration it cannot be played, but its objects can be requested.
     @Test func aTitleWithoutDurationsIsForRequestsAlone() throws {
         let text = """
             <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static"><Period>

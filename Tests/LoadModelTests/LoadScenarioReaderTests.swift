@@ -180,7 +180,7 @@ import Testing
         (#"{"name": "a"} x"#, "expected the end of the input"),
         (#"{"#, "line 1, column 2"),
     ])
-    func saysWhichFieldWhatWasGivenAndWhatIsAllowed(text: String, message: String) {
+    func reportsTheFieldWhatWasGivenAndWhatIsAllowed(text: String, message: String) {
         let error = #expect(throws: Failure.self) { try read(text) }
         #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
     }
@@ -235,12 +235,12 @@ import Testing
     }
 
     @Test(arguments: [(10, 1_000), (1_500, 1_500), (1_000_000, 100_000)])
-    func allUsersHaveAPlace(users: Int, places: Int) throws {
+    func allUsersHaveASlot(users: Int, places: Int) throws {
         var scenario = try read(
             #"{\#(Self.one), "arrivals": {"users": \#(users), "seconds": 5}}"#)
         #expect(scenario.concurrency == places)
         try scenario.check()
-        // What is asked for is what there is, of viewers and of a rate as well.
+        // Requested members are those that exist, for viewers and for a rate too.
         scenario.http.concurrency = 5
         #expect(scenario.concurrency == 5)
         #expect(throws: Failure.self) { try scenario.check() }

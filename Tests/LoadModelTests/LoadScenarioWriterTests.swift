@@ -3,7 +3,7 @@ import Model
 import TestSupport
 import Testing
 
-/// What goes to the workers of a cluster says what was meant.
+/// The scenario for the workers of a cluster has the original meaning.
 @Suite struct LoadScenarioWriterTests {
     @Test(arguments: [
         #"{"targets":["http://edge.test/a.bin"],"arrivals":{"rate":2000,"seconds":30}}"#,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadModel
 
-/// The reader, the schema and the page of a scenario say the same.
+/// The reader, the schema and the page of a scenario agree.
 @Suite struct LoadSchemaTests {
     private typealias Node = [String: Any]
 

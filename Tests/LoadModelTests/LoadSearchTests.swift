@@ -41,7 +41,7 @@ import Testing
         #expect(tried == [10, 20, 40, 80, 100])
     }
 
-    @Test func whereNothingHoldsItSaysSo() {
+    @Test func aSearchWithoutAPassingLoadReportsIt() {
         let (search, tried) = Self.found(limit: 0, first: 10)
         #expect(search.highest == nil)
         #expect(tried.count <= LoadSearch.maxSteps)

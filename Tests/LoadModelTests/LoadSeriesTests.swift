@@ -58,7 +58,7 @@ extension LoadSecond {
         }
     }
 
-    @Test("what is handed out while a test goes on has no series")
+    @Test("intervals during a test have no series")
     func totals() {
         var recorder = LoadRecorder()
         for number in 0..<5 { _ = recorder.add(LoadInterval(second: number), of: 1) }

@@ -64,7 +64,7 @@ import Testing
         ("throughput > 5GB", "5GB", "1Gbit/s"),
         ("rate > 5ms", "5ms", "100/s"),
     ])
-    func saysWhatWasGivenAndWhatIsAllowed(text: String, given: String, allowed: String) {
+    func reportsWhatWasGivenAndWhatIsAllowed(text: String, given: String, allowed: String) {
         let error = #expect(throws: LoadInputError.self) { try LoadThreshold.parse(text) }
         #expect(error?.given == given)
         #expect(error?.allowed.contains(allowed) == true, "\(error?.allowed ?? "")")

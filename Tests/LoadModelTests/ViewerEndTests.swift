@@ -101,7 +101,7 @@ import Testing
         #expect(run.interval[.startup] == nil)
     }
 
-    @Test("what is reported once a second comes to the same as at the end alone")
+    @Test("reports once a second have the same result as one at the end")
     func accounts() {
         var whole = ViewerRun(mediaTitle(segments: 30), settings { $0.startupSeconds = 2 })
         var parts = whole

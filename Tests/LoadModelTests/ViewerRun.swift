@@ -7,10 +7,10 @@ struct ViewerRun {
     var viewer: Viewer
     var interval = LoadInterval(second: 0)
     var now: Double
-    /// Every object asked for, and when.
+    /// Every requested object, with its time.
     var fetches: [(object: Int, atSeconds: Double)] = []
     var endedAtSeconds: Double?
-    /// Whether it is asked for its figures again and again.
+    /// True if its figures are read repeatedly.
     var accounts = false
 
     init(_ title: MediaTitle, _ settings: ViewerSettings, plannedSeconds: Double = 0) {
@@ -18,7 +18,7 @@ struct ViewerRun {
         now = plannedSeconds
     }
 
-    /// What a request comes to: bytes and seconds; nil seconds for a failure after 0 s.
+    /// Result of a request: bytes and seconds; nil seconds for a failure after 0 s.
     struct Answer {
         var bytes: Int64
         var seconds: Double?

@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct ViewerTests {
     @Test(
-        "manifest, playlist and segments are asked for in turn, and playing starts with the second")
+        "manifest, playlist and segments are requested in order, and playing starts with the second"
+    )
     func startUp() {
         var run = ViewerRun(
             mediaTitle(segments: 4), settings { $0.startupSeconds = 4 }, plannedSeconds: 10)
@@ -43,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "after a stall playing goes on with as much as it starts with, and only the first is late")
+        "after a stall playing resumes with as much as it starts with, and only the first is late")
     func rebuffering() {
         var run = ViewerRun(mediaTitle(segments: 6), settings { $0.startupSeconds = 4 })
         // The fifth takes 5 s: 4 s are in the buffer, so there is a second of nothing, and one for the sixth.
@@ -67,7 +68,7 @@ import Testing
         #expect(run.counts.stalledSeconds == 0)
     }
 
-    @Test("nothing is asked for while the buffer is full, and one segment at a time after that")
+    @Test("nothing is requested while the buffer is full, and one segment at a time after that")
     func fullBuffer() {
         var run = ViewerRun(
             mediaTitle(segments: 10),
@@ -131,7 +132,7 @@ import Testing
         #expect(run.counts.viewersFailed == 1)
     }
 
-    @Test("nothing that a later segment needs is asked for while the buffer is full")
+    @Test("nothing that a later segment needs is requested while the buffer is full")
     func waits() {
         var run = ViewerRun(
             title(),
@@ -160,7 +161,7 @@ import Testing
         var run = ViewerRun(
             title(rates: [1_000_000, 2_000_000]), settings { $0.startupSeconds = 2 })
         run.run { object, _ in .init(bytes: object < 500 ? 1_000_000 : 16, seconds: 0.1) }
-        // Both have the same sections here, and so the second asks for its playlist alone.
+        // Both have the same sections here, so the second requests only its playlist.
         #expect(run.objects == [0, 100, 500, 510, 101, 200, 202, 501, 203, 511, 204])
     }
 
@@ -232,7 +233,7 @@ import Testing
         #expect(run.counts.switches == 1)
     }
 
-    @Test("the estimate is what two averages of known half-lives come to, after 128 kB")
+    @Test("the estimate is the lower of two averages with known half-lives, after 128 kB")
     func estimate() {
         var estimate = ThroughputEstimate()
         estimate.add(bytes: 100_000, tookSeconds: 1)
@@ -245,7 +246,7 @@ import Testing
         #expect(abs((estimate.bitsPerSecond ?? 0) - 3_539_300) < 10)
     }
 
-    @Test("a fixed bit rate is kept, whatever the throughput")
+    @Test("a fixed bit rate is kept at any throughput")
     func isFixed() {
         var run = ViewerRun(
             mediaTitle(segments: 5, rates: Self.rates),
@@ -268,7 +269,7 @@ import Testing
         #expect(abs(run.counts.playedSeconds - 12) < 1e-9)
     }
 
-    @Test("with audio of its own, whichever has less in the buffer is asked for")
+    @Test("with separate audio, the track with less in the buffer is requested")
     func audio() {
         var run = ViewerRun(
             mediaTitle(segments: 3, audio: true), settings { $0.startupSeconds = 4 })
@@ -279,7 +280,7 @@ import Testing
         #expect(abs(run.counts.playedSeconds - 6) < 1e-9)
     }
 
-    @Test("where the manifest tells no bit rate, it is that of the bytes")
+    @Test("without a bit rate in the manifest, it is that of the bytes")
     func unknownBitRate() {
         var run = ViewerRun(mediaTitle(segments: 3, rates: [0]), settings { $0.startupSeconds = 2 })
         run.run { _, _ in .init(bytes: 65_536, seconds: 0.25) }

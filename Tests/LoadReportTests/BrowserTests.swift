@@ -10,7 +10,7 @@ import Testing
     static let browser = "/usr/bin/chromium"
 
     @Test(
-        "the page is drawn whole, and asks for nothing",
+        "the page is drawn whole, and requests nothing",
         .enabled(if: FileManager.default.isExecutableFile(atPath: browser), "there is no chromium"),
         arguments: GoldenTests.samples.indices)
     func opens(index: Int) async throws {
@@ -21,7 +21,7 @@ import Testing
             text, in: directory, windowSize: "1100,3200",
             ["--enable-logging=stderr", "--screenshot=\(directory.path("page.png"))"])
         let page = child.output
-        // What a browser refuses or cannot parse it says on its console.
+        // A browser reports what it refuses or cannot parse on its console.
         #expect(!child.errors.contains("CONSOLE"), "\(child.errors)")
         #expect(count("<svg", in: page) == count("<svg", in: text))
         #expect(count("<polyline", in: page) == count("<polyline", in: text))

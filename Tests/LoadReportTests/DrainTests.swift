@@ -50,7 +50,7 @@ import Testing
     @Test(
         "a line of a steady rate is level to its end",
         arguments: [
-            // What was under way ends within milliseconds; half a second more, at the same rate.
+            // Running requests end within milliseconds; half a second more, at the same rate.
             [(length: 0.003, load: 0.0, ended: Int64(7))], [(length: 0.5, load: 0.5, ended: 50)],
         ])
     func chartIsLevel(parts: [(length: Double, load: Double, ended: Int64)]) throws {

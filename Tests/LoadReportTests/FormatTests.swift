@@ -224,13 +224,13 @@ import Testing
         #expect((180...190).contains(count - slow))
     }
 
-    @Test("what was measured is told to three digits, whole or not")
+    @Test("measurements are shown with three digits, whole or not")
     func digits() {
         #expect(LoadFormat.time(microseconds: 4_000) == "4.00 ms")
         #expect(LoadFormat.time(microseconds: 15_000_000) == "15.0 s")
         #expect(LoadFormat.bytes(15_000_000) == "15.0 MB" && LoadFormat.bytes(15) == "15 B")
         #expect(LoadFormat.rate(40) == "40.0/s" && LoadFormat.rate(0) == "0/s")
-        // What was asked for is as it was said.
+        // The request has its original values.
         #expect(LoadFormat.seconds(0.004) == "4 ms" && LoadFormat.seconds(15) == "15 s")
         #expect(LoadFormat.percent(0.75 * 0.4) == "30 %")
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadReport
 
-/// Reports beside what they were: `DRAY_WRITE_DOCS=1` writes them anew, to be read before they are kept.
+/// Reports compared with golden files: `DRAY_WRITE_DOCS=1` rewrites them for review.
 @Suite struct GoldenTests {
     private static let folder = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().appending(path: "Golden")
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("no report has a secret, or a number that is none", arguments: samples.indices)
+    @Test("no report has a secret, or an invalid number", arguments: samples.indices)
     func nothingThatMustNotBe(index: Int) throws {
         for (kind, text) in try Self.reports(Self.samples[index]) {
             #expect(!text.contains("SECRET") && !text.contains("user:pw"), "\(kind)")

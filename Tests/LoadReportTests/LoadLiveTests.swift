@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("it says where the test is, and what it wants and gets")
+    @Test("it shows the progress of the test, with planned and actual load")
     func levels() throws {
         var run = Run()
         var page = try run.page()

@@ -91,8 +91,8 @@ import Testing
         #expect(!early.contains { $0.contains("error_rate") })
     }
 
-    @Test("errors are named, viewers counted, and a generator at its limit is said to be one")
-    func trouble() {
+    @Test("errors are named, viewers counted, and a generator at its limit is reported")
+    func failures() {
         let progress = Self.progress(seconds: 12, viewers: true, cpuSeconds: 1.9, errors: 4)
         let lines = progress.lines(columns: 100, rows: 20, style: Self.style)
         #expect(lines.contains { $0.contains("origin.timeout 36") })

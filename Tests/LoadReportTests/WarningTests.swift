@@ -39,7 +39,7 @@ import Testing
         #expect(!result.generatorIsLimit)
     }
 
-    @Test("a generator without CPU left, or that sends late, is said to be the limit")
+    @Test("a generator without CPU left, or that sends late, is reported as the limit")
     func generator() {
         let busy = Self.result { $0.cpuSeconds = 1.75 }
         #expect(busy.generatorIsLimit)
@@ -134,7 +134,7 @@ import Testing
         #expect(text.contains("of 4 cores of 2 machines; the busiest, host-a, 90"))
     }
 
-    @Test("a container that has used up its CPU quota is at its limit, whatever its machine has")
+    @Test("a container that has used up its CPU quota is at its limit, on any machine")
     func quota() {
         var recorder = LoadRecorder()
         for second in 0..<10 {
@@ -163,8 +163,10 @@ import Testing
         #expect(text.contains("of 2.50 cores of 2 machines; the busiest, pod-a, 90"), "\(text)")
     }
 
-    @Test("requests that wait while there is room are on their way, those without room are told of")
-    func places() {
+    @Test(
+        "requests that wait while slots are free are on their way, those without a slot are reported"
+    )
+    func slots() {
         #expect(Self.result { ($0.backlog, $0.inFlight) = (1, 64) }.warnings.isEmpty)
         let full = Self.result { $0.queued = 7 }
         #expect(
@@ -173,7 +175,7 @@ import Testing
         #expect(!full.generatorIsLimit)
     }
 
-    @Test("what never was sent, and a test without an answer, are told of")
+    @Test("unsent requests, and a test without an answer, are reported")
     func missing() {
         let missed = Self.result { $0.missedSends = 3 }
         #expect(missed.warnings == ["30 requests that were due before the end were never sent."])
@@ -181,7 +183,7 @@ import Testing
         #expect(silent.warnings.first?.contains("there is no result") == true)
     }
 
-    @Test("what the end of a test cuts off is told of")
+    @Test("requests cut off by the end of a test are reported")
     func cutOff() {
         let stopped = Self.result { ($0.unfinished, $0.longestUnfinishedSeconds) = (2, 7) }
         #expect(

@@ -14,7 +14,7 @@ struct KeyQueryRulesTests {
             ("v=1&amp;session=2&amp;w=3", "v=1&amp;w=3"), ("session=1&session=2&a", "a"),
             ("token=1080p&session=1", "token=1080p"), ("Token=a&auth=s", "Token=a"),
             ("%74oken=a&jwt=s&cb=1", "%74oken=a"),
-            // What is left out still tells what the others are.
+            // Removed parameters still identify the others.
             ("Signature=s&Policy=p&n=1", "n=1"), ("md5=0123456789abcdef&expires=9", ""),
             ("sig=1~exp=2~hmac=ab", ""),
         ])

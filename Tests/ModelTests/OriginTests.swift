@@ -25,7 +25,7 @@ import Testing
         #expect(originName(of: "http://h/a@b", allowsUserInfo: false) == "http://h")
     }
 
-    @Test func whatIsNotSaidIsNotSent() throws {
+    @Test func absentLimitsAreNotSent() throws {
         func keys(_ value: some Encodable) throws -> Set<String> {
             let object = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(value))
             return Set(((object as? [String: Any]) ?? [:]).keys)

@@ -2,7 +2,7 @@ import Model
 import Statistics
 
 /// Workers that share one limit, on a clock of milliseconds: what the coordinator records, and what each of them does
-/// by what it has heard.
+/// by its last acknowledged quota.
 struct QuotaSimulation {
     /// What is limited, and of what. A site limits nothing but bandwidth.
     private enum Kind: UInt64, CaseIterable {
@@ -18,9 +18,9 @@ struct QuotaSimulation {
         var id: Int
         /// Granted and not begun.
         var jobs = 0
-        /// When transfers under way end; not of a limited bandwidth.
+        /// Ends of running transfers; not for a limited bandwidth.
         var running: [Int] = []
-        /// What is left to receive of the transfer under way, where bandwidth is limited.
+        /// Bytes left of the running transfer, for a limited bandwidth.
         var bytesLeft = 0.0
         /// When requests of the last seconds began.
         var starts: [Int] = []
@@ -33,7 +33,7 @@ struct QuotaSimulation {
         var answers: [(at: Int, quota: Quota, expiresAt: Int, again: Int)] = []
         var claimsAt = 0
         var isRefused = false
-        /// What was reported to be under way when that was more than was granted last.
+        /// Reported running transfers, if more than the last grant.
         var reported: Int64?
         /// Until it asks again.
         var patience = 0
@@ -144,7 +144,7 @@ struct QuotaSimulation {
         case 0 where workers.count > 1:
             let dead = workers.remove(at: Int.random(in: workers.indices, using: &random))
             lost.append((now + Self.leaseMilliseconds, dead.jobs + dead.running.count))
-            // Until its time is over what it held is nobody's to use.
+            // Until it expires, its quota is unavailable to others.
             changedAt = now + Self.leaseMilliseconds + Self.guardMilliseconds
             eventAt = max(eventAt, changedAt + 2_500)
             story += " death at \(now)"

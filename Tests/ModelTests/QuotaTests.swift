@@ -30,7 +30,7 @@ import Testing
         #expect(second.granted.connections == 0)
         first.divide(Self.pool(limit, users: 2, held: second.held), number: 5)
         #expect(first.granted.connections == 3 && first.held.connections == 6)
-        // It has heard of the grant, and two transfers of the one before are still under way.
+        // It has acknowledged the grant, and two transfers of the previous one still run.
         first.settle(number: 2, used: QuotaAmounts(connections: 3))
         #expect(first.held.connections == 6)
         first.settle(number: 5, used: QuotaAmounts(connections: 5))
@@ -42,7 +42,7 @@ import Testing
         #expect(second.granted.connections == 3)
     }
 
-    @Test func aGrantThatIsNotHeardOfIsNotEnded() {
+    @Test func aGrantWithoutAReportIsNotEnded() {
         var quota = Quota(first: 1)
         quota.divide(Self.pool(QuotaAmounts(requests: 4), users: 1), number: 2)
         quota.divide(Self.pool(QuotaAmounts(requests: 4), users: 1), number: 3)

@@ -47,7 +47,7 @@ import Transfer
                 targets.insert(next)
                 used.insert(event)
             }
-            // The doc comment of each state says where it can move to, and is right.
+            // The doc comment of each state lists its next states correctly.
             let comment = try #require(comments[state.rawValue])
             let claim = comment.components(after: "Can move to ")
             #expect(
@@ -87,7 +87,7 @@ import Transfer
         #expect(!reachable(crippled, from: .queued).contains(.fetched))
     }
 
-    @Test func settledAssetStatesWaitForSomebody() {
+    @Test func settledAssetStatesWaitForAnOperatorOrClient() {
         // A settled state is left by an event from outside, never by a worker's result.
         let byWorkers: [AssetEvent] = [.progressed, .assembled, .finished, .gaveUp]
         for state in AssetState.allCases where state.isSettled {

@@ -89,7 +89,7 @@ import Testing
             outlook(100, [wait(.schedule), wait(cooldown, 20)]) == DeadlineOutlook(.blocked))
     }
 
-    @Test func theRestTakesAsLongAsThePaceSays() {
+    @Test func theRestTakesAsLongAsThePacePredicts() {
         var totals = CatalogTotals()
         (totals.segments, totals.segmentsDone, totals.segmentsFailed) = (100, 30, 10)
         #expect(totals.secondsLeft(seconds: 20, segments: 10, bytes: 0) == 120)

@@ -60,7 +60,7 @@ import Testing
         #expect(String(decoding: bytes, as: UTF8.self).contains(#""fetches":[{"site":1,"#))
     }
 
-    /// What others write is read as well: other orders and spaces, escapes, members nobody knows.
+    /// Other writers' forms are read too: other orders and spaces, escapes, unknown members.
     @Test func whatIsNotWrittenHereIsLeftToFoundation() throws {
         let text = #"""
             { "fetches" : [ { "role" : "media", "site": 1, "id": [7, 8], "asset" : [ 1 ,1],

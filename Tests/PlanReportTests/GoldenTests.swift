@@ -5,7 +5,7 @@ import Testing
 
 @testable import PlanReport
 
-/// Outputs beside what they were: `DRAY_WRITE_DOCS=1` writes them anew, to be read before they are kept.
+/// Outputs compared with golden files: `DRAY_WRITE_DOCS=1` rewrites them for review.
 @Suite struct GoldenTests {
     private static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -73,7 +73,7 @@ import Testing
 
     /// From the least, when the night's fill is there, to what the plan has, and back when it is done.
     @Test(arguments: scenarios)
-    func thePoolComesToThePlansPeak(given: [ScenarioInput: Double]) throws {
+    func thePoolReachesThePlansPeak(given: [ScenarioInput: Double]) throws {
         let plan = try Self.plan(given)
         let scaled = try Scaled(plan)
         let (workers, demand) = (plan.sizing.workers, plan.sizing.demand)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// What is busy stays, whatever else waits.
+    /// Busy workers stay, whatever waits.
     @Test func noneIsTakenWhileAllAreBusy() throws {
         let scaled = try Scaled(try Self.plan([.titles: 50_000]))
         let busy = scaled.most - 1
@@ -134,7 +134,18 @@ import Testing
         let path = directory.path("objects.yaml")
         try kind.text(try Self.plan(given), version: "1.2.3")
             .write(toFile: path, atomically: true, encoding: .utf8)
-        let process = try ChildProcess([Self.python, "Tests/PlanReportTests/manifests.py", path])
+        try await Self.expectObjects(path)
+    }
+
+    @Test(
+        .enabled(if: hasValidator, "needs kubernetes-validate"),
+        arguments: ["deploy/kubernetes/dray.yaml", "deploy/kubernetes/keda.yaml"])
+    func templatesFitTheirSchemas(path: String) async throws {
+        try await Self.expectObjects(path)
+    }
+
+    private static func expectObjects(_ path: String) async throws {
+        let process = try ChildProcess([python, "Tests/PlanReportTests/manifests.py", path])
         #expect(try await process.wait() == .exited(0), "\(process.output)\(process.errors)")
     }
 }

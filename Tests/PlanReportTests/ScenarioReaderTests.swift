@@ -4,7 +4,7 @@ import Testing
 
 @testable import PlanReport
 
-/// What is said of scenarios and price files that cannot be read.
+/// Messages about scenarios and price files that cannot be read.
 @Suite struct ScenarioReaderTests {
     @Test func readsWhatPeopleKnow() throws {
         let text = """
@@ -64,7 +64,7 @@ import Testing
         (#"[]"#, "allowed an object"),
         (#"{"#, "line 1, column 2"),
     ])
-    func saysWhichFieldWhatWasGivenAndWhatIsAllowed(text: String, message: String) {
+    func reportsTheFieldWhatWasGivenAndWhatIsAllowed(text: String, message: String) {
         let error = #expect(throws: Failure.self) { try ScenarioReader.read(Array(text.utf8)) }
         #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
     }

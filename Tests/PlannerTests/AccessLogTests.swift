@@ -12,7 +12,7 @@ import Testing
         return try log.finish()
     }
 
-    /// Numbers in what a client says of itself are no times.
+    /// Numbers in a User-Agent are no times.
     private static let agent = #""https://h/watch?v=123" "4.5 (X11; \"Linux\") 1.2""#
 
     @Test(arguments: [

@@ -27,8 +27,8 @@ import Testing
         #expect(found.values["worker.cpuMicrosecondsPerSegment"] == nil)
     }
 
-    /// CPU time of 30 µs an object and 2 s a gigabyte is told apart by sizes.
-    @Test func runsOfDifferentSizesTellObjectsFromBytes() throws {
+    /// Sizes separate CPU time of 30 µs an object from 2 s a gigabyte.
+    @Test func runsOfDifferentSizesSeparateObjectsFromBytes() throws {
         func run(_ size: Int) -> String {
             transfer(
                 objects: 10_000, bytes: 10_000 * size, seconds: 2,
@@ -119,8 +119,8 @@ import Testing
         #expect("\(error)".contains("service of measurement 1"))
     }
 
-    /// A load test that was not at its limit, and says so.
-    @Test func aLoadTestThatMeasuresNoWorkersSaysWhy() throws {
+    /// A load test that was not at its limit, and reports it.
+    @Test func aLoadTestThatMeasuresNoWorkersReportsWhy() throws {
         let json = #"{"calibration": [], "noCalibration": "run it with --users"}"#
         for text in [json, "[\(json)]", "\(json)\n\(json)\n"] {
             let error = try #require(throws: PlannerError.self) { try Calibration.read(text) }
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// Runs of 1, 2 and 4 workers a percent off a straight line say nothing of a peak.
+    /// Runs of 1, 2 and 4 workers a percent off a straight line show no peak.
     @Test func noiseIsNotTakenForCoherency() throws {
         let found = try Calibration.read("1,76.2\n2,151.3\n4,296.9\n")
         let law = try #require(found.scalability).scalability
@@ -196,7 +196,7 @@ import Testing
         // No more than was measured is a segment's.
         let less = try found(pool(2, 1_024))
         #expect(less.0 == 0 && near(less.1, 20))
-        // Two sizes tell both.
+        // Two sizes determine both.
         let both = try found("[\(pool(3.3, 1_000)), \(pool(21.1, 90_000))]")
         #expect(near(both.0, 2, 1e-6) && near(both.1, 31, 1e-6))
     }

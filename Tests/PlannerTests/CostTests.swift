@@ -105,7 +105,7 @@ import Testing
     }
 
     /// 10 TB cost 50 each, all beyond 20: the origin's come after the viewers' where both have the
-    /// same provider, and begin anew where not.
+    /// same provider, and start in the first one otherwise.
     @Test func tiersCountAllThatLeavesAProvider() throws {
         let given: [ScenarioInput: Double] = [
             .meanRequests: 10, .peakRequests: 25, .requestBytes: 1e6, .hitRatio: 0.5, .attempts: 1,

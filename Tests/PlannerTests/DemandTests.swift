@@ -59,7 +59,7 @@ import Testing
         #expect(mean.peakRequestsPerSecond == 400 && mean.meanRequestsPerSecond == 100)
         let peak = demand([.peakRequests: 100, .peakToMean: 4])
         #expect(peak.meanRequestsPerSecond == 25 && peak.peakRequestsPerSecond == 100)
-        // Where nobody watches it is no viewer's.
+        // Without viewers it is 0.
         #expect(demand([.minutesPerDay: 0, .peakToMean: 3]).peakConcurrentUsers == 165)
     }
 
@@ -69,7 +69,7 @@ import Testing
         #expect(drawn.peakConcurrentUsers == 720)
     }
 
-    /// Every default that stands in is said to.
+    /// Every default is reported.
     @Test func allThatStandsInIsListed() throws {
         func assumed(_ scenario: Scenario) throws -> [String: Plan.InputInUse] {
             let inputs = try Plan(scenario).inputs.filter {

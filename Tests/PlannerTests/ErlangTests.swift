@@ -46,7 +46,7 @@ import Testing
         #expect(abs(waiting - value.waiting) <= 1e-9 * value.waiting)
     }
 
-    @Test func nobodyToServeAndNothingToDo() {
+    @Test func noServersAndNoArrivals() {
         #expect(Erlang.blocking(servers: 0, load: 3) == 1)
         #expect(Erlang.blocking(servers: 3, load: 0) == 0)
         #expect(Erlang.waiting(servers: 3, load: 0) == 0)

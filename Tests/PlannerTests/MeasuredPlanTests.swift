@@ -16,7 +16,7 @@ import Testing
         abs(left - right) <= 1e-9 * max(abs(left), abs(right))
     }
 
-    /// Requests that were counted go before those that users come to.
+    /// Counted requests override those calculated from users.
     @Test func countedRequestsReplaceReckonedOnes() {
         let demand = Demand(
             Self.values([
@@ -31,7 +31,7 @@ import Testing
         #expect(demand.missBytes == 1e6)
     }
 
-    /// Requests that were counted tell how many there are to make them: no user is assumed beside them.
+    /// Counted requests determine the number of users: no further user is assumed.
     @Test(arguments: [1.0, 1_694])
     func usersAreReckonedBackFromCountedRequests(factor: Double) throws {
         let reckoned = Demand(Self.values([.monthlyActiveUsers: 1_000 * factor]))
@@ -105,7 +105,7 @@ import Testing
         #expect(rows["in use"] == nil && check.notes.contains { $0.contains("has no waits") })
     }
 
-    /// Everything that a report tells stands beside what the plan says of it.
+    /// Each measured figure of a report is shown beside the planned one.
     @Test func allOfARunIsHeldAgainstThePlan() throws {
         var run = RunCheck.Run(segments: 1_000, bytes: 1e9, seconds: 5, retries: 0, workers: 4)
         run.waits = (2, 4.5, 5)
@@ -203,7 +203,7 @@ import Testing
     }
 
     /// The law of three sizes of a pool, the times and the CPU time of what it fetched.
-    @Test func aClustersHistoryTellsAllOfItsWorkers() throws {
+    @Test func aClustersHistoryIncludesAllWorkers() throws {
         let law = Scalability(alpha: 0.05, beta: 0, gamma: 100)
         let minutes = [1, 2, 4, 8].flatMap { workers in
             [1_000_000, 4_000_000].map { bytes in
@@ -212,7 +212,7 @@ import Testing
                     bytes: Int64(bytes))
             }
         }
-        // Held up by something else, and too short: they say nothing of the speed.
+        // Delayed by something else, and too short: they do not measure the speed.
         let others = [
             Self.minute(workers: 4, rate: 10), Self.minute(workers: 9, busySeconds: 3),
         ]
@@ -263,7 +263,7 @@ import Testing
         #expect([cores.low, cores.likely, cores.high] == [2, 2, 4])
     }
 
-    @Test func whatAClusterDoesNotTellIsSaid() throws {
+    @Test func inputsThatAClusterDoesNotHaveAreReported() throws {
         func notes(_ minutes: [WorkersHistory.Minute]) throws -> String {
             try ClusterHistory(Self.status([], workers: 3), WorkersHistory(minutes: minutes)).notes
                 .joined(separator: "\n")

@@ -52,7 +52,7 @@ import Testing
         #expect(isNear(WorkerSpeed(values, bytes: 1e6).transferSeconds, 0.1))
         #expect(isNear(WorkerSpeed(values, bytes: 2e6).transferSeconds, 0.18))
         #expect(isNear(WorkerSpeed(values, bytes: 0).transferSeconds, 0.02))
-        // Without a size it is that of whatever is fetched.
+        // Without a size it applies to any fetch.
         let plain = Self.values([.serviceSeconds: 0.1])
         #expect(WorkerSpeed(plain, bytes: 5e6).transferSeconds == 0.1)
     }
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// Runs of two sizes tell what is fixed and what bytes take: 1 ms and 10 ns a byte.
+    /// Runs of two sizes separate the fixed time from that of bytes: 1 ms and 10 ns a byte.
     @Test func aPlanOfOtherSizesIsReckonedFromMeasurements() throws {
         func run(_ size: Double) -> String {
             let seconds = 1e-3 + 10e-9 * size
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// One run has no interval: nothing tells how far it may be off.
+    /// One run has no interval: its error is unknown.
     @Test func oneRunHasNoInterval() throws {
         let run = #"{"objectsPerSecond": 100, "objects": 10, "bytes": 1000, "connections": 4}"#
         let one = try Calibration.read(run)
@@ -109,14 +109,14 @@ import Testing
         #expect(Moments([3]).meanEstimate.interval == nil)
         #expect(Moments([3, 3]).meanEstimate.interval == 3...3)
         #expect(Moments([3, 4]).cv2Estimate.interval == nil)
-        // Three numbers of workers fit the law whatever they are.
+        // Any three numbers of workers fit the law.
         let three = try Calibration.read("1,100\n2,195\n4,370\n")
         #expect(three.values["worker.contention"]?.interval == nil)
         let six = try Calibration.read("1,100\n2,195\n4,370\n8,670\n16,1100\n32,1500\n")
         #expect(six.values["worker.contention"]?.interval != nil)
     }
 
-    /// A pool's runs say of what size they were.
+    /// A pool's runs report their size.
     @Test func poolsHaveSizes() throws {
         let found = try Calibration.read(
             """

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Planner
 
-/// What a plan says where it has no pool, or one that breaks a goal: true, and of help.
+/// Messages of a plan without a pool, or with one that misses a target: true and helpful.
 @Suite struct NoPoolReasonTests {
     private static func plan(_ given: [ScenarioInput: Double]) throws -> Plan {
         var scenario = Scenario()
@@ -14,7 +14,7 @@ import Testing
     }
 
     /// Workers reach the goal, and only the headroom is missed: that is what stops, and with what the
-    /// plan says instead there is a pool.
+    /// plan suggests there is a pool.
     @Test(
         arguments: [
             ([.monthlyActiveUsers: 1e6, .coherency: 1e-4], .onDemand),
@@ -35,7 +35,7 @@ import Testing
         let problem = try #require(
             plan.problems.first { $0.contains("pool.headroom requires 30 %") })
         #expect(!problem.contains("no number of workers"))
-        // The rows that reach the goals are not said to be too few.
+        // Rows that reach the targets are not reported as too few.
         #expect(plan.outcomes.contains { $0.isEnough })
         let words = problem.split(separator: " ")
         let place = try #require(words.firstIndex { $0 == "Lower" })
@@ -62,7 +62,7 @@ import Testing
 
     /// A rate under an origin's limit is no reason; the wait at that use is, and a limit is enough that
     /// the plan then has a pool with.
-    @Test func aLimitThatIsNearlyReachedSaysTheWait() throws {
+    @Test func aLimitThatIsNearlyReachedReportsTheWait() throws {
         let given: [ScenarioInput: Double] = [.originRequests: 3, .deadlineHours: 14.1]
         let plan = try Self.plan(given)
         let stop = try #require(plan.sizing.workers.stops.first { $0.goal == .onDemand })
@@ -80,7 +80,7 @@ import Testing
 
     /// Every transfer is the fill's while it runs, and they last: the target is broken then, which the
     /// peak's figures do not show.
-    @Test func aTargetThatTheFillBreaksIsTold() throws {
+    @Test func aTargetThatTheFillBreaksIsReported() throws {
         var given: [ScenarioInput: Double] = [
             .connections: 1, .segmentSeconds: 60, .kilobitsPerSecond: 20_000,
         ]
@@ -104,7 +104,7 @@ import Testing
         let workers = try #require(free.workers.total)
         let most = try #require(free.connections.originMost)
         #expect(most > workers && most % workers == 0)
-        // Neither workers nor a limit: there is nothing to say.
+        // Neither workers nor a limit: there is nothing to report.
         let unknown = try Self.plan([.coherency: 0.1, .segmentsPerSecond: 1])
         #expect(unknown.sizing.connections.originMost == nil)
     }
@@ -124,7 +124,7 @@ import Testing
     }
 
     /// Each row is judged by the goals.
-    @Test func everyRowThatIsTooFewSaysSo() throws {
+    @Test func everyInsufficientRowIsReported() throws {
         let plan = try Self.plan([.originRequests: 1])
         #expect(plan.sizing.workers.total == nil)
         #expect(!plan.outcomes.isEmpty && plan.outcomes.allSatisfy { !$0.isEnough })

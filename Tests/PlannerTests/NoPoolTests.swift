@@ -86,14 +86,14 @@ import Testing
         // What is exactly known is so in every draw.
         let found = try #require(plan.uncertainty)
         #expect(found.planSuffices == nil)
-        // A few draws that do suffice say nothing of workers and costs.
+        // A few sufficient draws give no workers and costs.
         if found.noPoolSuffices > 0 {
             #expect(!found.ranges.contains { $0.figure == "workers" || $0.unit == "EUR" })
             #expect(found.influences.isEmpty)
         }
     }
 
-    /// Half of all draws ask for more than the origin allows: they have no workers and no cost.
+    /// Half of all draws need more than the origin allows: they have no workers and no cost.
     @Test func drawsWithoutAPoolAreCountedApart() throws {
         var scenario = Scenario()
         scenario.given = Self.fill.mapValues { Estimate($0) }
@@ -131,7 +131,7 @@ import Testing
         scenario.actions = []
         let values = ScenarioValues(scenario)
         let demand = Demand(values)
-        // Hardly over what the deadline asks for.
+        // Hardly above the number for the deadline.
         #expect(demand.fillSegmentsPerSecond > perSecond * 0.8)
         let hours = demand.fillSegmentsPerDay / perSecond / 3_600
         let many = Plan.outcome(values, demand, workers: 500)
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    /// Waits behind an origin are those of the transfers it allows, whatever the pool has.
+    /// Waits behind an origin follow from the transfers it allows, for any pool.
     @Test func waitsAreThoseThatTheOriginAllows() throws {
         var scenario = Scenario()
         scenario.given = [

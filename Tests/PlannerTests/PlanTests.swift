@@ -3,7 +3,7 @@ import Testing
 
 @testable import Planner
 
-/// What a plan comes to: figures by hand, and what must hold for all plans.
+/// Figures of plans, calculated by hand, and properties of all plans.
 @Suite struct PlanTests {
     private static func scenario(_ given: [ScenarioInput: Double]) -> Scenario {
         var scenario = Scenario()

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// 1,000 active users when nobody knows, and everything else from the table.
+    /// 1,000 active users if none are given, and everything else from the table.
     @Test func nothingIsNeeded() throws {
         let plan = try Plan(Scenario())
         #expect(plan.sizing.demand.monthlyActiveUsers == 1_000)
@@ -138,7 +138,7 @@ import Testing
                     .monthlyActiveUsers: 300, .dailyActiveUsers: 290, .peakConcurrentUsers: 295,
                 ], "audience.peakConcurrentUsers", "at most 290, which is audience.dailyActiveUsers"
             ),
-            // The peak told twice: 0.33 over an average of 0.06875 of a day's users.
+            // The peak is given twice: 0.33 over an average of 0.06875 of a day's users.
             (
                 [.peakShare: 0.33, .peakToMean: 2], "audience.peakToMean",
                 "omit it or audience.peakShare: that gives 4.8"

@@ -60,7 +60,7 @@ import Testing
     }
 
     /// Many servers and service that varies little: Kimura's factor, where Allen and Cunneen's is off.
-    @Test func manyServersAreAsKimuraSays() {
+    @Test func manyServersFollowKimura() {
         let queue = Queue(30, 0.8, 0)
         let result = queue.simulation(jobs: 400_000).run()
         // It is the one that holds where none is named.
@@ -165,7 +165,7 @@ import Testing
         #expect(hours.last?.fillSimulated == 0)
     }
 
-    /// How often workers fail is the scenario's to say.
+    /// The scenario sets how often workers fail.
     @Test func failuresAreTheScenarios() throws {
         func lost(_ hours: Double) throws -> (predicted: Double, simulated: Double) {
             var given = Self.given
@@ -247,7 +247,7 @@ import Testing
         let without = simulation.run()
         simulation.backlogJobs = 3_000
         let result = simulation.run()
-        // No more than the rest of what is under way, and what chance adds without a backlog.
+        // No more than the rest of running fetches, and what chance adds without a backlog.
         #expect(
             result.waits.quantile(0.99) < 1 + without.waits.quantile(0.99))
         #expect(result.waits.mean > without.waits.mean)
@@ -255,7 +255,7 @@ import Testing
         #expect(try #require(result.backlogDoneSeconds) > 290)
     }
 
-    @Test func aPoolThatNeverFinishesIsGivenUp() {
+    @Test func aPoolThatNeverFinishesEndsTheSimulation() {
         var simulation = pool(10)
         simulation.service = TimeDistribution(meanSeconds: 1_000, cv2: 0)
         simulation.failures = PoolSimulation.Failures(meanSecondsBetween: 1, repairSeconds: 0)

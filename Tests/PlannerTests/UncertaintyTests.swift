@@ -82,7 +82,7 @@ import Testing
         #expect(found.planSuffices == 1)
     }
 
-    /// A picture's size may be as uncertain as a bit rate: it is drawn, and so is what it comes to.
+    /// A picture's size may be as uncertain as a bit rate: it is drawn, and so is the result.
     @Test(arguments: [ScenarioInput.width, .height, .framesPerSecond, .bitsPerPixel])
     func thePicturesRangesAreDrawn(input: ScenarioInput) throws {
         func egress(_ share: Double) throws -> Uncertainty.Range {

@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func changedResultTypeIsPreparedAnew() async throws {
+    @Test func changedResultTypeIsPreparedAgain() async throws {
         try await withConnection { connection in
             try await connection.simple("CREATE TABLE t (x int); INSERT INTO t VALUES (1)")
             _ = try await connection.query("SELECT * FROM t")
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func silentServerIsGivenUp() async throws {
+    @Test func silentServerTimesOut() async throws {
         try await withConnection { connection in
             let error = await #expect(throws: PostgresError.self) {
                 try await connection.simple("SELECT pg_sleep(60)", timeoutSeconds: 0.05)

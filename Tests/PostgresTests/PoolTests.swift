@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func waiterGetsThePlaceOfABrokenConnection() async throws {
+    @Test func waiterGetsTheSlotOfABrokenConnection() async throws {
         try await withPool(maximumConnections: 1) { pool in
             let broken = Task {
                 try await pool.query(
@@ -121,7 +121,7 @@ import Testing
         await pool.shutdown()
     }
 
-    @Test func failedConnectFreesItsPlace() async throws {
+    @Test func failedConnectFreesItsSlot() async throws {
         let pool = PostgresPool(
             PostgresConfiguration(url: "host=/nonexistent"), maximumConnections: 1,
             on: try testLoop())

@@ -207,7 +207,7 @@ private struct Interruption: Error {}
         }
     }
 
-    @Test func serverErrorIsThrownAndTheConnectionGoesOn() async throws {
+    @Test func serverErrorIsThrownAndTheConnectionStays() async throws {
         try await withConnection { connection in
             try await connection.simple("CREATE TABLE t (n bigint)")
             let error = await #expect(throws: PostgresError.self) {

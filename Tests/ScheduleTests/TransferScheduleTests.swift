@@ -256,7 +256,7 @@ import Testing
             "Fri 20:00-Mon 06:00 off", "2026-03-02 12:00",
             ["2026-03-06T20:00 off", "2026-03-09T06:00 unlimited"]
         ),
-        // Windows that touch and say the same are no change.
+        // Adjacent windows with the same setting are no change.
         ("08:00-12:00 off, 12:00-14:00 off", "2026-03-02 09:00", ["2026-03-02T14:00 unlimited"]),
         ("2026-12-24 off", "2026-03-02", ["2026-12-24T00:00 off", "2026-12-25T00:00 unlimited"]),
         ("*-02-29 off", "2027-03-02", ["2028-02-29T00:00 off"]),

@@ -17,7 +17,7 @@ private struct Recorder: DrainableService {
     let journal: Journal
     var ignoresDrain = false
     var failsToStart = false
-    /// Triggered when `run` is under way.
+    /// Triggered once `run` has started.
     let isRunning = ShutdownSignal()
     let leaves = ShutdownSignal()
 
@@ -41,7 +41,7 @@ private struct Recorder: DrainableService {
     func stop() async { journal.add("\(name) stop") }
 }
 
-/// A service that cannot drain, and fails when it is told to.
+/// A service that cannot drain, and fails on request.
 private struct Plain: Service {
     let name: String
     let journal: Journal

@@ -9,7 +9,7 @@ import Testing
         let said = try await Subprocess.capture(
             ["sh", "-c", "printf abc; printf def >&2; exit 3"], bytes: 5, seconds: 60)
         #expect(said.status == 3 && said.output == "abcde" && !said.isOutOfTime)
-        // More than a pipe holds: whoever writes it is not kept waiting.
+        // More than a pipe holds: the writer does not block.
         let much = try await Subprocess.capture(
             ["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"], bytes: 200_000, seconds: 60)
         #expect(much.status == 0 && much.output.utf8.count == 200_000)
@@ -23,7 +23,7 @@ import Testing
         #expect(endless.output.utf8.count == 100)
         let child = try #require(endless.output.split(separator: "\n").first.flatMap { pid_t($0) })
         try await waitUntil(deadlineSeconds: 60, "the end of the child") {
-            // A zombie whom nobody has waited for yet has no words any more.
+            // A zombie has no command line any more.
             let words = try? String(contentsOfFile: "/proc/\(child)/cmdline", encoding: .utf8)
             return (words ?? "").isEmpty
         }

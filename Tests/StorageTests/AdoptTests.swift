@@ -43,7 +43,7 @@ import Testing
         let crc32c = ExpectedDigest(.crc32c, hex: "e3069283")
         #expect(adopts([md5]) && adopts([sha256, md5]) && adopts([sha256, crc32c]))
         #expect(!adopts([other]) && !adopts([sha256, other]) && !adopts([]))
-        // Thirty-two bits say little about a file of any length.
+        // Thirty-two bits prove little about a file of any length.
         #expect(!adopts([crc32c]) && adopts([crc32c], 9))
     }
 

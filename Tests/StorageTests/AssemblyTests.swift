@@ -77,7 +77,7 @@ import Testing
         #expect(try other.promoteAssembly(assembly, key: "h/big.mp4") == stored)
     }
 
-    /// A worker that has not heard that the file started over would make one with room for all of it.
+    /// A worker that does not know that the file started over would create one of full size.
     @Test func aPartOfWhatIsNotThereMakesNothing() throws {
         let site = try Site()
         let object = try site.storage.openAssembly(

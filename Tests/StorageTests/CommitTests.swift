@@ -77,7 +77,7 @@ import Testing
         #expect(try site.privateFiles().isEmpty)
     }
 
-    @Test func aRemovedSiteIsMadeAnewForTheNextObject() throws {
+    @Test func aRemovedSiteIsCreatedAgainForTheNextObject() throws {
         let site = try Site()
         try site.store("h/a", [1])
         let late = try site.pending("h/late", [1])

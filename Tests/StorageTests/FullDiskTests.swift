@@ -25,7 +25,7 @@ struct FullDiskTests {
             try large.withUnsafeBytes { try object.write($0, at: 0) }
         }
         #expect(failure == "storage.full")
-        // The half-written object went away with its reference, and its room came back.
+        // The half-written object was removed with its reference, and its space was released.
         #expect(try disk.directory.files().isEmpty)
         let object = try storage.createTemporary(lease: Site.lease, job: JobID(2), key: "h/small")
         try large.prefix(500_000).withUnsafeBytes { try object.write($0, at: 0) }
@@ -68,9 +68,9 @@ struct FullDiskTests {
         try storage.probe()
     }
 
-    /// A site is full where a probe finds no room, and only there: else it would be paused for one object,
-    /// go on after the probe, and be paused for it again.
-    @Test func aSiteIsFullWhereAProbeFindsNoRoom() async throws {
+    /// A site is full only if a probe finds no space: else it would be paused for one object,
+    /// resume after the probe, and be paused for it again.
+    @Test func aSiteIsFullIfAProbeFindsNoSpace() async throws {
         let disk = try await SmallFileSystem(options: "size=64m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         try disk.directory.write([UInt8](repeating: 1, count: 32 << 20), to: "filler")
@@ -85,7 +85,7 @@ struct FullDiskTests {
 
     /// In memory nothing can be reserved: what has begun is counted with its whole length.
     @Test(arguments: [false, true])
-    func ofSeveralThatBeginAtOnceEachHasAllOfItsRoomOrNone(isInParts: Bool) async throws {
+    func simultaneousObjectsHaveAllTheirSpaceOrNone(isInParts: Bool) async throws {
         let disk = try await SmallFileSystem(options: "size=10m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         let total: Int64 = 6 << 20
@@ -99,7 +99,7 @@ struct FullDiskTests {
         }
         var first: PendingObject? = try begin(1, at: storage)
         #expect(code { _ = try begin(2, at: storage) } == "storage.noRoom")
-        // What is in parts has its room whoever asks, and for each of them.
+        // A multipart file has its space for every worker.
         if isInParts {
             let other = try DirectoryStorage(storage.url)
             #expect(code { _ = try begin(2, at: other) } == "storage.noRoom")
@@ -120,7 +120,7 @@ struct FullDiskTests {
         } else {
             try FileManager.default.removeItem(atPath: disk.directory.path("h/1"))
         }
-        // One that ends gives back what it has not come to.
+        // One that ends releases its unused space.
         for number in 2..<5 {
             // A process that another test starts may have the removed file open for a moment.
             try await waitUntil(deadlineSeconds: 60, "its room") {
@@ -141,7 +141,7 @@ struct FullDiskTests {
 
     /// Kept, or left by a worker that was killed: it waits for its rest, and for no more.
     @Test(arguments: [true, false])
-    func whatBrokeOffWaitsForTheRoomOfItsRest(isKept: Bool) async throws {
+    func anInterruptedFileWaitsForTheSpaceOfItsRest(isKept: Bool) async throws {
         let disk = try await SmallFileSystem(options: "size=12m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         let (bytes, total) = (5 << 20, 10 << 20)
@@ -169,7 +169,7 @@ struct FullDiskTests {
         for number in 2..<4 {
             #expect(code { _ = try take(Int64(number)) } == "storage.noRoom")
         }
-        // Not twice the object: there is no room for that.
+        // Not twice the object: there is no space for that.
         try FileManager.default.removeItem(atPath: disk.directory.path("filler"))
         var (taken, number): (PartialBody?, Int64) = (nil, 3)
         try await waitUntil(deadlineSeconds: 60, "its room") {
@@ -186,9 +186,9 @@ struct FullDiskTests {
         #expect(try disk.directory.files() == ["h/a"])
     }
 
-    /// Before its first block, or after it has given most of its room to its copy.
+    /// Before its first block, or after its copy has most of its space.
     @Test(arguments: [false, true])
-    func aCopyThatFindsNoRoomLosesNothingThatCanBeKept(isUnderWay: Bool) async throws {
+    func aCopyWithoutSpaceKeepsWhatItCan(isUnderWay: Bool) async throws {
         let disk = try await SmallFileSystem(options: "size=24m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         let (bytes, total) = (20 << 20, (20 << 20) + 1)
@@ -238,7 +238,7 @@ struct FullDiskTests {
         #expect(try disk.directory.files().filter { $0 != "h/a" }.isEmpty)
     }
 
-    @Test func ofManyThatBeginInOneMomentThoseBeginThatHaveRoom() async throws {
+    @Test func ofManySimultaneousObjectsThoseWithSpaceBegin() async throws {
         let disk = try await SmallFileSystem(options: "size=10m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         let begun = await withTaskGroup(of: PendingObject?.self) { group in
@@ -254,7 +254,7 @@ struct FullDiskTests {
         #expect(begun.compactMap(\.self).count == 2)
     }
 
-    @Test func theProbeSaysWhetherThereIsRoomAgain() async throws {
+    @Test func theProbeFindsFreeSpace() async throws {
         let disk = try await SmallFileSystem(options: "size=4m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         try storage.probe()
@@ -268,7 +268,7 @@ struct FullDiskTests {
         #expect(try disk.directory.files() == ["filler"])
     }
 
-    @Test func noRoomForAFolderFailsThatObjectAlone() async throws {
+    @Test func noSpaceForAFolderFailsThatObjectAlone() async throws {
         let disk = try await SmallFileSystem(options: "size=1m,nr_inodes=9")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         // Taken: the root, .dray, tmp and assembly; two objects; one folder.
@@ -283,7 +283,7 @@ struct FullDiskTests {
         #expect(try disk.directory.files() == ["a/x"])
     }
 
-    @Test func aReadOnlyDiskSaysSo() async throws {
+    @Test func aReadOnlyDiskIsReported() async throws {
         let disk = try await SmallFileSystem(options: "size=1m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         try storage.writeDocument(key: "x", lease: Site.lease, job: JobID(1), chunks: [[1]])

@@ -53,14 +53,14 @@ struct InjectedFaultTests {
     func namesComeAfterTheirBytesAreOnTheDisk(durability: Durability) async throws {
         let site = try Site()
         let calls = try await Injection.trace("succeeds", at: site, durability)
-        func places(_ name: String) -> [Int] {
+        func positions(_ name: String) -> [Int] {
             calls.indices.filter { calls[$0].contains(" \(name)(") }
         }
-        let (writes, names) = (places("pwrite64"), places("renameat2"))
-        let barriers = durability == .batch ? places("syncfs") : places("fdatasync")
+        let (writes, names) = (positions("pwrite64"), positions("renameat2"))
+        let barriers = durability == .batch ? positions("syncfs") : positions("fdatasync")
         try #require(writes.count >= 5 && names.count == 5)
         guard durability != .none else {
-            #expect((barriers + places("fsync") + places("syncfs")).isEmpty)
+            #expect((barriers + positions("fsync") + positions("syncfs")).isEmpty)
             return
         }
         #expect(barriers.count == (durability == .batch ? 1 : 5))
@@ -68,7 +68,7 @@ struct InjectedFaultTests {
         #expect(writes.allSatisfy { $0 < firstBarrier })
         #expect(names.allSatisfy { $0 > lastBarrier })
         let lastName = try #require(names.last)
-        #expect(try #require(places("fsync").last) > lastName)
+        #expect(try #require(positions("fsync").last) > lastName)
     }
 
     /// The same of a file that came in parts: the whole of it is synced once more, for it may have been
@@ -80,24 +80,24 @@ struct InjectedFaultTests {
         let (root, file) = (
             "<\(site.directory.path)", "/.dray/assembly/\(UnderInjection.assembly)>"
         )
-        func places(_ name: String, _ path: String) -> [Int] {
+        func positions(_ name: String, _ path: String) -> [Int] {
             calls.indices.filter { calls[$0].contains(" \(name)(") && calls[$0].contains(path) }
         }
-        let name = try #require(places("renameat", "\"large\"").last)
-        let synced = places("fdatasync", file)
+        let name = try #require(positions("renameat", "\"large\"").last)
+        let synced = positions("fdatasync", file)
         guard durability != .none else {
-            #expect(["fsync", "fdatasync", "syncfs"].allSatisfy { places($0, "").isEmpty })
+            #expect(["fsync", "fdatasync", "syncfs"].allSatisfy { positions($0, "").isEmpty })
             return
         }
-        let lastWrite = try #require(places("pwrite64", file).last)
+        let lastWrite = try #require(positions("pwrite64", file).last)
         #expect(synced.contains { $0 > lastWrite && $0 < name }, "\(calls)")
         for directory in [root + ">", root + "/h>", root + "/h/new>"] {
-            #expect(places("fsync", directory).contains { $0 > name }, "\(directory): \(calls)")
+            #expect(positions("fsync", directory).contains { $0 > name }, "\(directory): \(calls)")
         }
     }
 
     /// What a disk dropped must not be found to be well by the next try.
-    @Test func anAssemblyThatCannotBeSyncedIsFetchedAnew() async throws {
+    @Test func aMultipartFileThatCannotBeSyncedIsFetchedAgain() async throws {
         let site = try Site(.none)
         let part = try site.storage.openAssembly(
             id: UnderInjection.assembly, offset: 0, length: 3, of: 3, isNew: true)
@@ -117,7 +117,7 @@ struct InjectedFaultTests {
         }
         try await Injection.run("promotesRanges", "pread64", "EIO", at: site, "", paths: paths)
         #expect(try site.directory.read("h/0") == UnderInjection.bytes + UnderInjection.bytes)
-        // Those that did not were read in vain.
+        // Those that did not were read for nothing.
         #expect(try site.visibleFiles() == ["h/0"])
     }
 

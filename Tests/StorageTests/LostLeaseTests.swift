@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An owner that was frozen, and whose work has become somebody else's meanwhile.
+/// An owner that was frozen, and whose job another worker has meanwhile.
 @Suite struct LostLeaseTests {
     private func code(_ results: [Result<Void, Failure>]) -> [FailureCode?] {
         results.map { result in
@@ -99,13 +99,13 @@ import Testing
                     }
                 }
             }
-            // Those that were kept from running may have given up.
+            // Those that could not run may have timed out.
             let kept = try ([key] + site.privateFiles()).map { try site.directory.read($0) }
             #expect(kept.contains(winner))
         }
     }
 
-    /// One waits in vain for another that is frozen between its two exchanges.
+    /// One times out waiting for another that is frozen between its two exchanges.
     @Test func whoCannotPutBackLeavesTheWinnersFileForTheSweep() async throws {
         let site = try Site()
         try site.store("h/a", [7, 7])

@@ -53,7 +53,7 @@ import Testing
         #expect(try site.privateFiles().isEmpty)
     }
 
-    @Test func theLastSaysThatTheWriterHasEnded() throws {
+    @Test func theLastRecordShowsThatTheWriterHasEnded() throws {
         note(10_000)
         site.storage.keep(record(5_000), of: object, as: Self.identity, by: attempt)
         note(15_000)
@@ -63,7 +63,7 @@ import Testing
         #expect(try site.privateFiles().filter { $0.contains("/tmp/") } == [".dray/tmp/other-2"])
     }
 
-    /// It had written all of it, and noted a half; another takes that over, and waits for room.
+    /// It had written all of it, and recorded a half; another reuses that, and waits for space.
     @Test func whoWasFrozenStoresNothingOfWhatWasTakenOver() throws {
         note(10_000)
         func take(_ job: Int64) throws -> PartialBody? {

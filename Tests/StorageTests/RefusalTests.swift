@@ -78,7 +78,7 @@ import Testing
         for key in ["out/x", "out/new/x", "in/y", "dangling/x"] {
             #expect(site.codeOfStoring(key)?.rawValue.hasPrefix("storage.path") == true)
         }
-        // It says which symlink, and where it leads.
+        // It names the symlink and its target.
         for (key, link, target) in [("out/a/b/x", "out", outside.path), ("in/y", "in", "real")] {
             let failure = #expect(throws: Failure.self) { try site.store(key, [1]) }
             #expect(
@@ -90,7 +90,7 @@ import Testing
         #expect(try site.privateFiles().isEmpty)
     }
 
-    @Test func aSymlinkUnderTheKeyIsReplacedAndItsTargetLeftAlone() throws {
+    @Test func aSymlinkUnderTheKeyIsReplacedAndItsTargetStays() throws {
         let site = try Site()
         let outside = try TemporaryDirectory("outside")
         try outside.write("precious", to: "file")
@@ -140,7 +140,7 @@ import Testing
         #expect(
             message.contains("chown -R \(geteuid()) '\(site.directory.path)/.dray'") == isForeign)
         #expect(message.contains("chmod -R u+rwX,go= '\(site.directory.path)/.dray'"))
-        // What it says helps.
+        // Its hint helps.
         chown(path, geteuid(), getegid())
         chmod(path, 0o700)
         _ = try DirectoryStorage(StorageURL(directory: site.directory.path))
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func aRootThatCannotBeWrittenSaysSo() throws {
+    @Test func anUnwritableRootIsReported() throws {
         // sysfs takes no directory from anybody, root included.
         let failure = #expect(throws: Failure.self) {
             try DirectoryStorage(StorageURL(directory: "/sys/dray-test"))

@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Whoever comes next needs nothing but the names of what was staged.
-    @Test func whatBrokeOffIsGoneOnWithBySomebodyElse() throws {
+    @Test func anInterruptedFileIsResumedByAnotherWorker() throws {
         let site = try Site()
         try site.store("h/a", [1])
         try site.store("h/b", [1])
@@ -103,7 +103,7 @@ import Testing
         }
         #expect(lost == "worker.leaseLost")
         #expect(try site.visibleFiles() == ["h/a"])
-        // Whoever has it now goes on.
+        // Its present owner continues.
         #expect(try site.storage.place(files) == [0])
         #expect(try site.visibleFiles() == ["h/a", "h/b"])
     }
@@ -130,7 +130,7 @@ import Testing
         kept.discard()
     }
 
-    @Test func whatIsThereIsToldByItsLength() throws {
+    @Test func storedFilesAreRecognizedByTheirLength() throws {
         let site = try Site()
         try site.store("h/a", [1, 2, 3])
         #expect(site.storage.isStored(key: "h/a", bytes: 3))

@@ -35,7 +35,7 @@ import Testing
         #expect(try site.privateFiles() == [".dray/assembly/part"])
     }
 
-    /// The quota counts a file in parts from its beginning, whoever has them.
+    /// The quota counts a multipart file from its start, whichever worker has the parts.
     @Test func aFileInPartsTakesOfTheQuotaOnce() throws {
         let site = try Site()
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
@@ -52,7 +52,7 @@ import Testing
         #expect(code { try site.storage.checkSpace(for: 40) } == nil)
     }
 
-    @Test func whatOutgrowsTheRoomSpeaksOfTheSiteOnlyWhereAProbeFails() throws {
+    @Test func filesLargerThanTheSpaceCountAgainstTheSiteOnlyIfAProbeFails() throws {
         let site = try Site()
         let full = Failure("storage.full", "")
         func judged(_ bytes: Int64, isLengthKnown: Bool) -> FailureCode {
@@ -60,7 +60,7 @@ import Testing
         }
         #expect(judged(2 << 20, isLengthKnown: true) == "storage.noRoom")
         #expect(judged(2 << 20, isLengthKnown: false) == "storage.outgrown")
-        // Smaller than a probe: there is room for next to nothing.
+        // Smaller than a probe: there is space for almost nothing.
         #expect(judged(1_000, isLengthKnown: true) == "storage.full")
         site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
         #expect(judged(2 << 20, isLengthKnown: true) == "storage.full")
@@ -85,7 +85,7 @@ import Testing
         #expect(written < 32 << 20)
     }
 
-    @Test func whatHasItsRoomReservedGoesOn() throws {
+    @Test func filesWithReservedSpaceContinue() throws {
         // In memory nothing is reserved.
         let site = try Site(in: "/var/tmp")
         let bytes = 20 << 20
@@ -105,8 +105,8 @@ import Testing
         #expect(code { try site.storage.checkSpace(for: 1) } == "storage.noRoom")
     }
 
-    /// Of an object whose length nobody has said.
-    @Test func whatGrowsTakesOfTheQuotaWhatItComesTo() throws {
+    /// An object of unknown length.
+    @Test func aGrowingFileUsesQuotaByItsSize() throws {
         let site = try Site()
         func begin(_ job: Int64) throws -> PendingObject {
             try site.storage.createTemporary(
@@ -131,7 +131,7 @@ import Testing
         for result in site.storage.commit([first]) { try result.get() }
         #expect(code { try site.storage.checkSpace(for: 41) } == "storage.noRoom")
         #expect(try site.visibleFiles() == ["h/1"] && site.privateFiles().isEmpty)
-        // Dray's own lists are no catalog's, and there is no quota for what nobody bounds.
+        // Dray's own lists belong to no catalog, and sites without a limit have no quota.
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 0)
         try site.store("h/SHA256SUMS", [1])
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
@@ -151,7 +151,7 @@ import Testing
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
         #expect(begin(1) == nil)
         #expect(begin(2) == "storage.noRoom")
-        // What was said last counts.
+        // The last report counts.
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 60)
         #expect(begin(2) == nil)
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)

@@ -67,7 +67,7 @@ import Testing
     }
 
     /// However many files are in use, those behind them have their turn.
-    @Test func aSweepLooksAtSoManyAndTheNextGoesOn() throws {
+    @Test func aSweepIsBoundedAndTheNextContinues() throws {
         let site = try Site()
         for number in 10..<60 {
             try site.directory.write([1], to: ".dray/tmp/l-\(number)")

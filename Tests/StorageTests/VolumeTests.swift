@@ -92,7 +92,7 @@ import Testing
     }
 
     /// As when its file system is unmounted lazily under a worker.
-    @Test func aDirectoryThatGoesAwayIsNotMadeAnew() throws {
+    @Test func aDirectoryThatDisappearsIsNotCreatedAgain() throws {
         let parent = try TemporaryDirectory("parent")
         let path = parent.path("site")
         let storage = try Self.open(path, on: nil)
@@ -222,7 +222,7 @@ import Testing
         storage.closeIdle(now: .now + .seconds(6))
         #expect(!storage.isOpen)
         #expect(try Self.descriptors(of: directory) == 0)
-        // The next use opens them, and an object under way keeps what it needs.
+        // The next use opens them, and an open object keeps its descriptors.
         let object = try storage.createTemporary(lease: Site.lease, job: JobID(1), key: "a")
         storage.closeIdle(now: .now + .seconds(6))
         try [UInt8(1)].withUnsafeBytes { try object.write($0, at: 0) }

@@ -112,7 +112,7 @@ import Testing
 
     /// Changes at one position apply in order; of nested changes, only the part after the inner one
     /// applies.
-    @Test func changesAreMadeInTheOrderOfTheirPlaces() throws {
+    @Test func changesAreMadeInTheOrderOfTheirPositions() throws {
         var edits = ManifestEdits()
         #expect(edits.isEmpty)
         for (range, text) in [

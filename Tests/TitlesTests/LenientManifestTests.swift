@@ -245,7 +245,7 @@ struct LenientMPD: CustomTestStringConvertible, Sendable {
         #expect(failure?.message.contains(refusal) == true, "\(failure as Any)")
     }
 
-    @Test func aTitleSaysWhichTracksNameTheManifest() throws {
+    @Test func aTitleReportsTheTracksThatReferToTheManifest() throws {
         let tracks = MPDCase.set(
             MPDCase.representation("<BaseURL>m.mpd</BaseURL>", id: "a")
                 + "\n" + MPDCase.representation("<BaseURL>f</BaseURL>", id: "b"))

@@ -84,7 +84,7 @@ import Testing
         #expect(wanted.indices.filter { wanted[$0] } == test.places, "\(test.name)")
     }
 
-    @Test func whatLeavesNothingSaysWhatThereIs() {
+    @Test func aSelectionWithoutTracksReportsTheAvailableOnes() {
         var selection = TrackSelection()
         selection.maximumHeight = 240
         let low = #expect(throws: Failure.self) { try selection.wanted(Self.title) }
@@ -99,7 +99,7 @@ import Testing
         #expect((try? selection.wanted([Self.variant(1, groups: [])])) == [true])
     }
 
-    @Test func whatSaysNothingOfItselfIsKept() throws {
+    @Test func tracksWithoutAttributesAreKept() throws {
         var selection = TrackSelection()
         selection.maximumHeight = 1
         selection.maximumBitsPerSecond = 1
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// An audio-only variant, for slow connections, does not replace unavailable video.
-    @Test func picturesAreNotDroppedUnsaid() {
+    @Test func droppedPicturesAreReported() {
         let ladder = [Self.variant(800_000, 360), Self.variant(64_000, nil, "mp4a.40.2")]
         var hevc = TrackSelection()
         hevc.codecs = ["h265"]
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// A variant with only a bit rate may have video.
-    @Test func aVariantThatSaysLittleIsLeft() throws {
+    @Test func aVariantWithFewAttributesIsKept() throws {
         var selection = TrackSelection()
         selection.maximumHeight = 480
         let ladder = [Self.variant(5_000_000, 1_080), Self.other(.other, nil, nil)]

@@ -6,7 +6,7 @@ import Testing
 import Transfer
 
 /// A site's disk that fails while a body comes: the transfer ends with the disk's failure, nothing of
-/// it stays, and the transfers beside it go on.
+/// it stays, and the other transfers continue.
 @Suite("Disks that fail in the middle of a body", .timeLimit(.minutes(3)))
 struct FailingDiskTests {
     @Test(
@@ -51,7 +51,7 @@ struct FailingDiskTests {
         for job in [1, 2] as [Int64] {
             let code = await fetcher.failure(request("/endless", job: job))
             #expect(["storage.full", "storage.outgrown"].contains(code), "\(code as Any)")
-            // The room that it took came back.
+            // Its space was released.
             #expect(try disk.directory.files().isEmpty)
         }
         try await waitUntil(deadlineSeconds: 60, "the room") {

@@ -38,7 +38,7 @@ struct HeaderRulesTests {
         #expect(RetryAfter.seconds(nil, date: date) == nil)
     }
 
-    @Test func anAnswerIsAsOldAsItSays() {
+    @Test func anAnswersAgeComesFromItsHeader() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         #expect(AnswerTime.seconds(date: date, age: nil) == 784_111_777)
         #expect(AnswerTime.seconds(date: date, age: "23") == 784_111_800)

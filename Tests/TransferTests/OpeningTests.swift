@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 import Transfer
 
-/// Places for bodies that take long to be opened, as on a disk in trouble.
-@Suite("Places that take long to open", .timeLimit(.minutes(2)))
+/// Destinations that take long to open, as on a failing disk.
+@Suite("Destinations that take long to open", .timeLimit(.minutes(2)))
 struct OpeningTests {
     private static let long = 3 << 20
 
     private let origin: FaultOrigin
     private let fetcher: Fetcher
-    /// Held while the disk is in trouble; opened by each test, however it ends.
+    /// Held while the disk blocks; opened by each test, however it ends.
     private let trouble = Trouble()
 
     private final class Trouble: Sendable {
@@ -60,8 +60,8 @@ struct OpeningTests {
         return response
     }
 
-    /// A request whose place is opened when the trouble is over.
-    private func troubled(
+    /// A request whose destination opens when the disk works again.
+    private func failing(
         _ path: String, fails failure: Failure? = nil
     ) -> TransferRequest {
         var request = fetcher.request(origin.url(path), key: "o\(path)", role: .file)
@@ -80,7 +80,7 @@ struct OpeningTests {
         "they hold up no other transfer of the loop", arguments: ["/long", "/unknown", "/remote"])
     func others(path: String) async throws {
         defer { trouble.end() }
-        async let slow = fetcher.fetch(troubled(path))
+        async let slow = fetcher.fetch(failing(path))
         try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
         for number in 0..<20 {
             let request = fetcher.request(origin.url("/short"), key: "o/\(number)")
@@ -97,7 +97,7 @@ struct OpeningTests {
     @Test("a body of unknown length, and none at all", arguments: ["/unknown", "/empty"])
     func unknownLength(path: String) async throws {
         trouble.end()
-        let fetched = try await fetcher.fetch(troubled(path)).outcome.get()
+        let fetched = try await fetcher.fetch(failing(path)).outcome.get()
         let body = path == "/empty" ? [] : sample(100_000)
         #expect(fetched.sha256 == sha256(body))
         for stored in fetcher.storage.commit([try #require(fetched.object)]) { try stored.get() }
@@ -107,18 +107,20 @@ struct OpeningTests {
     @Test("one that cannot be opened ends its transfer with the reason, and leaves nothing")
     func failing() async throws {
         trouble.end()
-        let request = troubled("/long", fails: Failure("storage.full", "no room"))
+        let request = failing("/long", fails: Failure("storage.full", "no room"))
         #expect(await fetcher.failure(request) == "storage.full")
         #expect(try fetcher.directory.files().isEmpty)
         #expect(await fetcher.failure(fetcher.request(origin.url("/short"))) == nil)
     }
 
     /// The next attempt at the job may open a file of the same name, which must not be taken away.
-    @Test("a transfer that is cancelled meanwhile ends when its place is there, and leaves nothing")
+    @Test(
+        "a transfer that is cancelled meanwhile ends when its destination is open, and leaves nothing"
+    )
     func cancelled() async throws {
         defer { trouble.end() }
         let ended = Mutex<TransferResult?>(nil)
-        let transfer = fetcher.engine.submit(troubled("/long")) { _, result in
+        let transfer = fetcher.engine.submit(failing("/long")) { _, result in
             ended.withLock { $0 = result }
         }
         try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
@@ -138,7 +140,7 @@ struct OpeningTests {
     @Test("shutdown waits for none")
     func shutdown() async throws {
         defer { trouble.end() }
-        async let slow = fetcher.fetch(troubled("/long"))
+        async let slow = fetcher.fetch(failing("/long"))
         try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
         fetcher.engine.shutdown()
         let outcome = await slow.outcome

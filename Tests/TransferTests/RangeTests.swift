@@ -64,7 +64,7 @@ struct RangeTests {
         }
     }
 
-    @Test("a range is checked against what was asked for")
+    @Test("a range is compared with the requested one")
     func contentRange() async {
         #expect(await code { $0 } == nil)
         #expect(await code { $0.without("Content-Range") } == "origin.rangeMismatch")
@@ -152,7 +152,7 @@ struct RangeTests {
         let name = try #require(try fetcher.temporaries().first)
         #expect(try fetcher.directory.read(name) == Array(body.prefix(100_001)))
         #expect(fetched.object != nil)
-        // The connection was given up: the next request needs another.
+        // The connection was closed: the next request needs another.
         #expect(await fetcher.failure(part(0, 10)) == nil)
         #expect(origin.acceptedConnections == 2)
     }

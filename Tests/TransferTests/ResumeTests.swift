@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Transfer
 
-@Suite("Bodies that are gone on with")
+@Suite("Resumed bodies")
 struct ResumeTests {
     typealias Response = FaultOrigin.Response
     typealias Request = FaultOrigin.Request
@@ -36,8 +36,8 @@ struct ResumeTests {
 
     private func ranges() -> [String?] { origin.requests.map { $0.headers["range"] } }
 
-    @Test("what broke off is gone on with, and hashed as one")
-    func goesOn() async throws {
+    @Test("an interrupted body is resumed, and hashed as one")
+    func resumes() async throws {
         let body = body
         var attempts = attempts { $0.serve(body, etag: "\"v1\"") }
         #expect(try await attempts.run().code == "origin.truncated")
@@ -66,7 +66,7 @@ struct ResumeTests {
         #expect(try fetcher.directory.files() == ["o/large.bin"])
     }
 
-    @Test("what a long one has taken of the room is found early", arguments: [true, false])
+    @Test("a long one's use of space is found early", arguments: [true, false])
     func killedEarly(isLong: Bool) async throws {
         let body = body
         var attempts = attempts { $0.serve(body, etag: "\"v1\"") }
@@ -100,7 +100,7 @@ struct ResumeTests {
             return request.number == 2 ? whole.cut(after: 4_000) : whole
         }
         _ = try await attempts.run(.killed, noteBytes: 3_000)
-        // Frozen with what lay there before it, it goes on when another has been further.
+        // Frozen with an older partial body, it continues after another got further.
         let left = try fetcher.storage.partials()
         let identity = PartialIdentity(
             url: attempts.url, key: attempts.key, cluster: attempts.cluster)
@@ -135,8 +135,8 @@ struct ResumeTests {
         #expect(try fetcher.directory.files() == ["o/large.bin"])
     }
 
-    @Test("a URL that is signed anew is gone on with by a strong ETag")
-    func signedAnew() async throws {
+    @Test("a URL with a fresh signature is resumed by a strong ETag")
+    func freshSignature() async throws {
         let (body, new) = (body, sample(15_000, seed: 7))
         let old = "Sun, 06 Nov 1994 08:49:37 GMT"
         let now = "Mon, 07 Nov 1994 08:49:37 GMT"
@@ -165,7 +165,7 @@ struct ResumeTests {
             #expect(result.startedFrom == (goesOn ? 8_000 : nil), "\(name)")
             let last = origin.requests(for: path).last
             #expect(last?.headers["if-range"] == (goesOn ? etag : nil))
-            // What can never be gone on with goes; that of another object is another's.
+            // An unresumable body is removed; that of another object stays.
             let left = try fetcher.directory.files().filter { $0.hasPrefix(".dray/") }
             #expect(left.count == (isOnly ? 0 : 2), "\(name)")
         }
@@ -288,7 +288,7 @@ struct ResumeTests {
         #expect(origin.requests.last?.headers["if-range"] == date)
     }
 
-    @Test("another place's validator is no proof, whatever it says")
+    @Test("another URL's validator is no proof")
     func otherSource() async throws {
         let (body, other) = (body, sample(20_000, seed: 9))
         origin.route(
@@ -318,7 +318,7 @@ struct ResumeTests {
         let asked = ["/one", "/two", "/three"].map { path in
             origin.requests(for: path).map { $0.headers["range"] }
         }
-        // What does not make the whole begins anew, at once and where it was asked for last.
+        // A body that does not match starts over, at once and at the last URL.
         #expect(
             asked == [
                 [nil], ["bytes=8000-"], isSame ? ["bytes=12000-"] : ["bytes=12000-", nil],
@@ -327,7 +327,7 @@ struct ResumeTests {
         #expect(try fetcher.directory.files() == ["o/x"])
     }
 
-    @Test("without one, what came from several places is gone on with nowhere")
+    @Test("without one, a body from several URLs is never resumed")
     func unguarded() async throws {
         let body = body
         origin.route("/start", inTurn: [.redirect(to: "/one"), .redirect(to: "/two")])

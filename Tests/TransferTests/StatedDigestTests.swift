@@ -54,8 +54,8 @@ struct StatedDigestTests {
         }
     }
 
-    @Test("what says nothing of the bytes as they are stored is ignored")
-    func passedOver() async throws {
+    @Test("digests that do not apply to the stored bytes are ignored")
+    func ignored() async throws {
         let (origin, fetcher) = (try FaultOrigin(), try Fetcher())
         let wrong = value(.sha256, of: [1])
         let md5 = value(.md5, of: [1])
@@ -90,7 +90,7 @@ struct StatedDigestTests {
         #expect(await fetcher.failure(request) == "integrity.digestMismatch")
     }
 
-    @Test("of a range, what is said of the whole is not compared")
+    @Test("for a range, the digest of the whole is not compared")
     func ranges() async throws {
         let (origin, fetcher) = (try FaultOrigin(), try Fetcher())
         let (body, whole) = (body, value(.sha256, of: body))

@@ -102,7 +102,7 @@ struct TransferTests {
         #expect(origin.count("/a") == 5)
     }
 
-    @Test("tells its progress and its state")
+    @Test("reports its progress and its state")
     func progress() async throws {
         let gate = Gate()
         let body = sample(50_000)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Transfer
 
-/// Objects that are asked for again: nothing comes of one that is as it was.
+/// Objects that are requested again: an unchanged one has no body.
 @Suite struct ValidatorTests {
     let origin: FaultOrigin
     let fetcher: Fetcher
@@ -66,12 +66,12 @@ import Transfer
         #expect(try await fetcher.fetch(request).outcome.get().isUnchanged)
     }
 
-    @Test func anAnswerThatNobodyAskedForIsRefused() async {
+    @Test func anUnrequestedAnswerIsRefused() async {
         origin.route("/a", .init(304))
         #expect(await fetcher.failure(fetcher.request(origin.url("/a"))) == "origin.protocol")
     }
 
-    /// What could not be sent back, or says nothing, is not kept.
+    /// Validators that cannot be sent back, or are useless, are not kept.
     @Test(arguments: [
         [("ETag", "v1")], [("ETag", "\"a\", \"b\"")],
         [("ETag", "\"" + String(repeating: "x", count: 300) + "\"")],

@@ -20,7 +20,7 @@ import WebURL
         ("g;x=1/../y", "http://a/b/c/y"), ("g?y/./x", "http://a/b/c/g?y/./x"),
         ("g?y/../x", "http://a/b/c/g?y/../x"), ("g#s/../x", "http://a/b/c/g"),
     ])
-    func referencesResolveAsTheRFCSays(reference: String, expected: String) throws {
+    func referencesResolveByTheRFC(reference: String, expected: String) throws {
         let base = try WebURL("http://a/b/c/d;p?q")
         #expect(try base.resolve(reference).text == expected)
     }
@@ -64,7 +64,7 @@ import WebURL
         }
     }
 
-    /// RFC 3986, section 5.2.4, step by step; and how many folders above the root are asked for.
+    /// RFC 3986, section 5.2.4, step by step; and the number of folders above the root.
     private static func withoutDotSegments(_ path: String) -> (path: String, climbed: Int) {
         var (input, output, climbed) = (path[...], "", 0)
         while !input.isEmpty {

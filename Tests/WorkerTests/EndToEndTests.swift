@@ -55,7 +55,7 @@ import Testing
             for (path, body) in objects { #expect(cluster.stored(path) == body, "\(path)") }
             #expect(try await cluster.checkSums("/files") == 22)
             #expect(try await cluster.checkSums("/title") == 9)
-            // Each object was asked for once but the playlists: to be read, and to be stored.
+            // Each object was requested once except the playlists: to be read, and to be stored.
             for path in objects.keys where path.hasSuffix(".ts") || path.hasSuffix(".bin") {
                 #expect(cluster.origin.count(path) == 1, "\(path)")
             }
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    /// Put there by somebody else, before anything was ever stored for the catalog.
+    /// Put there by another program, before anything was stored for the catalog.
     @Test func whatTheListPromisesAndLiesThereIsNotFetched() async throws {
         try await C.with { cluster in
             let body = C.bytes(100_000)
@@ -127,14 +127,14 @@ import Testing
         }
     }
 
-    @Test func theListSaysWhatWasStoredLastUnderAKeyOfTwoCatalogs() async throws {
+    @Test func theChecksumFileHasTheLastStoredFileOfAKeyOfTwoCatalogs() async throws {
         try await C.with { cluster in
             let (old, new) = (C.bytes(5_000, seed: 1), C.bytes(6_000, seed: 2))
             cluster.origin.serve("/d/f", old)
             _ = try await cluster.run([try cluster.file("/d/f")], catalog: "one")
             _ = try await cluster.run([try cluster.file("/d/f")], catalog: "two")
             cluster.origin.serve("/d/f", new)
-            // The older of the two is told of the change.
+            // The older of the two shows the change.
             let file = try cluster.file("/d/f", sha256: C.sha256(new))
             _ = try await cluster.run([file], catalog: "one")
             #expect(cluster.stored("/d/f") == new)

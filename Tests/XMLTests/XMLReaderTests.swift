@@ -74,7 +74,7 @@ struct XMLReaderTests {
     }
 
     @Test(
-        "what ends too early is told from what goes on too long",
+        "a document that ends too early differs from one that is too long",
         arguments: [
             "<abc d", "<a b='c", "<abc>", "<a>\n<b", "<a>x", "<a><!-- ", "<a><b/>", "<a></a",
             "<a>x&am",
@@ -86,7 +86,8 @@ struct XMLReaderTests {
         #expect(whole?.detail.contains("cut short") == false)
     }
 
-    @Test("a lone & is told of, at its line", arguments: ["<a>\nx?a=1&b=2</a>", "<a>\na & b</a>"])
+    @Test(
+        "a lone & is reported with its line", arguments: ["<a>\nx?a=1&b=2</a>", "<a>\na & b</a>"])
     func ampersand(text: String) {
         let error = #expect(throws: XMLError.self) { try read(text) }
         #expect(error?.detail == "it has a & that begins no entity; write &amp;")

@@ -193,9 +193,12 @@ private final class CoordinatorRunner: Service {
             .clusterSchemaUnreleased,
         ]
         guard codes.contains(failure.code) else { return failure }
+        let path = configuration.statePath
+        let isOutdated = [.clusterSchemaEdited, .clusterSchemaUnreleased].contains(failure.code)
+        let start = isOutdated ? "; to start over, remove that directory" : ""
         return Failure(
             failure.code,
-            "\(failure.message) The database is in the state directory \(configuration.statePath).")
+            "\(failure.message) The database is in the state directory \(path)\(start).")
     }
 
     /// Waits for its cancellation: the coordinator's own threads serve requests.

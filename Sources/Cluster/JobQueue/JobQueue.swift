@@ -2,7 +2,7 @@ package import Postgres
 package import Services
 package import Statistics
 
-/// The PostgreSQL queues: one object for each thing that is done with them, over one pool of connections.
+/// The PostgreSQL queues: one object per subject, over one pool of connections.
 ///
 /// Safe to use from any task; any number of processes may use one database. Every method of these objects is one
 /// transaction, one statement, or a bounded number of transactions, and throws a `Failure`:
@@ -10,21 +10,22 @@ package import Statistics
 /// Serialization failures and deadlocks are retried.
 package final class JobQueue: Sendable {
     package struct Settings: Sendable {
-        /// How long a lease holds without a heartbeat, in seconds, 1 to 3,600.
+        /// Time for which a lease holds without a heartbeat, in seconds, 1 to 3,600.
         package var leaseSeconds: Double
-        /// Delays between the tries of one job.
+        /// Delays between the attempts of one job.
         package var retry: RetryPolicy
         package var breaker: Breaker
-        /// After how many days catalogs that ended are forgotten, from 1; nil for never.
+        /// Days after which ended catalogs are deleted, from 1; nil for never.
         package var retentionDays: Int?
-        /// Attempts at a file during its own origin's cooldown, after which a failure of its mirrors ends it.
+        /// Attempts at mirrors during the own origin's cooldown, after which a mirror's failure is
+        /// final.
         package var maxAttemptsAtMirrors = 8
-        /// A URL that is refused so soon after it was read from its manifest has not expired, unless it says so, in
-        /// seconds.
+        /// Seconds after the reading of its manifest within which a refused URL has not expired,
+        /// unless its own parameters show it.
         package var freshURLSeconds = 5.0
-        /// How long a statement may take that works on a whole catalog, of ten million assets say.
+        /// Time limit of a statement on a whole catalog, of ten million assets for example.
         package var catalogStatementSeconds = 3_600.0
-        /// Origins with a row at most that no list names.
+        /// Maximum number of recorded origins that no list names.
         package var maxUnlistedOrigins = 10_000
         package var loadTests = LoadTestTimes()
         /// The boot id of the machine that runs all of a private cluster; nil for other clusters. A pause of a private
@@ -72,18 +73,18 @@ package final class JobQueue: Sendable {
     package let housekeeping: QueueHousekeeping
     private let database: QueueDatabase
 
-    /// What every session of the pool should be set to.
+    /// Settings of every session of the pool.
     ///
-    /// The statements that run all the time touch a batch of rows through an index each. Planned
-    /// while the tables were empty, or with stale statistics, they would come out as scans of whole
-    /// tables; and planned for each execution, planning would cost more than the work.
+    /// The frequent statements read a batch of rows through an index each. Planned while the tables
+    /// were empty, or with stale statistics, they would scan whole tables; and planned for each
+    /// execution, planning would cost more than the work.
     package static let sessionSettings = [
         "plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off",
         "enable_mergejoin": "off", "enable_material": "off", "enable_memoize": "off",
         "enable_seqscan": "off", "jit": "off",
     ]
 
-    /// - Parameter random: where the jitter of retries comes from.
+    /// - Parameter random: source of the jitter of retries.
     package init(
         pool: PostgresPool, settings: Settings = Settings(), random: SeededRandom = SeededRandom()
     ) {
@@ -128,6 +129,6 @@ package final class JobQueue: Sendable {
         housekeeping = QueueHousekeeping(database: database, queues: queues)
     }
 
-    /// Closes the pool's connections, those in use when they are returned.
+    /// Closes the pool's connections; those in use are closed when they are returned.
     package func close() async { await database.pool.shutdown() }
 }

@@ -35,7 +35,7 @@ extension WorkerService {
         package init(
             coordinators: [String], token: AccessToken, roots: SiteRoots, queues: [String] = [],
             connections: Int = 32, name: String, durability: Durability = .batch,
-            partBytes: Int64 = 64 << 20,
+            partBytes: Int64 = PartSize.workers.bytes,
             splitBelowBytesPerSecond: Double = 200e6, drainSeconds: Double = 20
         ) {
             self.coordinators = coordinators

@@ -122,11 +122,11 @@ async def batch(options, seed, scratch, is_http2):
     command = [options.dray, "prefetch", listing, "--to", destination, "--state", scratch / "state", "--quiet",
                "--name", "answers", "--durability", "none", "--report", report,
                "--origin-settings", settings]
-    # In a group of its own: whoever ends the fuzzer ends its worker by it as well.
+    # In its own process group: ending the fuzzer ends its worker as well.
     with open(scratch / "output", "wb") as output:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                  env=environment, start_new_session=True)
-    # Some answers say to come again much later; what is still waiting then is given up.
+    # Some answers request a much later retry; these are not awaited.
     limit = time.monotonic() + BATCH_SECONDS
     is_given_up = False
     try:

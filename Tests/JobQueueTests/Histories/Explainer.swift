@@ -24,8 +24,8 @@ struct Explainer {
         var changed: [Int: SelectionAnswer] = [:]
     }
 
-    /// Every state that some order of all parts leads to. Orders that come to the same state after
-    /// the same parts go on as one.
+    /// Every state that some order of all parts leads to. Orders that reach the same state after
+    /// the same parts continue as one.
     mutating func ends(from candidates: [QueueModel]) -> [QueueModel] {
         var layer: [[Int]: [Node]] = [
             steps.map { _ in 0 }: candidates.map { Node(model: $0) }

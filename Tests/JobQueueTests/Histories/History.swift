@@ -2,7 +2,7 @@ import Model
 
 /// A whole history: made up from a seed, or given; then all faults heal and the work is done.
 enum History {
-    /// What a history came to that did not hold.
+    /// The failure of a history.
     struct Failed: Error, CustomStringConvertible {
         var seed: UInt64?
         /// All that ran, the last of which failed.
@@ -74,7 +74,7 @@ enum History {
     /// Leases of what is done at the end; numbers that no generator reaches.
     private static let firstLease = 1_000_000
 
-    /// All faults heal: leases that nobody extends end, delays pass, and one worker does what there
+    /// All faults heal: leases expire, delays pass, and one worker does what there
     /// is. Everything that was started has to end; then all is wanted again, and has to be whole.
     private static func drain(_ runner: inout HistoryRunner) async throws {
         var lease = firstLease

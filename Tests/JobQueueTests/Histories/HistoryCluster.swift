@@ -10,7 +10,7 @@ import TestSupport
 /// Coordinators over one database, each with connections of its own, and one more to look and to
 /// do harm with.
 struct HistoryCluster: Sendable {
-    /// What is asked of whoever reports.
+    /// Requests of workers that report.
     enum Fence: Sendable {
         case whole
         /// Reports pass as if their lease were the one that holds the work now: what a queue does
@@ -47,7 +47,7 @@ struct HistoryCluster: Sendable {
                 maximumConnections: 4, on: loop)
         }
         coordinators = pools.map {
-            // Leases end and delays are over when a step says so, not by the clock.
+            // Leases and delays end by steps, not by the clock.
             var settings = JobQueue.Settings(
                 leaseSeconds: 3_600, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9))
             // What is moved to a mirror ends as it would have with its own origin.

@@ -24,7 +24,7 @@ struct HistoryDatabase: Sendable {
             [.textArray(leases)])
     }
 
-    /// Lets delays and cooldowns be over, and sites be mended.
+    /// Ends delays and cooldowns, and resets the failures of sites.
     func makeDue() async throws {
         try await pool.query(
             """
@@ -44,7 +44,7 @@ struct HistoryDatabase: Sendable {
             """)
     }
 
-    /// Makes leases and ended catalogs old enough for `tidy` to forget what nobody needs of them.
+    /// Makes leases and ended catalogs old enough for `tidy` to delete their outdated rows.
     func age() async throws {
         try await pool.query("UPDATE lease SET granted_at = granted_at - interval '1 hour'")
         try await pool.query("UPDATE catalog SET ended_at = ended_at - interval '1 hour'")
@@ -52,7 +52,7 @@ struct HistoryDatabase: Sendable {
 
     /// Brings what reports left into the counts of catalogs and directories.
     func settleTotals(_ queue: JobQueue) async throws {
-        while try await queue.housekeeping.fold() { await Task.yield() }
+        while try await queue.housekeeping.tallies.fold() { await Task.yield() }
     }
 
     // MARK: Looking

@@ -14,7 +14,7 @@ struct HistorySession: Sendable {
     static let sites = ["file:///srv/edge/one", "file:///srv/edge/two"]
     private static let queues = ["srv-edge-one", "srv-edge-two"]
 
-    /// What a step came to: the answer, and the numbers of jobs that came with it.
+    /// The result of a step: the answer, and the numbers of its jobs.
     struct Outcome: Sendable {
         var answer: Answer
         var jobs: [Ticket: JobID] = [:]
@@ -189,10 +189,11 @@ struct HistorySession: Sendable {
                     switchOver: switches ? RefreshBatch.Switch() : nil))
             return Outcome(answer: .verdicts([verdict]))
         case .sweep(let times): return Outcome(answer: .swept(try await sweep(times, queue)))
-        case .fold: _ = try await queue.housekeeping.fold()
+        case .fold: _ = try await queue.housekeeping.tallies.fold()
         case .tidy:
             try await cluster.database.age()
-            try await queue.housekeeping.tidy()
+            try await queue.housekeeping.tables.delete()
+            try await queue.housekeeping.multipartFiles.release()
         case .expire(let leases): try await cluster.database.expire(leases.map(Self.lease))
         case .due: try await cluster.database.makeDue()
         }
@@ -299,7 +300,7 @@ struct HistorySession: Sendable {
         return verdicts
     }
 
-    /// A report under the lease that holds its work now, whoever sent it.
+    /// A report under the lease that holds its job now, whichever worker sent it.
     private func passed(
         _ report: JobReport, of work: Work, by worker: Int
     ) async throws -> ReportRequest {
@@ -375,7 +376,7 @@ struct HistorySession: Sendable {
 }
 
 extension WorkResult.Outcome {
-    /// Puts it into a report that says `done`.
+    /// Adds it to a report of `done`.
     func fill(_ report: inout JobReport) {
         switch self {
         case .stored(let bytes, let sha256, let isAdopted):

@@ -10,7 +10,7 @@ struct Snapshot: Sendable {
         var isOverdue: Bool
         /// What becomes of its deadline.
         var outlook: DeadlineOutlook.Kind?
-        /// The names of the reasons why nothing of it is under way.
+        /// The names of the reasons why none of its jobs runs.
         var waits: Set<String>
         var totals: Totals
         var assets: [String: Asset]
@@ -58,7 +58,7 @@ struct Snapshot: Sendable {
 
     var catalogs: [Int: Catalog] = [:]
     var jobs: [Work: Job] = [:]
-    /// Rows that must not be there, whatever the history.
+    /// Rows that no history may leave.
     var violations: [String] = []
 
     /// What a lease holds.

@@ -9,7 +9,7 @@ enum Step: Hashable, Sendable {
     case interrupt(Int)
     /// A claim of at most so many jobs under a new lease; without sites, of every queue.
     case claim(lease: Int, worker: Int, sites: [Int], most: Int)
-    /// A lease whose grant the worker has not heard of is given back unseen.
+    /// Returns a lease whose grant the worker has not received.
     case release(worker: Int, lease: Int)
     case heartbeat(worker: Int, leases: [Int])
     case report(worker: Int, [WorkResult])
@@ -19,9 +19,9 @@ enum Step: Hashable, Sendable {
     case addSegments(worker: Int, Ticket, [SegmentSpec])
     /// `split` is the number of this request, from which its assembly is named.
     case split(worker: Int, Ticket, split: Int, totalBytes: Int64)
-    /// A refresh asks for the files of its asset: what an earlier try handed in goes.
+    /// A refresh requests the files of its asset: results of an earlier attempt are deleted.
     case beginRefresh(worker: Int, Ticket)
-    /// It hands in the asset's first file, and asks for the switch to it, or not.
+    /// It reports the asset's first file, and requests its switch, or not.
     case handIn(worker: Int, Ticket, SegmentSpec, StoredObject, switches: Bool)
     /// So many coordinators sweep at once.
     case sweep(Int)
@@ -60,7 +60,7 @@ enum Step: Hashable, Sendable {
     static let partBytes: Int64 = 1 << 20
 }
 
-/// What an operator asks for, of the work that meets all that is named here.
+/// An operator's request, for the jobs that match all of these.
 struct Operation: Hashable, Sendable {
     var action: SelectionAction.Action
     /// Nil for every catalog.
@@ -82,7 +82,7 @@ struct Operation: Hashable, Sendable {
     }
 }
 
-/// What a worker says became of a ticket.
+/// A worker's report of a ticket.
 struct WorkResult: Hashable, Sendable {
     var ticket: Ticket
     var outcome: Outcome
@@ -126,7 +126,7 @@ enum Answer: Equatable, Sendable {
 struct Granted: Hashable, Sendable {
     var work: Work
     var attempt: Int
-    /// Of a part; of a whole, when the list says it.
+    /// The length of a part; of a whole file, if the list has it.
     var length: Int64?
     var sha256: String?
     var known: StoredObject?
@@ -139,7 +139,7 @@ struct Granted: Hashable, Sendable {
 /// What the model allows the queue to answer.
 enum Expected: Sendable {
     case exactly(Answer)
-    /// The results at these places are accepted; of the others, the rest of the report tells.
+    /// The results with these indexes are accepted.
     case accepted(Set<Int>)
     /// Any of these, all of one site, at most so many; some, when there must be any.
     case grant(of: [Granted], sites: [Work: Int], most: Int, mustGive: Bool)

@@ -72,7 +72,7 @@ struct Ticket: Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(work) of lease \(lease)" }
 }
 
-/// What a list says of an asset.
+/// An asset in a list.
 struct AssetSpec: Hashable, Sendable {
     var name: String
     var kind: AssetKind
@@ -85,7 +85,7 @@ struct AssetSpec: Hashable, Sendable {
         key.split(separator: "/").dropLast().joined(separator: "/")
     }
 
-    /// It can be fetched while its origin is left alone, once a sweep has seen to that.
+    /// It can be fetched during its origin's cooldown, once a sweep has moved it.
     var hasMirror: Bool { kind == .file }
 
     var submission: AssetSubmission {
@@ -96,12 +96,12 @@ struct AssetSpec: Hashable, Sendable {
     }
 }
 
-/// What a manifest says of a segment.
+/// A segment in a manifest.
 struct SegmentSpec: Hashable, Sendable {
     var ordinal: Int
     var url: String
     var key: String
-    /// What a list says of a file's length and digest.
+    /// A file's length and digest in a list.
     var bytes: Int64?
     var sha256: String?
 

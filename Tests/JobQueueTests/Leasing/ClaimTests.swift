@@ -99,7 +99,7 @@ import Testing
             #expect(try await fixture.queue.claims.hasWork())
             let held = try await fixture.lease(5)
             #expect(Self.count(held, "later") == 5)
-            // Put off, it keeps what it has; then it goes on.
+            // Postponed, it keeps its leases; then it continues.
             try await Self.reschedule(fixture, later, notBefore: now + 60)
             #expect(try await fixture.lease(10).lease == nil)
             let verdicts = try await fixture.report(held.jobs.map { F.done($0, held) })
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func submittingAgainSetsTheTimesAnew() async throws {
+    @Test func submittingAgainSetsTheTimesAgain() async throws {
         try await F.with("laterAgain") { fixture in
             let later = try await Self.now(fixture) + 3_600
             let catalog = try await fixture.submit(
@@ -142,7 +142,7 @@ import Testing
                 deadline: deadline))
     }
 
-    @Test func anOriginThatIsLeftAloneHoldsUpNoOther() async throws {
+    @Test func anOriginInCooldownDelaysNoOther() async throws {
         try await F.with("cooling") { fixture in
             var mixed = Self.files("a", 500)
             mixed.append(

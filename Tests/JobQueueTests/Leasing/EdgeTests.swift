@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    /// Assets that are submitted again with another URL, whatever their state is.
+    /// Assets that are submitted again with another URL, in any state.
     @Test func ofRedefinedAssets() async throws {
         try await QueueFixture.with("edges_redefined") { fixture in
             for end in End.allCases where end != .new {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import JobQueue
 
-/// Claims and reports that come together go together, and are told apart all the same.
+/// Concurrent claims and reports share a statement, and each has its own answer.
 @Suite struct GroupedCallsTests {
     typealias F = QueueFixture
 
@@ -55,7 +55,7 @@ import Testing
         #expect(doubler.calls.waitingCount == 0)
     }
 
-    @Test func aFailureIsToldToItsGroupAndToNobodyElse() async throws {
+    @Test func aFailureReachesItsGroupOnly() async throws {
         let doubler = Doubler()
         let first = Task { try await doubler.double(1) }
         try await waitUntil(deadlineSeconds: 60, "the first under way") { doubler.sizes == [1] }
@@ -106,9 +106,9 @@ import Testing
         try await queue.reports.record(ReportRequest(worker: worker, results: results))
     }
 
-    /// Reports of several workers in one statement: each is answered for itself, and what nobody
+    /// Reports of several workers in one statement: each has its own answer, and what no worker
     /// holds changes nothing.
-    @Test func reportsThatComeTogetherAreFencedOneByOne() async throws {
+    @Test func reportsThatArriveTogetherAreFencedOneByOne() async throws {
         try await F.with("groupReports") { fixture in
             try await fixture.submit((0..<12).map { F.file("f\($0)") })
             let workers = (0..<4).map { _ in F.newID() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import JobQueue
 
-/// Files with mirrors do not wait for their own origin while that is left alone.
+/// Files with mirrors do not wait for their own origin during its cooldown.
 @Suite struct MirrorLaneTests {
     typealias F = QueueFixture
 
@@ -68,7 +68,7 @@ import Testing
         return report
     }
 
-    @Test func whatHasAMirrorGoesOnThereAndTheRestWaits() async throws {
+    @Test func jobsWithAMirrorContinueThereAndTheRestWait() async throws {
         try await F.with("mirrorLane") { fixture in
             let catalog = try await fixture.submit(Self.files(0..<30) + Self.plain(0..<10))
             #expect(try await fixture.queue.origins.mirrors.move() == 0)
@@ -83,7 +83,7 @@ import Testing
             #expect(Set(grant.jobs.map(\.key)) == Set(Self.files(0..<30).map(\.key)))
             let verdicts = try await fixture.report(grant.jobs.map { Self.served($0, grant) })
             #expect(verdicts.allSatisfy { $0 == .accepted })
-            // What the mirror serves says nothing of the main origin.
+            // The mirror's answers do not count for the main origin.
             #expect(try await Self.breaker(fixture, Self.main) == .open)
             #expect(try await fixture.lease().lease == nil)
             // That is found well again by what has no mirror.
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func aTitlesSegmentsGoOnAsWell() async throws {
+    @Test func aTitlesSegmentsMoveToMirrorsToo() async throws {
         try await F.with("mirrorLane_title") { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let grant = try await fixture.lease()
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// Nowhere to be had: that ends as a failure all the same.
+    /// Without any source it fails nevertheless.
     @Test func itsAttemptsAreBounded() async throws {
         try await F.with("mirrorLane_bounded") { fixture in
             let catalog = try await fixture.submit(Self.files(0..<1))
@@ -304,7 +304,7 @@ import Testing
         }
     }
 
-    /// A start, or whoever cancels, has locked what is to be moved: it is left where it is, and nobody waits.
+    /// A start or a cancellation has locked a job to be moved: it stays, and nothing waits.
     @Test func whatIsLockedIsLeftWhereItIs() async throws {
         try await F.with("mirrorLane_locked") { fixture in
             try await fixture.submit(Self.files(0..<10))

@@ -2,7 +2,7 @@ import JobQueue
 import Model
 import Testing
 
-/// Mirrors go with the job, and are what the last list said.
+/// Jobs have mirrors, those of the last list.
 @Suite struct MirrorTests {
     typealias F = QueueFixture
 
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func anotherListReplacesThemAndFetchesNothingAnew() async throws {
+    @Test func anotherListReplacesThemAndFetchesNothingAgain() async throws {
         try await F.with("mirrors_again") { fixture in
             try await fixture.submit([file("a", mirrors: ["http://one.test/a"])])
             try await fixture.drain()

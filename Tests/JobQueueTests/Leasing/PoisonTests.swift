@@ -57,8 +57,8 @@ import Testing
             #expect(message.contains(times), "\(message)")
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
 
-            // The others are cleared, it is not; asked for, it is tried alone, and once.
-            try await fixture.queue.housekeeping.tidy()
+            // The others are cleared, it is not; on request it is tried alone, and once.
+            try await fixture.queue.housekeeping.tables.delete()
             #expect(try await fixture.count("job_loss") == 2)
             _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
@@ -85,7 +85,7 @@ import Testing
             }
             #expect(aloneJobs == [F.file("bad").key])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.tables.delete()
             #expect(try await fixture.count("job_loss") == 0)
         }
     }
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    /// A power cut ends all workers at once, and says nothing of what they held.
+    /// A power cut ends all workers at once, and does not count against their jobs.
     @Test func anOutageOfAllIsNoDeath() async throws {
         try await F.with("outage") { fixture in
             let catalog = try await fixture.submit([F.file("a")])

@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func aHeartbeatKeepsALeaseAndTellsOfALostOne() async throws {
+    @Test func aHeartbeatKeepsALeaseAndReportsALostOne() async throws {
         try await F.with("heartbeat") { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
             let kept = try await fixture.lease(1)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func failuresAreRetriedAsTheTableSays() async throws {
+    @Test func failuresAreRetriedByTheTable() async throws {
         try await F.with("retry") { fixture in
             let catalog = try await fixture.submit([
                 F.file("gone"), F.file("flaky"), F.file("full"),
@@ -205,7 +205,7 @@ import Testing
             ("58030", "cluster.busy"), ("57014", "cluster.busy"),
             ("57P01", "cluster.databaseUnreachable"), ("23514", "worker.internal"),
         ] as [(String, FailureCode)])
-    func aFaultOfTheServerIsToldFromThatOfAStatement(sqlState: String, code: FailureCode) {
+    func serverFailuresDifferFromStatementFailures(sqlState: String, code: FailureCode) {
         let error = PostgresError(.server, "no", sqlState: sqlState)
         #expect(Failure(queue: error).code == code)
     }

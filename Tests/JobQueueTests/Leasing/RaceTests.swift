@@ -9,7 +9,7 @@ import Testing
     typealias F = QueueFixture
 
     @Test(arguments: [true, false])
-    func aStartCountsWhatAReportUnderWaySettles(isTitle: Bool) async throws {
+    func aStartCountsTheResultsOfAConcurrentReport(isTitle: Bool) async throws {
         try await F.with("raceStart") { fixture in
             let assets = isTitle ? [F.title("t")] : [F.file("a"), F.file("b")]
             let catalog = try await fixture.submit(assets)
@@ -145,7 +145,7 @@ import Testing
 
 extension QueueFixture {
     /// Starts requests one after the other, each when the one before waits for a lock: the first
-    /// for its asset or catalog, the others for it or for each other. Then lets them all go on.
+    /// for its asset or catalog, the others for it or for each other. Then lets them all continue.
     func inOrder(_ requests: [@Sendable () async throws -> Void]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await pool.withConnection { connection in

@@ -39,7 +39,7 @@ import Testing
             #expect(try await fixture.queue.claims.lease(request, as: early).lease == nil)
             let grant = try await fixture.queue.claims.lease(request, as: late)
             #expect(grant.jobs.count == 2)
-            // Nobody else's to release.
+            // Others cannot release it.
             try await fixture.queue.leases.release(LeaseRelease(worker: F.newID(), lease: late))
             #expect(try await fixture.queue.sites.queues().map(\.leased) == [2])
             for _ in 0..<2 {
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aNewNameForItsFileDoesNotHoldUpWhatIsUnderWay() async throws {
+    @Test func aNewNameForItsFileDoesNotDelayRunningJobs() async throws {
         try await F.with("moved") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             var moved = F.file("a")
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatIsPutTogetherAnewIsVerifiedAnew() async throws {
+    @Test func aFileAssembledAgainIsVerifiedAgain() async throws {
         try await F.with("verifyAnew") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             try await fixture.drain()
@@ -114,7 +114,7 @@ import Testing
         return (first, try await fixture.lease(1))
     }
 
-    @Test func aFileIsFetchedAnewAfterAPartOfItFailed() async throws {
+    @Test func aFileIsFetchedAgainAfterAPartFailed() async throws {
         try await F.with("partFailed") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let (first, second) = try await Self.split(fixture)
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func aFileWhosePartsDidNotFitIsTriedAnewWhenSubmittedAgain() async throws {
+    @Test func aFileWhosePartsDidNotFitIsRetriedWhenSubmittedAgain() async throws {
         try await F.with("mismatch") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             while try await fixture.queue.catalogs.status(of: catalog).totals.failed == 0 {

@@ -11,7 +11,7 @@ import Testing
         "a/one.mp4", "a/two.mp4", "b/100%.mp4", "b/100x.mp4", "b/One_more.bin", "ä.bin",
     ]
 
-    /// Every page of what is asked for, `limit` assets each, `lookingAt` looked at.
+    /// Returns all pages of a query, `limit` assets each, `lookingAt` of them read.
     private func names(
         _ fixture: QueueFixture, _ catalog: CatalogID, limit: Int = 2, lookingAt: Int = 3,
         _ change: (inout AssetQuery) -> Void = { _ in }
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func aPlaceThatIsNoneIsRefused() async throws {
+    @Test func anInvalidCursorIsRefused() async throws {
         try await F.with("browse_place") { fixture in
             let catalog = try await submitted(fixture)
             var query = AssetQuery(CatalogReference(catalog))

@@ -137,7 +137,7 @@ import Testing
         try await F.with("schedule_due") { fixture in
             try await fixture.submit([F.file("a")])
             let name = try await queueName(fixture)
-            // Half a day of each, whatever the time is.
+            // Half a day of each, at any time.
             let status = try await fixture.queue.sites.configure(
                 SiteSettings(site: name, schedule: "00:00-12:00 8Mbit/s, else 16Mbit/s"))
             let rate = try #require(status.bytesPerSecond)

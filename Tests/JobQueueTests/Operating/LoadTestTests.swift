@@ -38,7 +38,7 @@ import Testing
         .scenario
     }
 
-    /// A test under way, and its workers.
+    /// A running test, and its workers.
     static func running(
         _ queue: JobQueue, workers: Int = 2
     ) async throws -> (id: LoadTestID, workers: [WorkerID]) {
@@ -67,7 +67,7 @@ import Testing
             for worker in [one, two, one] {
                 #expect(try await Self.join(queue, test.id, worker) == Self.scenario)
             }
-            // There is no third place, and nobody is called for it.
+            // There is no third shard, and no worker is called for it.
             #expect(try await Self.join(queue, test.id, three) == nil)
             #expect(try await queue.loadTests.supervision.called().isEmpty)
             #expect(
@@ -84,7 +84,7 @@ import Testing
             #expect([first.kind, last.kind] == [.run, .run])
             #expect([first.share, last.share] == [0, 1])
             #expect([first.shares, last.shares] == [2, 2])
-            // Both are told of one moment, ahead: the later one is asked, the nearer it is.
+            // Both get the same start time; the later request has the shorter wait.
             let ahead = try [last, first].map { try #require($0.startsInSeconds) }
             let now = try #require(
                 try await queue.loadTests.shares.report(Self.report(two, .ready), of: test.id)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aReportSaysThatItsWorkerIsThere() async throws {
+    @Test func aReportShowsThatItsWorkerIsConnected() async throws {
         try await QueueFixture.with("load_seen") { fixture in
             let queue = fixture.queue
             let test = try await Self.running(queue, workers: 1)
@@ -137,7 +137,7 @@ import Testing
                     == .leave)
             let states = try await queue.loadTests.status(of: test.id).shares.map(\.state)
             #expect(states == [.running, .dismissed])
-            // An autoscaler is told that it is not idle.
+            // An autoscaler sees that it is not idle.
             #expect(try await queue.workers.load(ofQueue: nil).busy == 1)
         }
     }
@@ -159,7 +159,7 @@ import Testing
                 try await queue.loadTests.shares.report(Self.report(worker, .ready), of: test.id)
                     .kind
                     == .leave)
-            // What it asked for is not kept.
+            // Its plan is deleted.
             #expect(try await fixture.count("load_test WHERE scenario <> ''") == 0)
         }
     }
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func oneThatGoesBeforeTheStartLeavesItsPlace() async throws {
+    @Test func aWorkerThatLeavesBeforeTheStartFreesItsShard() async throws {
         try await QueueFixture.with("load_leaver") { fixture in
             let queue = fixture.queue
             let test = Self.test(workers: 1)
@@ -245,7 +245,7 @@ import Testing
             try await fixture.pool.query(
                 "UPDATE load_share SET heard_at = now() - interval '11 s' WHERE number = 1")
             _ = try await queue.loadTests.supervision.reconcile()
-            // The test goes on with the other one.
+            // The test continues with the other one.
             let status = try await queue.loadTests.status(of: id)
             #expect(status.state == .running)
             #expect(status.shares.map(\.state) == [.running, .lost])
@@ -269,7 +269,7 @@ import Testing
         }
     }
 
-    @Test func aTestThatNobodyFollowsIsStopped() async throws {
+    @Test func aTestWithoutAFollowerIsStopped() async throws {
         try await QueueFixture.with("load_abandoned") { fixture in
             // So long that a machine that stands still for a while changes nothing.
             var settings = JobQueue.Settings()
@@ -304,7 +304,7 @@ import Testing
         }
     }
 
-    @Test func stoppingItTellsAllAndATestThatWaitsEnds() async throws {
+    @Test func stoppingItNotifiesAllAndAWaitingTestEnds() async throws {
         try await QueueFixture.with("load_stop") { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
@@ -367,11 +367,11 @@ import Testing
                 _ = try await queue.loadTests.shares.report(
                     Self.report(worker, .finished, seconds: [0]), of: id)
             }
-            try await queue.housekeeping.tidy()
+            try await queue.housekeeping.tables.delete()
             #expect(try await fixture.count("load_interval") == 2)
             try await fixture.pool.query(
                 "UPDATE load_test SET ended_at = now() - interval '25 hours'")
-            try await queue.housekeeping.tidy()
+            try await queue.housekeeping.tables.delete()
             for table in ["load_test", "load_share", "load_interval"] {
                 #expect(try await fixture.count(table) == 0, "\(table)")
             }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ProgressTests {
     typealias F = QueueFixture
 
-    @Test func whatIsUnderWayShowsBeforeItsResult() async throws {
+    @Test func runningTransfersShowBeforeTheirResults() async throws {
         try await F.with("progress") { fixture in
             let catalog = try await fixture.submit((1...4).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)
@@ -30,7 +30,7 @@ import Testing
             brief.totals.seconds = status.totals.seconds
             #expect(brief.active.isEmpty && brief.totals == status.totals)
 
-            // Its worker is gone: another goes on with the bytes, and they are not counted twice.
+            // Its worker is gone: another resumes the body, and its bytes are not counted twice.
             try await fixture.expireLeases()
             #expect(try await fixture.queue.catalogs.status(of: catalog).totals.receivingBytes == 0)
             try await fixture.skipDelays()

@@ -85,7 +85,7 @@ import Testing
                 group.addTask { try await Self.operate(fixture, catalog, names) }
                 try await group.waitForAll()
             }
-            // Leases that came to nothing run out, and what failed is wanted again.
+            // Unused leases expire, and failed assets are retried.
             try await fixture.expireLeases()
             try await Self.apply(fixture, .retry, catalog)
             while try await fixture.queue.catalogs.status(of: catalog).state == .running {

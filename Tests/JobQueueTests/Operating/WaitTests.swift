@@ -5,7 +5,7 @@ import Testing
 
 @testable import JobQueue
 
-/// Why a running catalog has nothing under way, and until when.
+/// Reasons why no job of a running catalog runs, and their ends.
 @Suite(.timeLimit(.minutes(2))) struct WaitTests {
     typealias F = QueueFixture
 
@@ -43,7 +43,7 @@ import Testing
         ).double(0)
     }
 
-    /// Lets every lease have been granted a while ago, and workers be heard of that long ago.
+    /// Moves the grants of all leases, and the last heartbeats, into the past.
     private func age(_ fixture: F, seconds: Double, workers: Bool = true) async throws {
         let by: [PostgresValue] = [.double(seconds)]
         try await fixture.pool.query(
@@ -53,7 +53,7 @@ import Testing
             "UPDATE worker SET last_seen = last_seen - make_interval(secs => $1)", by)
     }
 
-    @Test func aCatalogThatIsUnderWayWaitsForNothing() async throws {
+    @Test func aRunningCatalogWaitsForNothing() async throws {
         try await F.with("wait_none") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await beat(fixture)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aHeldCatalogSaysWhenItBegins() async throws {
+    @Test func aHeldCatalogReportsItsStart() async throws {
         try await F.with("wait_not_before") { fixture in
             let now = try await now(fixture)
             let catalog = try await fixture.submit([F.file("a")], notBefore: now + 3_600)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func aClosedScheduleSaysWhenItOpens() async throws {
+    @Test func aClosedScheduleReportsItsOpening() async throws {
         try await F.with("wait_schedule") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await beat(fixture)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aRetrySaysWhyAndWhen() async throws {
+    @Test func aRetryReportsItsReasonAndTime() async throws {
         try await F.with("wait_retry") { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
             try await beat(fixture)
@@ -136,7 +136,7 @@ import Testing
             let waits = try await waits(fixture, catalog)
             #expect(waits.map(\.reason) == [.retry("origin.timeout")])
             #expect((19...20).contains(waits.first?.seconds ?? 0))
-            // As long as something else is under way, nothing is waited for.
+            // While another job runs, the catalog waits for nothing.
             try await fixture.pool.query(
                 "UPDATE delayed_job SET available_at = now() WHERE retry_code = 'origin.timeout'")
             _ = try await fixture.lease()
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func theLeaseOfASilentWorkerSaysWhenItEnds() async throws {
+    @Test func theLeaseOfASilentWorkerReportsItsEnd() async throws {
         try await F.with("wait_silent") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    /// An idle worker is heard of twice a minute only: a lease that it has just got is not lost.
+    /// An idle worker sends a heartbeat only twice a minute: its new lease is not lost.
     @Test func aYoungLeaseIsNotLost() async throws {
         try await F.with("wait_young") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func aCooldownSaysWhenItEnds() async throws {
+    @Test func aCooldownReportsItsEnd() async throws {
         try await F.with("wait_cooldown") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await beat(fixture)
@@ -239,7 +239,7 @@ import Testing
         }
     }
 
-    @Test func aCatalogBehindOthersSaysSo() async throws {
+    @Test func aCatalogBehindOthersReportsThem() async throws {
         try await F.with("wait_behind") { fixture in
             try await fixture.submit(
                 (0..<5).map { F.file("f\($0)") }, catalog: "first", priority: 9)
@@ -254,7 +254,7 @@ import Testing
         }
     }
 
-    @Test func aTransferThatWaitsForItsFirstByteIsUnderWay() async throws {
+    @Test func aTransferThatWaitsForItsFirstByteIsRunning() async throws {
         try await F.with("wait_first_byte") { fixture in
             let catalog = try await fixture.submit((1...4).map { F.file("f\($0)") })
             let grant = try await fixture.lease(2)

@@ -3,7 +3,7 @@ import Model
 import Postgres
 import Testing
 
-/// What workers told of their work, minute by minute.
+/// Workers' reports of their work, minute by minute.
 @Suite(.timeLimit(.minutes(2))) struct WorkerMinutesTests {
     typealias F = QueueFixture
 
@@ -19,7 +19,7 @@ import Testing
             func age(_ days: Int) async throws {
                 _ = try await fixture.pool.query(
                     "UPDATE worker_minute SET minute = minute - interval '\(days) days'")
-                try await fixture.queue.housekeeping.tidy()
+                try await fixture.queue.housekeeping.tables.delete()
             }
             try await age(6)
             let week = WorkersHistory.keptSeconds

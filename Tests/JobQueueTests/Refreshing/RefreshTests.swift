@@ -3,7 +3,7 @@ import Model
 import TestSupport
 import Testing
 
-/// Completed assets that are asked for anew: whole all the while.
+/// Completed assets that are refreshed: they stay complete meanwhile.
 @Suite struct RefreshTests {
     typealias F = QueueFixture
 
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func anAssetStaysWholeWhateverComesOfIt() async throws {
+    @Test func anAssetStaysCompleteWhateverItsRefreshDoes() async throws {
         try await F.with("refresh") { fixture in
             let names = ["a", "b", "c"]
             let catalog = try await fixture.submit(names.map { F.file($0) })
@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    /// Submitting it again leaves what is under way alone, or takes it away whole.
+    /// Submitting it again keeps a running refresh, or ends it completely.
     @Test func aSubmissionMeanwhileKeepsWhatIsThere() async throws {
         try await F.with("refresh_submit") { fixture in
             let catalog = try await fixture.submit([F.file("a"), F.file("b")])
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    /// Another key is another file: the asset starts anew, and its refresh ends.
+    /// Another key is another file: the asset starts over, and its refresh ends.
     @Test func aSubmissionMeanwhileMayRedefineTheAsset() async throws {
         try await F.with("refresh_redefine") { fixture in
             let catalog = try await fixture.submit([F.file("a")])

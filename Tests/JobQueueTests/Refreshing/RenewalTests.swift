@@ -8,7 +8,7 @@ import Testing
 @Suite struct RenewalTests {
     typealias F = QueueFixture
 
-    private static func segments(_ count: Int, signature: String) -> [ResolvedSegment] {
+    static func segments(_ count: Int, signature: String) -> [ResolvedSegment] {
         TitleTests.segments(count).map { segment in
             var signed = segment
             signed.url += "?Policy=p&Signature=\(signature)"
@@ -16,14 +16,14 @@ import Testing
         }
     }
 
-    private static func refused(
+    static func refused(
         _ job: Job, _ grant: LeaseGrant, _ code: FailureCode = "origin.http.403"
     ) -> JobReport {
         F.failed(job, grant, code)
     }
 
     /// Reads the manifest that a grant's only job is of.
-    private static func read(
+    static func read(
         _ fixture: QueueFixture, _ grant: LeaseGrant, _ segments: [ResolvedSegment]
     ) async throws {
         try #require(grant.jobs.map(\.kind) == [.resolve])
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// A title of `count` segments, all of them leased.
-    private static func begin(
+    static func begin(
         _ fixture: QueueFixture, _ count: Int
     ) async throws -> (CatalogID, LeaseGrant) {
         let catalog = try await fixture.submit([F.title("t")])
@@ -45,7 +45,7 @@ import Testing
         return (catalog, grant)
     }
 
-    private static func failures(_ fixture: QueueFixture) async throws -> [String: String] {
+    static func failures(_ fixture: QueueFixture) async throws -> [String: String] {
         let rows = try await fixture.pool.query(
             """
             SELECT s.key, r.failure_code FROM result r JOIN segment s ON s.id = r.segment_id
@@ -77,7 +77,7 @@ import Testing
                 Set(fresh.jobs.map(\.url))
                     == Set(Self.segments(6, signature: "new")[1...3].map(\.url)))
             _ = try await fixture.report(fresh.jobs.map { F.done($0, fresh) })
-            // One of those under way fails with the URL that it had: it has a fresh one by now.
+            // A running one fails with its old URL: it has a fresh one by now.
             var late = Self.refused(work.jobs[4], work)
             late.refused = String(repeating: "0", count: 64)
             _ = try await fixture.report([late, F.done(work.jobs[5], work)])
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// A title may end before the job that reads its manifest again. A start takes that job away: it would list the
-    /// segments anew.
+    /// segments again.
     @Test func aStartEndsAReadThatOutlivedWhatWaitedForIt() async throws {
         try await F.with("outlived") { fixture in
             let (catalog, work) = try await Self.begin(fixture, 2)
@@ -149,7 +149,7 @@ import Testing
     /// The part of the manifest that lists a segment is there, and the rest of it is still read, when its URL, which had
     /// expired by then too, is refused. In the second round both are in one report.
     @Test(arguments: [false, true])
-    func whatIsRefusedBehindItsListingIsReadAnew(together: Bool) async throws {
+    func segmentsRefusedAfterTheirListingAreReadAgain(together: Bool) async throws {
         try await F.with("behind") { fixture in
             let (catalog, work) = try await Self.begin(fixture, 3)
             _ = try await fixture.report(
@@ -162,7 +162,7 @@ import Testing
                     == .accepted)
             let brief = try await fixture.lease()
             try #require(brief.jobs.map(\.url) == [listed[1].url])
-            // They expired before they were asked for.
+            // They expired before the requests.
             try await fixture.pool.query(
                 "UPDATE asset SET renewing_since = renewing_since - interval '1 minute'")
             try await fixture.pool.query(
@@ -208,103 +208,6 @@ import Testing
             _ = try await fixture.report([Self.refused(work.jobs[0], work)])
             #expect(try await Self.failures(fixture) == [work.jobs[0].key: "origin.http.403"])
             #expect(try await fixture.count("asset WHERE renewing_since IS NOT NULL") == 0)
-        }
-    }
-
-    @Test func whatIsNotListedAnyMoreFailsAndIsReadAnewByTheNextStart() async throws {
-        try await F.with("unlisted") { fixture in
-            let (catalog, work) = try await Self.begin(fixture, 3)
-            _ = try await fixture.report(
-                [
-                    F.done(work.jobs[0], work), Self.refused(work.jobs[1], work),
-                    Self.refused(work.jobs[2], work),
-                ])
-            // One more comes before it, so that it has another number.
-            var listed = Self.segments(4, signature: "new")
-            listed[0] = ResolvedSegment(
-                ordinal: 0, url: "http://cdn.test/t/ad.ts", key: "cdn.test/t/ad.ts", role: .media)
-            listed[2].url = "http://cdn.test/t/1.ts?Policy=p&Signature=new"
-            listed[2].key = "cdn.test/t/1.ts"
-            listed[1].key = "cdn.test/t/other.ts"
-            listed[3].key = "cdn.test/t/3.ts"
-            try await Self.read(fixture, try await fixture.lease(), listed)
-            #expect(try await Self.failures(fixture) == ["cdn.test/t/2.ts": "manifest.changed"])
-            let fresh = try await fixture.lease()
-            #expect(fresh.jobs.map(\.url) == [listed[2].url])
-            _ = try await fixture.report([F.done(fresh.jobs[0], fresh)])
-            #expect(try await fixture.assets(of: catalog)[0].state == .failed)
-            try await fixture.submit([F.title("t")])
-            #expect(try await fixture.lease().jobs.map(\.kind) == [.resolve])
-        }
-    }
-
-    @Test func aManifestWhoseOwnURLHasExpiredIsToBeSubmittedAgain() async throws {
-        try await F.with("resubmitted") { fixture in
-            var title = F.title("t")
-            title.url += "?token=a&Expires=1700000000"
-            let catalog = try await fixture.submit([title])
-            try await Self.read(
-                fixture, try await fixture.lease(), Self.segments(3, signature: "old"))
-            let work = try await fixture.lease()
-            _ = try await fixture.report(
-                [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work)])
-            let manifest = try await fixture.lease()
-            _ = try await fixture.report([Self.refused(manifest.jobs[0], manifest)])
-            #expect(
-                try await Self.failures(fixture) == [work.jobs[1].key: "origin.signatureExpired"])
-            // The last of it is under way all the while.
-            #expect(try await fixture.assets(of: catalog)[0].state == .inProgress)
-            _ = try await fixture.report([F.done(work.jobs[2], work)])
-            let failed = try await fixture.assets(of: catalog)[0]
-            #expect(failed.state == .failed && failed.failure?.code == "origin.signatureExpired")
-            #expect(failed.failure?.message.contains("submit the list again") == true)
-
-            title.url = F.title("t").url + "?token=b&Expires=1800000000"
-            try await fixture.submit([title])
-            let read = try await fixture.lease()
-            #expect(read.jobs.map(\.url) == [title.url])
-            try await Self.read(fixture, read, Self.segments(3, signature: "new"))
-            let jobs = try await fixture.drain().filter { $0.kind == .fetch }
-            #expect(jobs.filter { $0.known == nil }.map(\.key) == [work.jobs[1].key])
-            #expect(
-                jobs.map(\.url) == Self.segments(3, signature: "new").map(\.url))
-            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
-            // And once more: its files are looked at where they lie, and no manifest is read.
-            title.url = F.title("t").url + "?token=c&Expires=1900000000"
-            try await fixture.submit([title])
-            let checks = try await fixture.drain().filter { $0.kind != .sums }
-            #expect(checks.count == 3 && checks.allSatisfy { $0.known != nil })
-        }
-    }
-
-    @Test func aFileIsToBeSubmittedAgain() async throws {
-        try await F.with("file") { fixture in
-            var file = F.file("f")
-            file.url += "?X-Amz-Signature=a"
-            let catalog = try await fixture.submit([file])
-            let grant = try await fixture.lease()
-            _ = try await fixture.report([Self.refused(grant.jobs[0], grant)])
-            let failure = try await fixture.assets(of: catalog)[0].failure
-            #expect(failure?.code == "origin.signatureExpired")
-            file.url = F.file("f").url + "?X-Amz-Signature=b"
-            try await fixture.submit([file])
-            let again = try await fixture.lease()
-            #expect(again.jobs.map(\.url) == [file.url])
-            // Submitted once more while it is fetched: refused with its former URL, it has another try.
-            file.url = F.file("f").url + "?X-Amz-Signature=c"
-            try await fixture.submit([file])
-            var late = Self.refused(again.jobs[0], again)
-            late.refused = String(repeating: "0", count: 64)
-            _ = try await fixture.report([late])
-            let fresh = try await fixture.lease()
-            #expect(fresh.jobs.map(\.url) == [file.url])
-            _ = try await fixture.report([F.done(fresh.jobs[0], fresh)])
-            // A completed one is checked, not fetched, whatever its signature.
-            file.url = F.file("f").url + "?X-Amz-Signature=d"
-            try await fixture.submit([file])
-            #expect(
-                try await fixture.drain().filter { $0.kind == .fetch }.map { $0.known?.bytes }
-                    == [10])
         }
     }
 
@@ -379,33 +282,6 @@ import Testing
             #expect(verify.jobs.map(\.kind) == [.verify])
             _ = try await fixture.report([F.done(verify.jobs[0], verify, bytes: 25)])
             try await fixture.drain()
-            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
-        }
-    }
-
-    @Test func aSidecarWithAFreshSignatureIsNotFetchedAgain() async throws {
-        try await F.with("sidecars") { fixture in
-            func file(_ signature: String) -> AssetSubmission {
-                var file = F.file("f")
-                file.sidecars = ["a", "b"].map { name in
-                    SidecarSubmission(
-                        url: "http://origin.test/\(name).vtt?Signature=\(signature)",
-                        key: "origin.test/\(name).vtt", role: .subtitles, required: true)
-                }
-                return file
-            }
-            let catalog = try await fixture.submit([file("old")])
-            let grant = try await fixture.lease()
-            _ = try await fixture.report(
-                grant.jobs.map {
-                    $0.key.hasSuffix("b.vtt")
-                        ? Self.refused($0, grant) : F.done($0, grant)
-                })
-            let failure = try await fixture.assets(of: catalog)[0].failure
-            #expect(failure?.code == "origin.signatureExpired")
-            try await fixture.submit([file("new")])
-            let jobs = try await fixture.drain().filter { $0.kind == .fetch }
-            #expect(jobs.map(\.url) == ["http://origin.test/b.vtt?Signature=new"])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }

@@ -3,8 +3,8 @@ import Model
 import TestSupport
 import Testing
 
-/// A refresh that has staged its files is granted its switch once, which is then carried through by whoever holds
-/// the job.
+/// A refresh that has staged its files is granted its switch once; then the holder of the job
+/// publishes them.
 @Suite struct SwitchTests {
     typealias F = QueueFixture
 
@@ -102,13 +102,13 @@ import Testing
         }
     }
 
-    @Test func whoeverGetsTheJobIsToldWhoHasStagedWhat() async throws {
+    @Test func theNextWorkerOfAJobLearnsTheStagedFiles() async throws {
         try await F.with("switch_lost") { fixture in
             let work = try await Refreshes(fixture, ["a"])
             #expect(try await work.request(staged: 3) == .accepted)
             try await fixture.expireLeases()
             try await fixture.skipDelays()
-            // The one before is not heard any more.
+            // The previous worker is stale.
             #expect(try await work.request() == .stale)
             #expect(try await work.ended() == [.stale])
 
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    /// A submission that drops an asset, or names it anew, waits for the end of its switch.
+    /// A submission that drops or redefines an asset waits until it is published.
     @Test func aStartThatWouldTakeItAwayComesLater() async throws {
         try await F.with("switch_start") { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    /// Where nobody can carry it through, the asset is not called whole: each file is looked at next time.
+    /// If no worker can publish it, the asset is not complete: each file is checked next time.
     @Test func oneThatFailsForGoodLeavesTheAssetToBeChecked() async throws {
         try await F.with("switch_failed") { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])

@@ -71,7 +71,7 @@ import Testing
         #expect(try Self.statement("SELECT /* '@b */ @a").text == "SELECT  $1")
     }
 
-    @Test func fragmentsAndTextsStandInPlaceOfTheirNames() throws {
+    @Test func fragmentsAndTextsReplaceTheirNames() throws {
         let file = try Self.file(
             """
             -- name: it

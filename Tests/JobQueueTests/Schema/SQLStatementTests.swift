@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// A statement that nobody runs is none of the queue's.
+    /// The queue has no unused statements.
     @Test func eachStatementIsRun() throws {
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../Sources/Cluster/JobQueue")

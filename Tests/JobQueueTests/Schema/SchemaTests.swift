@@ -71,7 +71,7 @@ struct SchemaTests {
             guard grant.lease != nil else { break }
             let done = grant.jobs.map { QueueFixture.done($0, grant) }
             _ = try await queue.reports.record(ReportRequest(worker: worker, results: done))
-            while try await queue.housekeeping.fold() { await Task.yield() }
+            while try await queue.housekeeping.tallies.fold() { await Task.yield() }
         }
         try await queue.leases.sweep()
         #expect(try await completed(pool) == 2)
@@ -104,7 +104,7 @@ struct SchemaTests {
         #expect(
             try await server.execute("SELECT DISTINCT what FROM public.ran", database: database)
                 .isEmpty)
-        // The same from a session of somebody else: functions keep the path that they were made with.
+        // The same from a session of another role: functions keep their search path.
         let unpinned = try await server.execute(
             """
             SELECT p.proname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
@@ -204,7 +204,7 @@ struct SchemaTests {
             return failure?.code == "cluster.schemaOwner"
                 && failure?.message.contains("SET dray.owner = '\(stranger)'") == true
         }
-        // The role may say that it is meant, and so may the owner of the database.
+        // The role may trust the owner, and so may the owner of the database.
         try await server.execute(
             """
             DROP FUNCTION dray.hashtextextended; DROP FUNCTION dray.current_setting;
@@ -225,7 +225,7 @@ struct SchemaTests {
         loop.shutdown()
     }
 
-    @Test("a lock that another session never gives back is waited for no longer than said")
+    @Test("a lock that another session never releases times out")
     func heldLock() async throws {
         let holder = role("holder")
         try await server.execute("CREATE ROLE \(holder) LOGIN")

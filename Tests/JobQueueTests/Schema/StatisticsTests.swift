@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func jobsAreFoundByTheirNumbersWhateverTheStatisticsSay() async throws {
+    @Test func jobsAreFoundByTheirNumbersWithAnyStatistics() async throws {
         try await F.with("statistics") { fixture in
             let files = (0..<8_000).map { F.file("\($0)") }
             try await fixture.submit(files, catalog: "first")

@@ -45,7 +45,7 @@ import Testing
         ).only().int64(0)
     }
 
-    @Test func aMirrorThatFailsIsLeftAloneAndTheMainOriginIsNot() async throws {
+    @Test func aFailingMirrorCoolsDownAndTheMainOriginDoesNot() async throws {
         try await F.with("mirrorFails") { fixture in
             try await Self.submit(fixture, 100)
             let grant = try await fixture.lease(20)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func whatAMirrorServesSaysNothingOfTheMainOrigin() async throws {
+    @Test func aMirrorsAnswersDoNotCountForTheMainOrigin() async throws {
         try await F.with("mirrorServes") { fixture in
             try await Self.submit(fixture, 100)
             let grant = try await fixture.lease(30)
@@ -108,7 +108,7 @@ import Testing
             #expect(verdicts == .init(repeating: .accepted, count: 20))
             #expect(try await Self.origin(Self.main, fixture)?.breaker == .open)
             #expect(try await fixture.count("result WHERE done") == 20)
-            // One that failed when it was tried is left alone for longer, though its job is done.
+            // One that failed again has a longer cooldown, although its job is done.
             try await fixture.skipCooldowns()
             _ = try await fixture.report(
                 grant.jobs.dropFirst(20).map { F.failed($0, grant, "worker.internal") })
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func retryAfterCoolsTheOriginThatSaidIt() async throws {
+    @Test func retryAfterCoolsTheOriginThatSentIt() async throws {
         try await F.with("whoSaidIt") { fixture in
             try await Self.submit(fixture, 10)
             let grant = try await fixture.lease(2)
@@ -137,7 +137,7 @@ import Testing
                 "delayed_job WHERE available_at > now() + interval '50 seconds'")
             #expect(waiting == 1)
             #expect(try await fixture.lease(10).jobs.count == 8)
-            // Told to wait for what is left alone already: nothing is said of it again.
+            // A Retry-After during the cooldown is not reported again.
             var report = F.failed(grant.jobs[1], grant, "origin.limited", retryAfter: 55)
             report.origins = [OriginOutcome(origin: Self.mirror, code: "origin.limited")]
             _ = try await fixture.report([report])
@@ -197,9 +197,9 @@ import Testing
                     ReportRequest(worker: fixture.worker, results: results))
                 #expect(try await fixture.count("origin WHERE NOT is_listed") == expected)
             }
-            // What there is no room for is not booked on the job's own origin in its place.
+            // An outcome beyond the limit does not count for the job's own origin instead.
             #expect(try await Self.failures(of: Self.main, fixture) == 0)
-            // One that is there already is still heard of.
+            // A known one is still reported.
             _ = try await fixture.report([])
             #expect(try await Self.failures(of: "http://r0.0.0.test", fixture) == 1)
         }
@@ -219,7 +219,7 @@ import Testing
             var asset = F.file("x")
             asset.url = names[4] + "/x"
             try await fixture.submit([asset], catalog: "names it")
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.tables.delete()
             #expect(try await fixture.count("origin WHERE url LIKE 'http://%.test'") == 6)
             try await fixture.pool.query(
                 """
@@ -228,7 +228,7 @@ import Testing
                                           ELSE now() - interval '1 minute' END
                 WHERE url NOT LIKE '%recent%' AND id <> 0
                 """)
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.tables.delete()
             let left = try await fixture.pool.query(
                 "SELECT url FROM origin WHERE id <> 0 ORDER BY url")
             #expect(

@@ -44,7 +44,7 @@ import Testing
             }
             let smaller = try await beat(0, first, first.shares?[0].number, using: 4)
             #expect(smaller?.connections == 2)
-            // It has not said that it knows, then that one transfer of before goes on.
+            // It has not acknowledged it, then one earlier transfer still runs.
             #expect(try await beat(1, second, nil, using: 0)?.connections == 0)
             _ = try await beat(0, first, smaller?.number, using: 3)
             #expect(try await beat(1, second, nil, using: 0)?.connections == 1)
@@ -104,8 +104,8 @@ import Testing
         }
     }
 
-    /// A lane that has run dry, and whose origin has limits, makes nobody a user.
-    @Test func aClaimInVainLeavesNoQuota() async throws {
+    /// An empty lane whose origin has limits makes no worker a user.
+    @Test func aClaimWithoutJobsLeavesNoQuota() async throws {
         try await F.with("vain") { fixture in
             try await Self.submit(fixture, 3)
             try await Self.limit(fixture, "max_connections = 2")
@@ -210,7 +210,7 @@ import Testing
             #expect(
                 try await status().trouble == Failure("origin.connect", "http://origin.test"))
             #expect(try await status().troubleSeconds.map { (0..<60).contains($0) } == true)
-            // It is over for long, and nobody has tried since.
+            // It ended long ago, and no worker has tried since.
             try await fixture.pool.query(
                 "UPDATE origin SET cooldown_until = now() - interval '1 minute' WHERE breaker = 'open'"
             )
@@ -225,11 +225,11 @@ import Testing
             _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, "origin.connect") })
             try await fixture.skipDelays()
             #expect(try await fixture.lease(10).lease == nil)
-            // Whoever follows the catalog is told why nothing comes.
+            // The catalog's status reports why it waits.
             let trouble = try await fixture.queue.workers.clusterStatus().catalogs[0].trouble
             #expect(trouble == Failure("origin.connect", "http://origin.test"))
             try await fixture.skipCooldowns()
-            // One job tries it; nobody else gets one meanwhile.
+            // One job tries it; no worker gets another meanwhile.
             let probe = try await fixture.lease(10)
             #expect(probe.jobs.count == 1)
             #expect(try await fixture.lease(10).lease == nil)

@@ -87,7 +87,7 @@ import Testing
             #expect(try await fixture.count("site WHERE storage_url = 'file:///etc'") == 0)
             try await fixture.submit([QueueFixture.file("a")], site: "file:///srv/edge/a")
 
-            // What waited says why it waits, until a worker comes that may write it.
+            // A waiting catalog reports why, until a worker connects that may write there.
             let trouble = try await fixture.queue.catalogs.status(of: early).trouble
             #expect(trouble?.code == "storage.outsideRoots")
             #expect(trouble?.message.contains("file:///srv/early lies outside") == true)

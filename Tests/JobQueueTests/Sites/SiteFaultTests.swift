@@ -41,7 +41,7 @@ import Testing
         _ = try await fixture.queue.leases.heartbeat(heartbeat)
     }
 
-    @Test func anotherSiteGoesOn() async throws {
+    @Test func anotherSiteContinues() async throws {
         try await F.with("faultElsewhere") { fixture in
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let grant = try await fixture.lease()
@@ -71,7 +71,7 @@ import Testing
             #expect(status.totals.failed == 0 && status.state == .running)
             #expect(try await fixture.lease().lease == nil)
 
-            // More room: it is tried at once, and no attempt was used up.
+            // More space: it is tried at once, and no attempt was used up.
             var settings = SiteSettings(site: F.site)
             settings.quotaBytes = 1_000
             _ = try await fixture.queue.sites.configure(settings)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func whatIsUnderWayIsTakenOffTheQuota() async throws {
+    @Test func runningTransfersReduceTheQuota() async throws {
         try await F.with("quotaUnderWay") { fixture in
             try await fixture.submit((0..<4).map { F.file("f\($0)") })
             var settings = SiteSettings(site: F.site)
@@ -129,7 +129,7 @@ import Testing
             let other = try await fixture.lease(1, as: F.newID())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
             #expect(try await site(fixture).fault == nil)
-            // What it has itself under way a worker knows better.
+            // A worker knows its own transfers better.
             #expect(try await fixture.lease(1).siteSpace?.map(\.quotaLeftBytes) == [25])
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
             heartbeat.progress = [:]
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    /// Whoever changes several sites locks them in one order, whatever the order in which they are named.
+    /// Changes of several sites lock them in one order, whatever the order of their names.
     @Test func severalSitesAreLockedInTheOrderOfTheirNumbers() async throws {
         try await F.with("siteLocks") { fixture in
             for name in ["a", "b"] {
@@ -191,7 +191,7 @@ import Testing
         try await changing.value
     }
 
-    @Test func theReasonIsShownAndTheSiteGoesOnByItself() async throws {
+    @Test func theReasonIsShownAndTheSiteResumesByItself() async throws {
         try await F.with("faultShown") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await fail(try await fixture.lease(), fixture)
@@ -203,7 +203,7 @@ import Testing
             #expect(
                 try await fixture.queue.workers.clusterStatus().queues.map(\.siteFault?.code)
                     == ["storage.full"])
-            // What a worker says that was not asked to try changes nothing.
+            // The report of a worker that was not chosen to try changes nothing.
             try await sees(fixture, isSound: true)
             #expect(try await fixture.lease().lease == nil)
 
@@ -223,13 +223,13 @@ import Testing
         }
     }
 
-    @Test func triesComeLessOftenAndResumeLetsItGoOnAtOnce() async throws {
+    @Test func triesBackOffAndResumeContinuesAtOnce() async throws {
         try await F.with("faultAgain") { fixture in
             try await fixture.submit([F.file("a")])
             var seconds: [Int64] = []
             for _ in 1...6 {
                 try await fail(try await fixture.lease(), fixture, "storage.io")
-                // A failure that comes late is no news.
+                // A late failure changes nothing.
                 seconds.append(
                     try await fixture.pool.query(
                         """
@@ -238,7 +238,7 @@ import Testing
                     ).only().int64(0))
                 try await letTimePass(fixture)
             }
-            // By the clock of the database, which has gone on a little.
+            // By the clock of the database, which has advanced a little.
             for (wait, whole) in zip(seconds, [5, 10, 20, 40, 60, 60] as [Int64]) {
                 #expect((max(whole - 4, 1)...whole).contains(wait), "\(seconds)")
             }

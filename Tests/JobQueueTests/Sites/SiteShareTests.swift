@@ -8,7 +8,7 @@ import Testing
 @Suite struct SiteShareTests {
     typealias F = QueueFixture
 
-    /// A worker that keeps to what it was told last.
+    /// A worker that keeps to its last quota.
     private struct Worker {
         let id = F.newID()
         var leases: [LeaseGrant] = []
@@ -71,7 +71,7 @@ import Testing
             try await Self.lease(fixture, &workers[0])
             #expect(workers[0].kept?.bytesPerSecond == 9_000)
             for index in 1..<3 { try await Self.lease(fixture, &workers[index]) }
-            // Nothing is left for them until the first has heard of its smaller share and said so.
+            // Nothing is left for them until the first has acknowledged its smaller quota.
             #expect(workers[1...].allSatisfy { $0.kept?.bytesPerSecond == 0 })
             for _ in 0..<3 {
                 for index in workers.indices { try await Self.beat(fixture, &workers[index], site) }
@@ -81,7 +81,7 @@ import Testing
             #expect(shown.map(\.bytesPerSecond) == [3_000, 3_000, 3_000])
             #expect(Set(shown.map(\.worker)) == Set(workers.map(\.id)))
 
-            // One has done its work and says so, one is heard of no more.
+            // One has finished and reports it, one has disconnected.
             let grant = workers[2].leases[0]
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) }, as: workers[2].id)
             var last = Heartbeat(
@@ -115,11 +115,11 @@ import Testing
             // Less at once, and not nothing meanwhile.
             _ = try await Self.bound(fixture, 2_000)
             #expect(try await beat() == [1_000, 1_000])
-            // More when the other has said what it keeps to.
+            // More once the other has acknowledged its quota.
             _ = try await Self.bound(fixture, 6_000)
             for _ in 0..<3 { _ = try await beat() }
             #expect(workers.map { $0.kept?.bytesPerSecond } == [3_000, 3_000])
-            // Closed: what is under way ends as it began, and nobody gets more work.
+            // Closed: running transfers end as they began, and no worker gets more jobs.
             let closed = try await fixture.queue.sites.configure(
                 SiteSettings(site: F.site, schedule: "off"))
             #expect(closed.isClosed)
@@ -132,8 +132,8 @@ import Testing
         }
     }
 
-    /// Whatever workers do and whatever answers are lost, what they keep to is never more in all than
-    /// the site may have: than the largest bound since all have heard of the present one.
+    /// Whatever workers do and whichever answers are lost, their quotas never total more than
+    /// the site may have: the largest limit since all acknowledged the present one.
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func sharesNeverSumToMore(seed: UInt64) async throws {
         try await F.with("site_random") { fixture in

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Who holds no job of a site says nothing of it.
+    /// A worker without a job of a site cannot report its volume.
     @Test func aLeaseOfTheSiteIsNeeded() async throws {
         try await F.with("volume_lease") { fixture in
             try await fixture.submit([F.file("a")])
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// A worker that finds another volume pauses the site, uses up no attempt, and an operator may accept it.
-    @Test func anAcceptedVolumeIsRecordedAnew() async throws {
+    @Test func anAcceptedVolumeIsRecordedAgain() async throws {
         try await F.with("volume_accept") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let first = try await fixture.lease()
@@ -136,7 +136,7 @@ import Testing
             let trouble = try await fixture.queue.catalogs.status(of: catalog).trouble
             #expect(trouble?.code == "storage.otherVolume")
             #expect(try await fixture.lease().lease == nil)
-            // It goes on by nothing but that, or a worker that finds the right one.
+            // It resumes only by that, or by a worker that finds the right volume.
             var settings = SiteSettings(site: F.site)
             settings.acceptsVolume = true
             let set = try await fixture.queue.sites.configure(settings)

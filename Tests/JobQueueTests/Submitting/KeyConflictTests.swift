@@ -165,8 +165,8 @@ struct KeyConflictTests {
         }
     }
 
-    @Test("what was refused is judged anew by the next start and by a retry")
-    func anew() async throws {
+    @Test("refused assets are checked again by the next start and by a retry")
+    func checkedAgain() async throws {
         try await QueueFixture.with("key_conflict_anew") { fixture in
             let first = Self.file("a", "http://h/m/n", key: "h/m/n")
             let second = Self.file("b", "http://h/m//n", key: "h/m/n")

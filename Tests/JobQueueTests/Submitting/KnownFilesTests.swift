@@ -25,8 +25,8 @@ import Testing
         try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
     }
 
-    /// The title's own manifest comes last. What was served is told apart by `packaged`; for a choice it is
-    /// written anew.
+    /// The title's own manifest comes last. `packaged` distinguishes versions; for a selection it is
+    /// rewritten.
     private func resolve(
         _ fixture: QueueFixture, _ media: [String], packaged: String = "1", isWritten: Bool = true
     ) async throws {
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    /// Media may be packaged anew under the same URLs: old segments and new ones are no title.
+    /// Media may be repackaged under the same URLs: old and new segments do not mix.
     @Test func whatBelongsToAnotherManifestIsFetched() async throws {
         try await F.with("known_packaged") { fixture in
             try await submit(fixture)
@@ -189,7 +189,7 @@ import Testing
             try await fixture.pool.query(
                 "UPDATE catalog SET opened_at = now() - interval '2 days', "
                     + "ended_at = now() - interval '2 days'")
-            try await fixture.queue.housekeeping.forget(olderThanDays: 1)
+            try await fixture.queue.housekeeping.retention.delete(olderThanDays: 1)
             #expect(try await fixture.count("asset") == 0)
             #expect(try await fixture.count("former_file") == 0)
         }

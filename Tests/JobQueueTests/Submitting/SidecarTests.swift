@@ -54,7 +54,7 @@ import Testing
             #expect(found[0].missing?.first?.failure.code == "origin.http.404")
             #expect(found[1].missing == nil)
 
-            // The next submission asks for it again, and has it then.
+            // The next submission requests it again, and gets it.
             try await fixture.submit(assets)
             let again = try await fixture.drain()
             #expect(again.map(\.key).contains(Self.poster.key))
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func othersInTheNextListAreFetchedAnew() async throws {
+    @Test func changedOnesInTheNextListAreFetchedAgain() async throws {
         try await F.with("sidecars_changed") { fixture in
             let catalog = try await fixture.submit([with([Self.poster])])
             try await fixture.drain()
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func anAssetUnderWayKeepsWhatIsDoneOfItWhenItsSidecarsChange() async throws {
+    @Test func aRunningAssetKeepsItsResultsWhenItsSidecarsChange() async throws {
         try await F.with("sidecars_midway") { fixture in
             let title = F.title("t")
             let catalog = try await fixture.submit([with([Self.poster], title)])
@@ -177,7 +177,7 @@ import Testing
             #expect(try await fixture.report([F.done(first, grant)]) == [.accepted])
 
             try await fixture.submit([with([Self.metadata], title)])
-            // What was handed out before is nobody's any more.
+            // Earlier leases hold nothing any more.
             let late = try await fixture.report(rest.map { F.done($0, grant) })
             #expect(!late.contains(.accepted))
             let jobs = try await fixture.drain().filter { $0.kind == .fetch }

@@ -41,7 +41,7 @@ import Testing
 
             let all = try await fixture.lease()
             #expect(all.jobs.count == 3)
-            // A part is as long as was asked for.
+            // A part has the requested length.
             let wrong = F.done(all.jobs[0], all, bytes: 7)
             #expect(try await fixture.report([wrong]) == [.rejected])
             _ = try await fixture.report(
@@ -67,7 +67,7 @@ import Testing
     @Test(
         arguments: ["content.changed", "origin.rangeMismatch", "integrity.assemblyMismatch"]
             as [FailureCode])
-    func partsOfDifferentVersionsAreFetchedAnew(code: FailureCode) async throws {
+    func partsOfDifferentVersionsAreFetchedAgain(code: FailureCode) async throws {
         try await F.with("changed") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             var starts = 0
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func theVerificationHasWhatTheOriginSaidOfTheWhole() async throws {
+    @Test func theVerificationHasTheOriginsDigestsOfTheWhole() async throws {
         try await F.with("stated") { fixture in
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatTheDiskDroppedIsFetchedAnewAndUsesUpNoAttempt() async throws {
+    @Test func aFileThatTheDiskLostIsFetchedAgainWithoutAnAttempt() async throws {
         try await F.with("syncFailed") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             for _ in 1...6 {
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func whatOutgrewTheRoomWaitsAndUsesUpNoAttempt() async throws {
+    @Test func filesLargerThanTheSpaceWaitWithoutAnAttempt() async throws {
         try await F.with("outgrown") { fixture in
             let catalog = try await fixture.submit([F.file("unsaid")])
             for _ in 1...5 {
@@ -298,7 +298,7 @@ import Testing
             known.append(try await Self.finish(file, fixture, splits: true))
             // Named again as before: what is known of it stays.
             known.append(try await Self.finish(file, fixture, splits: false))
-            // Now the list says something of its length: it starts from nothing.
+            // Now the list has a length: it starts over.
             file.bytes = 2 * Self.part
             known.append(try await Self.finish(file, fixture, splits: false))
             known.append(try await Self.finish(file, fixture, splits: false))

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func anAssetWithAnotherDigestStartsAnew() async throws {
+    @Test func anAssetWithAnotherDigestStartsOver() async throws {
         try await F.with("redefined") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             try await fixture.drain()
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func anInterruptedCatalogGoesOnWhereItStopped() async throws {
+    @Test func anInterruptedCatalogResumes() async throws {
         try await F.with("interrupt") { fixture in
             let assets = (1...4).map { F.file("f\($0)") }
             let catalog = try await fixture.submit(assets)
@@ -63,7 +63,7 @@ import Testing
             try await fixture.queue.submissions.interrupt(catalog)
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .interrupted)
             #expect(try await fixture.lease().lease == nil)
-            // What was under way then is stale now.
+            // Earlier leases are stale now.
             #expect(try await fixture.report([F.done(grant.jobs[1], grant)]) == [.stale])
 
             try await fixture.submit(assets)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func aStartTellsWhatIsNoLongerNamed() async throws {
+    @Test func aStartReportsAssetsThatAreNoLongerListed() async throws {
         try await F.with("left") { fixture in
             func start(_ names: [String]) async throws -> Int? {
                 let handle = try await fixture.queue.submissions.open(
@@ -175,10 +175,12 @@ import Testing
                 """)
             _ = try await fixture.queue.submissions.open(
                 CatalogSubmission(name: "reopened", storageURL: F.site))
-            #expect(try await fixture.queue.housekeeping.forget(olderThanDays: 9) == 0)
+            #expect(try await fixture.queue.housekeeping.retention.delete(olderThanDays: 9) == 0)
             let gone = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 1...3 {
-                    group.addTask { try await fixture.queue.housekeeping.forget(olderThanDays: 7) }
+                    group.addTask {
+                        try await fixture.queue.housekeeping.retention.delete(olderThanDays: 7)
+                    }
                 }
                 return try await group.reduce(0, +)
             }

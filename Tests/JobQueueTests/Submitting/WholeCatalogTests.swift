@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Does it by sessions whose statements have two seconds, while somebody else holds all jobs and assets
+    /// Runs it in sessions whose statements have two seconds, while another session holds all jobs and assets
     /// for longer than that.
     private func perform(
         _ work: Work, _ fixture: F, _ handle: CatalogHandle

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// The room that files in parts take at a site, until they are given up.
+/// The space that multipart files use at a site, until they are released.
 @Suite(.timeLimit(.minutes(2))) struct AssemblyRoomTests {
     typealias F = QueueFixture
     private static let part = SplitTests.part
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// What the next lease of the site says is to be removed, with the job that comes with it.
+    /// Returns the files that the next lease of the site must remove.
     private func abandoned(_ fixture: F, catalog: String = "next") async throws -> [String] {
         try await fixture.submit([F.file(F.newID())], catalog: catalog)
         let grant = try await fixture.lease(1)
@@ -72,11 +72,11 @@ import Testing
         #expect(status.totals.segments == 1 && status.totals.segmentsDone == 1)
     }
 
-    @Test func oneThatWasCancelledIsRemovedByWhoeverWorksThereNext() async throws {
+    @Test func aCancelledOneIsRemovedByTheNextWorkerOfItsSite() async throws {
         try await F.with("roomCancelled") { fixture in
             let begun = try await Begun(fixture)
             try await cancel(fixture, begun.catalog)
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.multipartFiles.release()
             try await expectNothingStored(fixture, begun.catalog)
             #expect(try await abandoned(fixture) == [begun.assembly])
             // Once is enough: what is left is swept.
@@ -94,12 +94,12 @@ import Testing
             let (grant, code) = (begun.others, "origin.http.404" as FailureCode)
             _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, code) })
             #expect(try await fixture.assets(of: begun.catalog)[0].state == .failed)
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.multipartFiles.release()
             #expect(try await abandoned(fixture) == [])
             #expect(try await fixture.count("assembly") == 1)
             try await fixture.pool.query(
                 "UPDATE asset SET changed_at = changed_at - interval '61 minutes'")
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.multipartFiles.release()
             try await expectNothingStored(fixture, begun.catalog)
             #expect(try await fixture.assets(of: begun.catalog)[0].failure?.code == code)
             #expect(try await abandoned(fixture) == [begun.assembly])
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// They count with the whole file already, whoever has them.
+    /// They count with the whole file already, whichever worker has them.
     @Test func thePartsThatOthersFetchCountOnceInAQuota() async throws {
         try await F.with("roomTwice") { fixture in
             var settings = SiteSettings(site: F.site)

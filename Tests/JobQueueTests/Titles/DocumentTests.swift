@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func otherOptionsResolveTheTitlesAnew() async throws {
+    @Test func otherOptionsResolveTheTitlesAgain() async throws {
         try await F.with("title_options") { fixture in
             var options = TitleOptions()
             options.tracks.maximumHeight = 720
@@ -85,12 +85,12 @@ import Testing
                 let again = try await resolved(fixture, contents: [nil, nil])
                 #expect(again.grant.jobs.first { $0.kind == .resolve }?.titles == titles)
             }
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.tables.delete()
             #expect(try await fixture.count("document") == 0)
         }
     }
 
-    /// What is wrong with a title's manifests is known until it is resolved anew.
+    /// Warnings about a title's manifests stay until it is resolved again.
     @Test func warningsStayWithTheTitle() async throws {
         try await F.with("warnings") { fixture in
             var warnings = ManifestWarnings()

@@ -5,7 +5,7 @@ import Statistics
 import TestSupport
 import Testing
 
-/// One `SHA256SUMS` a directory, whatever number of catalogs and workers write to it.
+/// One `SHA256SUMS` per directory, for any number of catalogs and workers that write to it.
 @Suite struct SumsTests {
     typealias F = QueueFixture
 
@@ -41,7 +41,7 @@ import Testing
             "UPDATE sums_writer SET lost_at = lost_at - interval '31 seconds'")
     }
 
-    /// The jobs of a lease that its worker hears by a heartbeat to be cancelled.
+    /// The jobs of a lease that a heartbeat reports as cancelled.
     private static func cancelled(_ fixture: F, _ grant: LeaseGrant) async throws -> [JobID] {
         try await fixture.queue.leases.heartbeat(
             Heartbeat(
@@ -190,13 +190,13 @@ import Testing
                 try await fixture.skipDelays()
             }
             try await fixture.drain()
-            try await fixture.queue.housekeeping.tidy()
+            try await fixture.queue.housekeeping.tables.delete()
             #expect(try await fixture.count("sums_writer") == 0)
         }
     }
 
-    /// Its worker hears of it by a heartbeat, and may write until then.
-    @Test func aWriterWhoseCatalogIsInterruptedHasTimeToHearOfIt() async throws {
+    /// A heartbeat notifies its worker, which may write until then.
+    @Test func aWriterWhoseCatalogIsInterruptedHasTimeToNotice() async throws {
         try await F.with("interrupted") { fixture in
             let one = try await fixture.submit([F.file("a")], catalog: "one")
             try await Self.fetchAll(fixture)
@@ -223,7 +223,7 @@ import Testing
 
     /// Workers that write, die, sleep and give back in any order: what lies there in the end lists everything.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func theLastListHasAllWhateverTheOrder(seed: UInt64) async throws {
+    func theLastListIsCompleteInAnyOrder(seed: UInt64) async throws {
         try await F.with("order") { fixture in
             var random = SeededRandom(seed: seed)
             var submitted: [String] = []

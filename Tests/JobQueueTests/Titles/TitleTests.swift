@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func aTitleWhosePlaylistChangedIsResolvedAnewNextTime() async throws {
+    @Test func aTitleWhosePlaylistChangedIsResolvedAgainNextTime() async throws {
         try await F.with("changed") { fixture in
             let catalog = try await fixture.submit([F.title("t")])
             let resolve = try await fixture.lease()

@@ -101,7 +101,7 @@ import Testing
     ]
 
     @Test(.enabled(if: directory != nil, "DRAY_TEST_CORPORA names no directory"))
-    func everyManifestIsReadAsTheStandardSaysOrFailsWithACode() throws {
+    func everyManifestIsReadByTheStandardOrFailsWithACode() throws {
         let folder = Self.directory ?? ""
         let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             .filter { $0.hasSuffix(".mpd") }

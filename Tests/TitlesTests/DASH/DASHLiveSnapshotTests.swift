@@ -198,7 +198,7 @@ import Testing
     }
 
     /// Segments become available by the origin's clock.
-    @Test func theOriginSaysWhatTimeItIs() throws {
+    @Test func theOriginsClockIsUsed() throws {
         var options = TitleOptions()
         options.takesSnapshots = true
         var resolver = try TitleResolver(

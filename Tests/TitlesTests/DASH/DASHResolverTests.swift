@@ -43,7 +43,7 @@ import WebURL
             segments.map { "\($0.role) \($0.key)" } == ["media h/t/a.mp4", "playlist h/t/m.mpd"])
     }
 
-    @Test func anIndexTellsTheSegmentsOfItsFile() throws {
+    @Test func anIndexListsTheSegmentsOfItsFile() throws {
         func file(_ name: String, _ range: String) -> String {
             MPDCase.representation(
                 "<BaseURL>\(name)</BaseURL><SegmentBase indexRange='\(range)'>"
@@ -134,7 +134,7 @@ import WebURL
         }
     }
 
-    @Test func anEncodingMayBeSaidLate() throws {
+    @Test func anEncodingMayBeDeclaredLate() throws {
         let blanks = String(repeating: " ", count: 300)
         let text =
             "<?xml version='1.0'\(blanks)encoding='ISO-8859-1'?><MPD mediaPresentationDuration='PT1S'>"
@@ -171,7 +171,7 @@ import WebURL
     }
 
     /// Sixteen long base URLs around each of many.
-    @Test func whatBaseURLsComeToIsBounded() throws {
+    @Test func theProductOfBaseURLsIsBounded() throws {
         let long = String(repeating: "a/", count: 3_900)
         let outer = (0..<16).map { "<BaseURL>http://h\($0)/\(long)</BaseURL>" }.joined()
         let inner = (0..<1_500).map {
@@ -282,7 +282,7 @@ import WebURL
         #expect(code(MPDCase.set("") + "<Period><Pe") == "manifest.malformed")
     }
 
-    @Test func aManifestTellsItsKind() throws {
+    @Test func aManifestHasAKind() throws {
         let mpd = Self.mpd(MPDCase.one("<BaseURL>a</BaseURL>"))
         let playlist = "#EXTM3U\n#EXTINF:1,\na\n#EXT-X-ENDLIST\n"
         let form = { (body: String, type: String?) in

@@ -43,7 +43,7 @@ import Testing
     }
 
     /// Unselected tracks are removed with all their rewrites.
-    @Test func whatGoesIsNotWrittenAnew() throws {
+    @Test func removedElementsAreNotRewritten() throws {
         let text = Self.mpd(
             "<Period><AdaptationSet>\(Self.list("x", 3))\(Self.list("a", 1))</AdaptationSet></Period>"
         )

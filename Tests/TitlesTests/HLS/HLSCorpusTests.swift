@@ -63,7 +63,7 @@ import Titles
     ]
 
     @Test(.enabled(if: directory != nil, "DRAY_TEST_CORPORA names no directory"))
-    func everyPlaylistIsReadAsTheStandardSaysOrFailsWithACode() throws {
+    func everyPlaylistIsReadByTheStandardOrFailsWithACode() throws {
         let folder = Self.directory ?? ""
         let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             .filter { $0.hasSuffix(".m3u8") }

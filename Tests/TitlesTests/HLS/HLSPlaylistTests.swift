@@ -44,7 +44,7 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
 
 @Suite struct HLSPlaylistTests {
     @Test(arguments: PlaylistCase.media + PlaylistCase.multivariant + PlaylistCase.refused)
-    func playlistsAreReadAsTheRFCSays(_ playlist: PlaylistCase) throws {
+    func playlistsAreReadByTheRFC(_ playlist: PlaylistCase) throws {
         for policy in playlist.policies {
             #expect(try playlist.outcome(policy) == playlist.expected)
         }
@@ -110,7 +110,7 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
             playlist.segments.map(\.durationSeconds) == [nil, 6, 5.005, nil, 1.5])
     }
 
-    @Test func whatIsSaidOfARenditionIsKept() throws {
+    @Test func attributesOfARenditionAreKept() throws {
         let text = """
             #EXTM3U
             #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Deutsch",LANGUAGE="de",DEFAULT=YES,URI="de.m3u8"

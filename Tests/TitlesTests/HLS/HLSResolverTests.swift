@@ -256,7 +256,7 @@ import WebURL
         #expect(resolver.next().count == 1)
     }
 
-    @Test func aSecondAnswerIsPassedOver() throws {
+    @Test func aSecondAnswerIsIgnored() throws {
         var resolver = try TitleResolver(url: "http://h/m.m3u8", kind: .hls)
         let request = try #require(resolver.next().first)
         let body = [UInt8](Self.media("1.ts").utf8)

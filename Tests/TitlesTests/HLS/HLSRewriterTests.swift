@@ -77,7 +77,7 @@ import Testing
                     "seg.ts"))
     }
 
-    @Test func aRedirectMovesTheBytesAndNotThePlace() throws {
+    @Test func aRedirectChangesTheURLAndNotTheKey() throws {
         let text = media("#EXTINF:2,", "seg.ts")
         #expect(
             try edge(text, at: "https://cdn.test/q/main.m3u8", named: "https://o.test/v/main.m3u8")

@@ -23,7 +23,7 @@ struct ResumeHistory {
         }
     }
 
-    /// What histories came to, so that a test can tell that they are about something.
+    /// Totals of histories, so that a test can check that they cover enough.
     struct Counts: Sendable {
         var successes = 0
         var resumed = 0

@@ -41,7 +41,7 @@ import Transfer
             return try await group.reduce(ResumeHistory.Counts()) { $0 + $1 }
         }
         guard seeds.count >= 100 else { return }
-        // They are about something: of a hundred, many go on, and many come to their end.
+        // They cover enough: of a hundred, many resume, and many complete.
         #expect(counts.resumed > seeds.count / 4, "\(counts)")
         #expect(counts.successes > seeds.count / 2, "\(counts)")
         #expect(counts.failures > seeds.count, "\(counts)")

@@ -35,7 +35,7 @@ struct FloodTests {
     private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     @Test(
-        "a header is bounded, whatever it consists of",
+        "any header is bounded",
         arguments: [
             ("", "HTTP/1.1 100 Continue\r\n\r\n"),
             ("", "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"),
@@ -67,7 +67,7 @@ struct FloodTests {
         #expect(fetched.etag == nil)
     }
 
-    @Test("an upgrade that nobody asked for is no object")
+    @Test("an unrequested upgrade is no object")
     func upgrade() async throws {
         let answer = Response.raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello")
         #expect(try await code(answer) == "origin.protocol")
@@ -104,7 +104,7 @@ struct FloodTests {
             request.timeouts.firstByte = 0.1
             request.timeouts.lowSpeed = 0.2
         }
-        // What is no HTTP may be told by its first bytes.
+        // Other protocols may be recognized by their first bytes.
         let isText = start == "HTT"
         #expect(code == "origin.timeout" || isText && code == "origin.protocol", "\(code as Any)")
     }

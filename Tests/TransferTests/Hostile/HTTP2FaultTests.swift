@@ -49,7 +49,7 @@ struct HTTP2FaultTests {
         case header, hints, trailers, pings, settings, emptyData, padding
 
         var frames: [HTTP2Origin.Frame] {
-            // HPACK: literals that are indexed by nobody.
+            // HPACK: literals without indexing.
             let field: [UInt8] = [0, 1, 0x78, 1, 0x79]
             let block = [[UInt8]](repeating: field, count: 1_000).flatMap(\.self)
             let start = HTTP2Origin.Frame.header(length: 10)
@@ -92,14 +92,14 @@ struct HTTP2FaultTests {
         fetched.object?.discard()
     }
 
-    /// What the origin gives up may go well next time, and what has come is kept for it.
+    /// A stream that the origin resets may succeed next time, and received bytes are kept.
     @Test(
-        "a stream or connection that is given up is a connection that broke",
+        "a reset stream or connection counts as a broken connection",
         arguments: [
             [.reset(errorCode: 2)], [.reset(errorCode: 7)], [.reset(errorCode: 11)],
             [.goAway(errorCode: 2)], [.goAway(errorCode: 0)], [.cut],
         ] as [[HTTP2Origin.Frame]])
-    func givenUp(frames: [HTTP2Origin.Frame]) async throws {
+    func brokenConnections(frames: [HTTP2Origin.Frame]) async throws {
         let start: [HTTP2Origin.Frame] = [
             .header(length: Self.length), .data(10_000, isLast: false),
         ]

@@ -38,7 +38,7 @@ struct HostileAnswerTests {
     }
 
     @Test(
-        "Retry-After, whatever stands in it",
+        "Retry-After with any value",
         arguments: [
             ("17", 17), ("0", 0), ("86400", 3_600), ("99999999999999999999999999", 3_600),
             ("Sun, 06 Nov 1994 08:50:07 GMT", 30), ("Sun, 06 Nov 1994 07:00:00 GMT", 0),
@@ -63,7 +63,7 @@ struct HostileAnswerTests {
         #expect(try await code(Response(headers: headers, body: sample(100))) == "origin.protocol")
     }
 
-    @Test("a header that never comes to its end", .timeLimit(.minutes(1)))
+    @Test("an endless header", .timeLimit(.minutes(1)))
     func slowHeader() async throws {
         let gate = Gate()
         var slow = Response.raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-Slo")
@@ -86,7 +86,7 @@ struct HostileAnswerTests {
         #expect(try await code(answer) == "origin.protocol")
     }
 
-    @Test("a body longer than its length ends where it says, and is never another's")
+    @Test("a body longer than its length ends there, and the rest is never another's")
     func longer() async throws {
         let fetcher = try Fetcher {
             $0.loops = 1; $0.connections = 1

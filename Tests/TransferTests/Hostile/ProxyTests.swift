@@ -153,7 +153,7 @@ struct ProxyTests {
         try await expectFailure("origin.protocol", of: url, by: "http://127.0.0.1:\(flooding.port)")
     }
 
-    @Test("what an http proxy says of a plain URL is told by its status")
+    @Test("an HTTP proxy's answer to a plain URL is recognized by its status")
     func plainRefusal() async throws {
         let proxy = try FaultOrigin()
         proxy.route("http://media.invalid/a", .init(407))
@@ -165,7 +165,7 @@ struct ProxyTests {
 
     @Test("a proxy of TLS is believed only with a certificate of those that are trusted for it")
     func secureProxy() async throws {
-        // It serves by itself what it is asked for.
+        // It serves requests by itself.
         let proxy = try await Secure()
         let url = "http://media.invalid/a"
         let address = "https://localhost:\(proxy.port)"

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Transfer
 
-/// TLS and HTTP/2 as settings of origins say, against nginx.
+/// TLS and HTTP/2 by the settings of origins, against nginx.
 @Suite("TLS and HTTP/2", .timeLimit(.minutes(2)))
 struct SecureOriginTests {
     private let directory: TemporaryDirectory
@@ -86,7 +86,7 @@ struct SecureOriginTests {
         #expect(try opened.outcome.get().body == Array("secret".utf8))
     }
 
-    @Test("a client certificate's key may have a password, and nobody is asked for it")
+    @Test("a client certificate's key may have a password, which is never prompted for")
     func keyPassword() async throws {
         // The same key, so that the origin knows its certificate.
         let key = directory.path("encrypted.key")
@@ -155,7 +155,7 @@ struct SecureOriginTests {
     }
 
     @Test(
-        "a connection on which nothing comes any more is used no more", arguments: [true, false])
+        "a silent connection is not reused", arguments: [true, false])
     func halfOpen(hasBegun: Bool) async throws {
         let way = try TCPProxy(to: .port(port))
         let url = "https://localhost:\(way.port)"
@@ -188,7 +188,7 @@ struct SecureOriginTests {
         #expect(tries < 5)
     }
 
-    @Test("a rate that is set while HTTP/2 streams are under way is kept, and they end")
+    @Test("a rate that is set while HTTP/2 streams run is kept, and they end")
     func bounded() async throws {
         let body = sample(400_000)
         try directory.write(body, to: "root/b")

@@ -6,11 +6,11 @@ import Testing
 import Transfer
 
 /// Requests that a list or an origin makes workers send where they must not (SSRF): the address
-/// policy holds on the socket, and whoever listens there sees nothing.
-@Suite("Requests to where nobody may ask", .timeLimit(.minutes(2)))
+/// policy holds on the socket, and listeners there see nothing.
+@Suite("Requests to forbidden addresses", .timeLimit(.minutes(2)))
 struct ServerSideRequestTests {
     @Test(
-        "however loopback is spelled, nobody is connected to",
+        "no spelling of loopback leads to a connection",
         arguments: [
             "127.0.0.1", "2130706433", "017700000001", "0x7f000001", "0x7F.1", "0177.0.0.1",
             "127.1", "127.0.1", "127.000.000.001", "0", "0.0.0.0", "localhost", "LOCALHOST",
@@ -33,7 +33,7 @@ struct ServerSideRequestTests {
     }
 
     @Test(
-        "what is no address to libcurl leads nowhere either",
+        "invalid addresses lead to no connection",
         arguments: ["127.0.0.1.", "0x7f000001.", "①②⑦.⓪.⓪.①", "127。0。0。1", "%31%32%37.0.0.1"])
     func oddSpellings(host: String) async throws {
         let canary = try Canary()
@@ -120,7 +120,7 @@ struct ServerSideRequestTests {
         #expect(!canary.wasMet)
     }
 
-    @Test("a proxy is not asked for an address that is written out and not admitted")
+    @Test("a proxy gets no literal address that is not admitted")
     func behindAProxy() async throws {
         let proxy = try FaultOrigin()
         let fetcher = try Fetcher { options in

@@ -58,7 +58,7 @@ struct OriginLimitTests {
         #expect(origin.acceptedConnections == 2)
     }
 
-    @Test("a connection that is closed makes room only when the origin knows")
+    @Test("a closed connection counts until the origin knows")
     func closedConnections() async throws {
         limit(2)
         submit(20, "/closing")
@@ -123,7 +123,7 @@ struct OriginLimitTests {
         submit(10, "/held")
         try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 6 }
         limit(2, seconds: 60)
-        // What was begun may go on until the first share is over, and no longer.
+        // Running transfers may continue until the first quota ends, and no longer.
         try await wait(for: 4)
         #expect(failures == Array(repeating: "worker.cancelled", count: 4))
         try await waitUntil(deadlineSeconds: 5) { origin.connections.now == 2 }
@@ -156,7 +156,7 @@ struct OriginLimitTests {
         #expect(failures.count == 8 && origin.count("/a") == 3)
     }
 
-    @Test("a renewed share goes on without a break")
+    @Test("a renewed quota continues without a break")
     func renewedShare() async throws {
         let gate = Gate()
         origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
@@ -164,7 +164,7 @@ struct OriginLimitTests {
         submit(4, "/held")
         try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 2 }
         limit(2, seconds: 60)
-        // Past the first one's end: the limit of another origin tells the time.
+        // Past the first one's end: the limit of another origin shows the time.
         let other = try FaultOrigin()
         other.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
         limit(1, seconds: 1, at: other)
@@ -269,7 +269,7 @@ struct OriginLimitTests {
 
     // MARK: Others
 
-    @Test("a blocked origin holds up nobody else")
+    @Test("a blocked origin delays no other")
     func others() async throws {
         let free = try FaultOrigin()
         free.serve("/b", sample(1_000))

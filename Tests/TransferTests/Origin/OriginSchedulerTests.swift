@@ -41,19 +41,19 @@ struct OriginSchedulerTests {
             scheduler.lane(ofURL: a, now: 1))
     }
 
-    @Test func blockedOriginsArePassedOver() {
+    @Test func blockedOriginsAreSkipped() {
         limit(OriginAllowance(connections: 1))
         _ = scheduler.submit(transfers(a, 1..<4) + transfers("http://b.test", 4..<6), now: 1)
         let lane = scheduler.lane(ofURL: a, now: 1)
-        #expect(take(8, on: lane.firstLoop) == [1, 4, 5])
+        #expect(take(8, on: lane.slots.firstLoop) == [1, 4, 5])
         #expect(scheduler.heldBackCount == 2 && scheduler.waitingCount == 2)
         let release = OriginScheduler.Release(
             lane: lane, transfer: 1, ending: .ended(seconds: 0.1))
-        let batch = scheduler.take(8, on: lane.firstLoop, releasing: release, now: 2)
+        let batch = scheduler.take(8, on: lane.slots.firstLoop, releasing: release, now: 2)
         #expect(batch.starts.map(\.transfer.id) == [2])
     }
 
-    @Test func whatWasPassedOverGoesFirst() {
+    @Test func skippedTransfersGoFirst() {
         limit(OriginAllowance(requestsPerSecond: 1))
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         let first = take(8, on: 0) + take(8, on: 1)
@@ -79,7 +79,7 @@ struct OriginSchedulerTests {
     @Test func aConnectionThatWasClosedHereCountsForAMoment() {
         limit(OriginAllowance(connections: 2))
         let lane = scheduler.lane(ofURL: a, now: 1)
-        let loop = lane.firstLoop
+        let loop = lane.slots.firstLoop
         _ = scheduler.submit(transfers(a, 1..<4), now: 1)
         #expect(take(8, on: loop) == [1, 2])
         open(10, for: 1, on: loop)
@@ -102,13 +102,13 @@ struct OriginSchedulerTests {
         #expect(scheduler.mayOpen(lane, on: loop, now: 2).0)
     }
 
-    @Test func anIdleConnectionMakesRoom() {
+    @Test func anIdleConnectionIsClosedForAnother() {
         limit(OriginAllowance(connections: 2))
         let lane = scheduler.lane(ofURL: a, now: 1)
-        let loop = lane.firstLoop
+        let loop = lane.slots.firstLoop
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         #expect(take(8, on: loop) == [1, 2])
-        // Of two transfers that are over, and of one that goes on.
+        // Of two ended transfers, and of one that still runs.
         open(10, for: 90, on: loop)
         open(11, for: 1, on: loop)
         let (mayOpen, effects) = scheduler.mayOpen(lane, on: loop, now: 1)
@@ -122,7 +122,7 @@ struct OriginSchedulerTests {
     @Test func idleConnectionsGoWithTheWorkAndWithTheShare() {
         limit(OriginAllowance(connections: 2, requestsPerSecond: 1), until: 10)
         let lane = scheduler.lane(ofURL: a, now: 1)
-        let loop = lane.firstLoop
+        let loop = lane.slots.firstLoop
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         #expect(take(8, on: loop) == [1])
         open(10, for: 1, on: loop)
@@ -144,7 +144,7 @@ struct OriginSchedulerTests {
         _ = scheduler.submit(transfers(a, 0..<8), now: 1)
         #expect(take(8, on: 0).count == 4 && take(8, on: 1).count == 4)
         limit(OriginAllowance(connections: 3), until: 200, now: 50)
-        // While the first share lasts they may go on.
+        // While the first quota lasts they may continue.
         #expect(ending(lane, now: 99) == [0, 0])
         #expect(ending(lane, now: 100).reduce(0, +) == 5)
         #expect(take(8, on: 0, now: 99).isEmpty && take(8, on: 1, now: 99).isEmpty)
@@ -187,7 +187,7 @@ struct OriginSchedulerTests {
 
     // MARK: Cooldowns
 
-    @Test func anOriginIsLeftAloneForAsLongAsItAsks() {
+    @Test func anOriginCoolsDownForAsLongAsItRequests() {
         _ = scheduler.submit(transfers(a, 1..<4), now: 1)
         #expect(take(1, on: 0) == [1])
         let lane = scheduler.lane(ofURL: a, now: 1)
@@ -219,12 +219,12 @@ struct OriginSchedulerTests {
         #expect(effects.postponed.map(\.seconds) == [50])
     }
 
-    @Test func aLongWaitIsSomebodyElses() {
+    @Test func aLongWaitReturnsTheTransfer() {
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         _ = scheduler.cool([(a, 60)], now: 1)
         let batch = scheduler.take(8, on: 0, now: 1)
         #expect(batch.starts.isEmpty && batch.effects.returned.map(\.id) == [1, 2])
-        // Work that is handed out after that was heard is proof that it is over.
+        // Jobs leased after that report prove that it has ended.
         _ = scheduler.submit(transfers(a, 3..<4), now: 2)
         _ = scheduler.warm([a], toldUntil: 0.5, now: 2)
         #expect(scheduler.isAnyCooling)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Transfer
 
-/// What an operator says of one origin is said to that origin, and to nobody else.
+/// An operator's settings for an origin reach that origin only.
 @Suite("Settings of origins", .timeLimit(.minutes(2)))
 struct OriginSettingsTests {
     private let origin: FaultOrigin
@@ -78,7 +78,7 @@ struct OriginSettingsTests {
         #expect(origin.requests.last?.headers["authorization"] == "Basic YW5uOnA6dw==")
     }
 
-    @Test("a request's own header takes the place of the origin's")
+    @Test("a request's own header replaces the origin's")
     func ownHeaders() async throws {
         let fetcher = try fetcher { settings in
             settings.headers = [try RequestHeader(name: "X-Key", value: "origin")]
@@ -89,7 +89,7 @@ struct OriginSettingsTests {
         #expect(origin.requests.first?.headers["x-key"] == "mine")
     }
 
-    @Test("a proxy is asked for its origin's URLs, and for no others")
+    @Test("a proxy gets its origin's URLs, and no others")
     func proxies() async throws {
         let proxy = try FaultOrigin()
         proxy.route(origin.url("/a"), .init(text: "by proxy"))

@@ -36,7 +36,7 @@ struct RatesTests {
         var now = 0.0
         for id in 0..<300 as Range<UInt64> {
             while !pacer.reserve(id, now: now) {
-                // What happens next, or the time that the pacer says.
+                // The next event, or the pacer's next time.
                 let next = pacer.nextPlace(now: now) ?? .infinity
                 events.sort { $0.at < $1.at }
                 guard let event = events.first, event.at < next else {
@@ -66,7 +66,7 @@ struct RatesTests {
         #expect(Double(arrivals.count) / length > 0.5 * min(rate, Double(max(1, Int(rate)))))
     }
 
-    @Test func whatIsNeverSentGivesItsPlaceBack() {
+    @Test func anUnsentRequestReturnsItsReservation() {
         var pacer = RequestPacer(requestsPerSecond: 1)
         let reserved = [pacer.reserve(1, now: 0), pacer.reserve(2, now: 0)]
         #expect(reserved == [true, false])
@@ -77,7 +77,7 @@ struct RatesTests {
         #expect(isIn)
     }
 
-    @Test func aRequestIsSentOncePerPlace() {
+    @Test func aRequestIsSentOncePerReservation() {
         var pacer = RequestPacer(requestsPerSecond: 5)
         let isKnown = pacer.sent(1, now: 0)
         #expect(!isKnown)

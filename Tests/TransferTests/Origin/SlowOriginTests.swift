@@ -129,7 +129,7 @@ struct SlowOriginTests {
         #expect(simulation.ended[Self.fast, default: 0] >= 8)
         simulation.run(4)
         #expect(simulation.ended[Self.fast] == 64)
-        // Those that were stopped have the slots again when nobody else wants them.
+        // Stopped transfers get the slots again when no others need them.
         simulation.run(4)
         #expect(simulation.active == 32 && simulation.stops > 0)
     }
@@ -207,7 +207,7 @@ struct SlowOriginTests {
         #expect(simulation.stops == 0)
     }
 
-    @Test(arguments: [true, false]) func anOriginThatIsLeftAloneReturnsWhatWaits(isSlow: Bool) {
+    @Test(arguments: [true, false]) func anOriginInCooldownReturnsWaitingTransfers(isSlow: Bool) {
         let simulation = SlowSimulation()
         let origin = "http://slow.test"
         if isSlow {

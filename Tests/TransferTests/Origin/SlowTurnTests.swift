@@ -113,7 +113,7 @@ struct SlowTurnTests {
         #expect(stops <= 1 && simulation.stops <= 3, "\(stops), \(simulation.stops)")
     }
 
-    @Test func whatCannotBeResumedEndsAlthoughItTakesTurns() {
+    @Test func unresumableTransfersEndAlthoughSlicesAlternate() {
         let simulation = SlowSimulation()
         let origins = (1...24).map { "http://slow-\($0).test" }
         for origin in origins {
@@ -163,7 +163,7 @@ struct SlowTurnTests {
                 request: TransferRequest(
                     url: lane.origin + "/", group: "g", destination: .memory, role: .data)
             ) { _, _ in }
-            lane.slowLine.append(Waiting(transfer: transfer, lane: lane))
+            lane.lines.stopped.append(Waiting(transfer: transfer, lane: lane))
         }
         // The first had eight slices, the second one, and the third none.
         for (lane, seconds) in [(0, 10_000.0), (1, 30)] {
@@ -171,7 +171,7 @@ struct SlowTurnTests {
             entry.slowSeconds = seconds
             classes.book(entry)
         }
-        #expect(lanes.map(\.slowSeconds) == [240, 30, 0])
+        #expect(lanes.map(\.slow.seconds) == [240, 30, 0])
         for lane in lanes { classes.waitForSlow(lane) }
         var order: [String] = []
         for _ in lanes {

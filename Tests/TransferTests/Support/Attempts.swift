@@ -19,7 +19,7 @@ struct Attempts {
 
     /// How an attempt's process ends when its transfer does not end well.
     enum End {
-        /// It keeps what it has, and says so.
+        /// It keeps its bytes, and reports it.
         case orderly
         /// It is killed: what it has noted down by then is all that is known.
         case killed
@@ -31,7 +31,7 @@ struct Attempts {
         /// What lies under the final key after a success.
         var bytes: [UInt8]?
         var isVerified = false
-        /// What lay there before, when it was gone on with.
+        /// The previous partial body, if it was resumed.
         var startedFrom: Int64?
     }
 

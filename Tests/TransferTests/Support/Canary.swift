@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A listener that nobody is to connect to; the kernel takes connections for it, so that one shows
+/// A listener that must get no connection; the kernel accepts connections for it, so that one shows
 /// even when it was closed at once.
 final class Canary {
     let port: UInt16

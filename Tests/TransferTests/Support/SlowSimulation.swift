@@ -2,7 +2,7 @@ import Model
 
 @testable import Transfer
 
-/// An engine's loops without a network: a scheduler, transfers that take the time that a script says, and a clock
+/// An engine's loops without a network: a scheduler, transfers with scripted durations, and a clock
 /// that moves by small steps.
 final class SlowSimulation {
     /// What becomes of a transfer's request.
@@ -73,7 +73,7 @@ final class SlowSimulation {
     }
 
     func waiting(at origin: String) -> Int {
-        scheduler.lane(ofURL: origin + "/", now: now).pending
+        scheduler.lane(ofURL: origin + "/", now: now).lines.pending
     }
 
     var slowWork: SlowWork { scheduler.slowWork(most: 10, now: now) }
@@ -81,7 +81,8 @@ final class SlowSimulation {
     /// How many transfers an origin may have, and why.
     func decision(at origin: String) -> String {
         let lane = scheduler.lane(ofURL: origin + "/", now: now)
-        return "\(lane.concurrency.concurrency) at a time: \(lane.concurrency.last.reason)"
+        return
+            "\(lane.speed.concurrency.concurrency) at a time: \(lane.speed.concurrency.last.reason)"
     }
 
     func submit(_ origin: String, _ scripted: [Behaviour]) {

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Worker
 
-/// Files in parts that nobody goes on with give their room back.
+/// Abandoned multipart files release their space.
 @Suite(.timeLimit(.minutes(5))) struct AbandonedAssemblyTests {
     private static let part: Int64 = 1 << 20
     private static let body = Cluster.bytes(3 << 20)
 
-    /// Whether the first part comes to its end, and whether the coordinator says why it makes no parts.
+    /// True if the first part ends; true if the coordinator reports why it makes no parts.
     @Test(arguments: [true, false], [VerdictAnswer(verdict: .stale), nil])
-    func aSplitThatNobodyAcceptedLeavesNothing(isWhole: Bool, answer: VerdictAnswer?) async throws {
+    func anUnacceptedSplitLeavesNothing(isWhole: Bool, answer: VerdictAnswer?) async throws {
         let origin = try FaultOrigin()
         origin.route("/large") { request in
             let whole = request.serve(Self.body, etag: "\"v\"")

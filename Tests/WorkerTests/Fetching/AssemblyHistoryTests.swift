@@ -25,7 +25,7 @@ struct AssemblyHistoryTests {
         return (first ?? 1)...((first ?? 1) + max(count, 1) - 1)
     }
 
-    /// Gentle enough that many come to their end in the attempts that a file has.
+    /// Gentle enough that many complete within the attempts of a file.
     private static let shape: OriginScript.Shape = {
         var shape = OriginScript.Shape()
         shape.bytes = (9 << 18)...(17 << 18)

@@ -13,7 +13,7 @@ struct BlockingCallsTests {
 
     /// Busy rather than asleep: a pool adds threads for those that sleep.
     @Test("as many busy calls as there are cores, and more, hold up no task")
-    func tasksGoOn() async {
+    func tasksContinue() async {
         let calls = BlockingCalls()
         let tasksHaveRun = Flag()
         let timeout = ContinuousClock.now + .seconds(60)

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func anObjectThatChangesBetweenPartsIsFetchedAnew() async throws {
+    @Test func anObjectThatChangesBetweenPartsIsFetchedAgain() async throws {
         try await C.with(partBytes: Self.partBytes) { cluster in
             let new = C.bytes(Self.body.count, seed: 99)
             // The first answer is the old object; every later one the new.
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// Once, or whenever it is asked for a range: the bytes that came cannot be told from others.
+    /// Once, or for every range: the received bytes look like others.
     @Test(arguments: ["Content-Range", "ETag"], [false, true])
     func aPartWithAnotherRangeOrValidatorStartsTheFileOver(
         header: String, isLasting: Bool
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    /// A sweep, or somebody who makes room.
+    /// A sweep, or an operator who frees space.
     @Test func whatOthersPartsLieInIsRemovedAndTheFileStartsOver() async throws {
         try await C.with(workers: 0) { cluster in
             let edge = cluster.edge
@@ -240,7 +240,7 @@ import Testing
 
     /// Said with the first answer, or with one of a part only.
     @Test(arguments: ["first", "part"], [true, false])
-    func whatTheOriginSaysOfTheWholeIsComparedWithItsParts(
+    func theOriginsDigestOfTheWholeIsComparedWithItsParts(
         answer: String, isRight: Bool
     ) async throws {
         try await C.with(workers: 2, partBytes: Self.partBytes) { cluster in
@@ -275,7 +275,7 @@ import Testing
         }
     }
 
-    @Test func aFileInPartsOfWhichNothingIsSaidIsUnverified() async throws {
+    @Test func aFileInPartsWithoutADigestIsUnverified() async throws {
         try await C.with(partBytes: Self.partBytes) { cluster in
             cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
             let catalog = try await cluster.submit([try cluster.file(Self.path)])

@@ -59,7 +59,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "an origin whose files are missing or wrong is not asked first for the next",
+        "an origin whose files are missing or wrong is not first for the next file",
         arguments: ["missing", "wrong"])
     func unwell(what: String) async throws {
         let mirror = try FaultOrigin()
@@ -117,7 +117,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "a title's further BaseURLs are asked when the first fails", arguments: ["down", "missing"])
+        "a title's further BaseURLs are used when the first fails", arguments: ["down", "missing"])
     func alternatives(what: String) async throws {
         let mirror = try FaultOrigin()
         let gone = "http://127.0.0.1:\(try { try FaultOrigin().port }())"
@@ -175,9 +175,9 @@ struct MirrorTests {
     }
 
     @Test(
-        "what breaks off at one origin is gone on with at the next, where a digest guards it",
+        "a body interrupted at one origin is resumed at the next, if a digest guards it",
         arguments: ["/same", "/changed", "/unguarded"])
-    func goesOn(path: String) async throws {
+    func resumes(path: String) async throws {
         let mirror = try FaultOrigin()
         let body = Cluster.bytes(4 << 20)
         let atMain = path == "/changed" ? Cluster.bytes(4 << 20, seed: 2) : body
@@ -194,7 +194,7 @@ struct MirrorTests {
             #expect(assets[path]?.state == .completed && assets[path]?.retries == 0)
             #expect(cluster.stored(path) == body)
             #expect(cluster.origin.count(path) == 1)
-            // What does not make the whole begins anew; unguarded, the validator says that it is
+            // A body that does not match starts over; unguarded, the validator shows that it is
             // another's.
             let asked = mirror.requests(for: path)
             #expect(asked.first?.headers["range"] == "bytes=\(cut)-")
@@ -206,8 +206,8 @@ struct MirrorTests {
     }
 
     /// An hour is longer than any test: they do not wait for it.
-    @Test("while their own origin is left alone, they all come from the mirror")
-    func leftAlone() async throws {
+    @Test("during their own origin's cooldown, they all come from the mirror")
+    func coolsDown() async throws {
         let mirror = try FaultOrigin()
         try await Cluster.with(workers: 2) { cluster in
             let name = cluster.origin.url("")
@@ -267,7 +267,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("that an origin wants to be left alone is known to all, though a mirror served the file")
+    @Test("an origin's cooldown is known to all, although a mirror served the file")
     func retryAfter() async throws {
         let mirror = try FaultOrigin()
         try await Cluster.with { cluster in
@@ -310,12 +310,12 @@ struct MirrorTests {
         table.succeeded(urls[1], bytesPerSecond: 30, now: 1)
         table.succeeded(urls[2], bytesPerSecond: 20, now: 1)
         #expect(table.order(urls, cooling: [], now: 2) == [urls[1], urls[2], urls[0]])
-        // What is old is measured anew, by one file.
+        // An old measurement is repeated, by one file.
         #expect(table.order(urls, cooling: [], now: 400)[0] == urls[0])
         #expect(table.order(urls, cooling: [], now: 400)[0] == urls[1])
     }
 
-    @Test("those that fail or are left alone come last, for a while")
+    @Test("failing ones and those in cooldown come last, for a while")
     func health() {
         var table = MirrorTable()
         for url in urls { table.succeeded(url, bytesPerSecond: 10, now: 0) }
@@ -328,7 +328,7 @@ struct MirrorTests {
         #expect(table.order(urls, cooling: [], now: 64)[0] == urls[1])
     }
 
-    @Test("what an attempt comes to")
+    @Test("results of an attempt")
     func results() {
         func result(_ codes: [FailureCode]) -> String {
             var course = MirrorPlan(Array(urls.prefix(codes.count)), main: urls[0])
@@ -360,7 +360,7 @@ struct MirrorTests {
         }
         var course = MirrorPlan(urls, main: urls[0])
         _ = course.advance(after: ending("origin.http.503", "http://a"), cooling: ["http://b"])
-        // What is left alone is not asked.
+        // An origin in cooldown gets no request.
         #expect(course.url == urls[2])
         let last = ending("origin.http.429", "http://elsewhere", 7)
         _ = course.advance(after: last)

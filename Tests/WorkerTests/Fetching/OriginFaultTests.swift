@@ -125,7 +125,7 @@ import Testing
                 #expect(asset.state == (one.ending == nil ? .completed : .failed), "\(one.path)")
                 if one.ending == nil { #expect(cluster.stored(one.path) == Self.body) }
                 if let requests = one.requests {
-                    // The page that another asset is redirected to is asked for twice.
+                    // The page that another asset is redirected to is requested twice.
                     let extra = one.path == "/f/good" ? 1 : 0
                     #expect(cluster.origin.count(one.path) == requests + extra, "\(one.path)")
                 }
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func aFailedAssetGoesOnWhereItStopped() async throws {
+    @Test func aFailedAssetResumes() async throws {
         try await C.with { cluster in
             let objects = EndToEndTests.serveTitle(cluster.origin, at: "/t")
             let missing = "/t/high/s2.ts"

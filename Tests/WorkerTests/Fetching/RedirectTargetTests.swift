@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func retryAfterBehindARedirectCoolsTheOriginThatSaidIt() async throws {
+    @Test func retryAfterBehindARedirectCoolsTheOriginThatSentIt() async throws {
         let target = try FaultOrigin()
         try await C.with { cluster in
             let body = C.bytes(10_000)
@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    /// A worker's places are not taken for as long as an origin behind a redirect is left alone.
-    @Test func whatIsLedToAnOriginThatIsLeftAloneWaitsInTheQueue() async throws {
+    /// The cooldown of an origin behind a redirect does not occupy a worker's slots.
+    @Test func aRedirectToAnOriginInCooldownWaitsInTheQueue() async throws {
         let target = try FaultOrigin()
         try await C.with { cluster in
             let body = C.bytes(1_000)

@@ -15,7 +15,7 @@ import Testing
     static let path = "/files/film.bin"
     static let cut = 3 << 20
 
-    @Test func aFileThatBreaksOffIsGoneOnWith() async throws {
+    @Test func anInterruptedFileIsResumed() async throws {
         try await C.with { cluster in
             cluster.origin.route(Self.path) { request in
                 let answer = request.serve(Self.body, etag: "\"v1\"")
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func anotherWorkerGoesOnWhereOneWasStopped() async throws {
+    @Test func anotherWorkerResumesWhereOneWasStopped() async throws {
         try await C.with(workers: 0) { cluster in
             let (gate, rest) = (Gate(), Gate())
             cluster.origin.route(Self.path) { request in
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func aPartOfALargeFileIsGoneOnWith() async throws {
+    @Test func aPartOfALargeFileIsResumed() async throws {
         try await C.with(partBytes: 2 << 20) { cluster in
             let isCut = Mutex(false)
             cluster.origin.route(Self.path) { request in
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// As a list has it that is made again: the same asset, under another query and another key.
-    @Test func aFileWhoseURLIsSignedAnewIsGoneOnWith() async throws {
+    @Test func aFileWithAFreshSignatureIsResumed() async throws {
         try await C.with { cluster in
             cluster.origin.route(Self.path) { request in
                 let answer = request.serve(Self.body, etag: "\"v1\"")
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// The record's place is a pipe that nobody reads: who opens it waits.
+    /// The record's path is a pipe without a reader: opening it blocks.
     @Test func aRecordThatCannotBeWrittenHoldsUpNoTransfer() async throws {
         let origin = try FaultOrigin()
         let body = C.bytes(9 << 20)
@@ -181,7 +181,7 @@ import Testing
                     coordinator.jobs(.done).count == 1
                 }
             }
-            // Whoever waits may go on.
+            // Waiting openers may continue.
             reader = open(pipe, O_RDONLY | O_NONBLOCK)
             #expect(reader >= 0)
             let stored = try coordinator.edge.read("h/1")
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func theFilesPageSaysWhatWasVerified() async throws {
+    @Test func theListOfFilesShowsWhatWasVerified() async throws {
         try await C.with { cluster in
             for path in ["/md5", "/none", "/stated"] { cluster.origin.serve(path, Self.body) }
             let digest = SHA256Digest(hashing: Self.body).withUnsafeBytes { Array($0) }

@@ -16,7 +16,7 @@ import Testing
 
     private func after(_ seconds: Double) -> Instant { start + .seconds(seconds) }
 
-    @Test func aLeaseIsGivenUpBeforeItRunsOut() {
+    @Test func aLeaseIsDroppedBeforeItExpires() {
         let held = HeldWork()
         held.add("l", [job(1), job(2)], seconds: 30, askedAt: start)
         #expect(held.isHeld("l", now: after(27.9)))
@@ -70,7 +70,7 @@ import Testing
         #expect(held.leases == ["b"] && held.count == 1)
     }
 
-    @Test func whatALostLeaseStillSaysDoesNotTouchTheNextOne() {
+    @Test func aLostLeaseDoesNotAffectTheNextOne() {
         let held = HeldWork()
         held.add("old", [job(1)], seconds: 30, askedAt: start)
         #expect(held.dropLost(now: after(30)) == ["old"])

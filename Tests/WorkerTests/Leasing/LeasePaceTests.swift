@@ -26,7 +26,7 @@ import Testing
         let pace = LeasePace()
         await pace.wait(atMost: .zero)
         async let long: Void = pace.wait(atMost: .seconds(600))
-        // Until it waits, nobody is woken: the end is told again and again.
+        // Until it waits, nothing is woken: the end is reported repeatedly.
         let caller = Task {
             while !Task.isCancelled {
                 pace.ended(1)

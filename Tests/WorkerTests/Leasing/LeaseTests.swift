@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func aDrainedWorkerGivesBackWhatItNeverHeardOf() async throws {
+    @Test func aDrainedWorkerReturnsUnacknowledgedLeases() async throws {
         try await withLostGrant { cluster, worker, _, proxy in
             await worker.service.drain()
             proxy.cut()

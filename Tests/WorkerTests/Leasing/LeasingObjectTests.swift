@@ -7,7 +7,7 @@ import Transfer
 
 @testable import Worker
 
-/// What a worker asks for and reports, by its objects alone.
+/// Requests and reports of a worker, by its objects alone.
 @Suite struct LeasingObjectTests {
     private static func with(_ body: (WorkerService) async throws -> Void) async throws {
         let edge = try TemporaryDirectory("edge")

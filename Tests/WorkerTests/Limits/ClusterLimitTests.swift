@@ -39,7 +39,7 @@ struct ClusterLimitTests {
 
     /// One answer in the middle is a 429 with Retry-After. No request may come while that holds. The
     /// origin cannot know which requests were on their way when it said so: what counts is what comes
-    /// after every worker has been told, which is looked up in the workers, and how long that took.
+    /// after every worker knows the limit, as the workers show, and how long that took.
     /// A tenth of a second is for what was sent just before.
     @Test("eight workers of three coordinators are one to the origin")
     func eightWorkers() async throws {
@@ -106,7 +106,7 @@ struct ClusterLimitTests {
         }
     }
 
-    @Test("a limit to an origin in use holds within seconds, and its end is heard of")
+    @Test("a limit of an origin in use holds within seconds, and so does its end")
     func changedLimits() async throws {
         try await C.with(workers: 0) { cluster in
             let gate = Gate()
@@ -126,7 +126,7 @@ struct ClusterLimitTests {
                 cluster.origin.connections.now <= 4
             }
             #expect(try await cluster.client.status(of: catalog).totals.failed == 0)
-            // Shares are still counted for most of a lease; without limits nobody waits for that.
+            // Quotas still count for most of a lease; without limits no worker waits for that.
             try await limit(cluster)
             gate.open()
             let ended = try await cluster.end(of: catalog, deadlineSeconds: 25)

@@ -34,7 +34,7 @@ import Transfer
         }
     }
 
-    @Test func aSitesQuotaIsGivenUpWhenNothingIsHeld() throws {
+    @Test func aSitesQuotaIsReturnedWithoutJobs() throws {
         try Self.with { engine, held in
             let quotas = SiteQuotas(engine: engine, held: held)
             #expect(quotas.uses() == nil && !quotas.needReport(nil))

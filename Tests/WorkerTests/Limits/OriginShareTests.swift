@@ -4,7 +4,7 @@ import Testing
 
 @testable import Worker
 
-/// What a worker makes of what the coordinator says of origins.
+/// A worker's use of the coordinator's data about origins.
 @Suite(.timeLimit(.minutes(5))) struct OriginShareTests {
     typealias Coordinator = ScriptedCoordinator
 
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func jobsOfALimitedOriginLeaveRoomForOthers() async throws {
+    @Test func jobsOfALimitedOriginLeaveSlotsForOthers() async throws {
         try await Coordinator.with(connections: 2) { coordinator in
             let free = try FaultOrigin()
             free.serve("/b", Cluster.bytes(1_000))
@@ -65,11 +65,11 @@ import Testing
         }
     }
 
-    @Test func whatIsDoneAtAnOriginIsTold() async throws {
+    @Test func theUseOfAnOriginIsReported() async throws {
         try await Coordinator.with { coordinator in
             coordinator.grant(
                 Array(repeating: origin.url("/held"), count: 5), shares: [share(2, seconds: 9)])
-            // It is told when the share has to be renewed.
+            // It knows when to renew the quota.
             var report: OriginReport?
             try await waitUntil(deadlineSeconds: 60) {
                 report = coordinator.heartbeats.compactMap { $0.origins?.first }
@@ -114,7 +114,7 @@ import Testing
         OriginCooldown(origin: originName(of: origin.url()) ?? "", seconds: seconds)
     }
 
-    @Test func nothingIsAskedOfAnOriginThatIsLeftAlone() async throws {
+    @Test func noQuotaIsRequestedForAnOriginInCooldown() async throws {
         try await Coordinator.with { coordinator in
             let free = try FaultOrigin()
             free.serve("/b", [1])
@@ -122,7 +122,7 @@ import Testing
             let told = clock.now
             let others = coordinator.grant([free.url("/b")], cooling: [cooldown(2)])
             try await waitUntil(deadlineSeconds: 60) { coordinator.jobs(.done) == others }
-            // The connection it has told of it is not what the jobs came with.
+            // Its reported connections are not those that came with the jobs.
             let front = try FaultOrigin()
             front.route("/go", FaultOrigin.Response.redirect(to: origin.url("/a")))
             let jobs = coordinator.grant([front.url("/go")])
@@ -139,7 +139,7 @@ import Testing
             try await waitUntil(deadlineSeconds: 60) { coordinator.heartbeats.count >= 1 }
             coordinator.answerHeartbeats { $0.cooling = nil }
             let first = coordinator.grant([origin.url("/a")])
-            // What was asked for before the cooldown was heard of comes back; what comes after goes.
+            // Earlier requests are returned by the cooldown; later ones are sent.
             try await waitUntil(deadlineSeconds: 60) { coordinator.reports.count >= 1 }
             let second = coordinator.grant([origin.url("/a")])
             try await waitUntil(deadlineSeconds: 60) { coordinator.jobs(.done).contains(second[0]) }

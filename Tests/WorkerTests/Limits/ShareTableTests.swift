@@ -71,7 +71,7 @@ import Transfer
         #expect(table.holds("http://h", number: 7))
     }
 
-    @Test func aShareIsAskedForAgainWhenItsAnswerSaysSo() {
+    @Test func aQuotaIsRequestedAgainWhenItsAnswerDemandsIt() {
         var table = ShareTable()
         var pending = share(30, connections: 0)
         pending.againSeconds = 0.1
@@ -84,7 +84,7 @@ import Transfer
         #expect(!answer5)
     }
 
-    @Test func aShareIsGivenUpAfterAPause() {
+    @Test func aQuotaIsReturnedAfterAPause() {
         var table = ShareTable()
         var granted = share(30)
         granted.number = 3
@@ -125,7 +125,7 @@ import Transfer
     }
 
     /// With requests that count for minutes there would be twenty heartbeats a second.
-    @Test func whatWasGivenUpIsReportedAgainOnlyWhenLessIsUsed() {
+    @Test func returnedQuotasAreReportedAgainOnlyWithLessUse() {
         func use(_ requests: Int, isOver: Bool = true) -> OriginShareUse {
             OriginShareUse(
                 origin: "http://h", number: 1, requests: requests, isOver: isOver ? true : nil)
@@ -176,7 +176,7 @@ import Transfer
         #expect(taken.count == 1)
     }
 
-    @Test func aSitesShareIsGivenUpAfterAPause() {
+    @Test func aSitesQuotaIsReturnedAfterAPause() {
         let site = SiteID(1)
         var table = SiteShareTable()
         let given = SiteShare(site: site, number: 4, bytesPerSecond: 100, seconds: 30)

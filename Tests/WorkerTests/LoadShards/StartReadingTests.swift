@@ -12,7 +12,7 @@ import Testing
     ) -> (reading: StartReading, asked: Int, now: UInt64, start: UInt64) {
         let roundTrip = UInt64(roundTripSeconds * 1e9)
         var now = 100 * second
-        // By the database, and what is told of it when the answer sets out.
+        // By the database, and its reading when the answer is sent.
         let start = UInt64(Int64(now) + Int64(firstSeconds * 1e9))
         func left(at moment: UInt64) -> Double { (Double(start) - Double(moment)) / 1e9 }
         now += roundTrip / 2

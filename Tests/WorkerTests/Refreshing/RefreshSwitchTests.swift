@@ -68,7 +68,7 @@ import Testing
     }
 
     /// One that is stopped in the midst of a switch, for longer than its lease, finds when it wakes that another has
-    /// ended it, and takes nothing away from whoever came after.
+    /// ended it, and takes nothing away from the next one.
     @Test func aWorkerThatStoppedInTheMiddleIsHarmless() async throws {
         try await C.with(leaseSeconds: 2) { cluster in
             let objects = R.Objects(cluster.origin)
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// What was staged is gone, and what lies there is not it: the asset is not called whole, and is mended by the
+    /// The staged file is gone, and the stored one differs: the asset is not complete, and is repaired by the
     /// next submission.
     @Test func aSwitchWhoseFilesAreGoneFails() async throws {
         try await C.with(leaseSeconds: 2) { cluster in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Worker
 
-/// Assets that are asked for again when they are at the edge.
+/// Assets that are refreshed at the edge.
 @Suite struct RefreshTests {
     typealias C = Cluster
     typealias R = RefreshFixture
@@ -46,7 +46,7 @@ import Testing
             let summary = try await cluster.client.refreshSummary(of: catalog)
             #expect(summary.unchanged == 11 && summary.changed == 1 && summary.failed == 0)
 
-            // What it is called now is what it is asked for with next time.
+            // The next request uses its new validator.
             let second = cluster.origin.requests.count
             _ = try await R.refresh(cluster, catalog)
             #expect(bodies(cluster, after: second, objects).isEmpty)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func anOriginThatSaysNothingOfItsBytesIsAskedForThem() async throws {
+    @Test func anOriginWithoutValidatorsIsRequestedAgain() async throws {
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)
             for path in ["/f/a", "/f/b"] { objects.set(path, C.bytes(5_000)) { _ in nil } }
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    /// Its lease runs out in the middle; what the first one had staged is nobody's.
+    /// Its lease expires in the middle; files that the first one staged are unused.
     @Test func whoDrainsGivesItBack() async throws {
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)

@@ -81,8 +81,8 @@ import Transfer
         }
     }
 
-    /// While much is under way, small batches wait for others, but not where an origin asks for a pause.
-    @Test func aBatchIsWorthWaitingWhileMuchIsUnderWay() async throws {
+    /// While many transfers run, small batches wait for others, unless an origin requests a pause.
+    @Test func aBatchWaitsWhileManyTransfersRun() async throws {
         try await Self.with { worker, work in
             let sender = worker.reporting.sender
             var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)

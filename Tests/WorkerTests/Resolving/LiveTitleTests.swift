@@ -7,11 +7,11 @@ import Testing
 
 @Suite("Live titles", .timeLimit(.minutes(2)))
 struct LiveTitleTests {
-    /// A clock here that is years ahead asks for nothing that is not there.
-    @Test("a snapshot is taken at the time that the origin says")
+    /// A local clock that is years ahead requests no missing segment.
+    @Test("a snapshot is taken at the origin's time")
     func originClock() async throws {
         try await Cluster.with { cluster in
-            // It has gone on for 100 seconds; of its segments those of the last half minute are there.
+            // It has run for 100 seconds; the segments of the last half minute are available.
             cluster.origin.route(
                 "/t/m.mpd",
                 .init(

@@ -44,7 +44,7 @@ import Testing
         turns.titlesThatAreOver(now: Self.start + .seconds(seconds)).sorted()
     }
 
-    @Test func oneHostHasHalfOfThePlacesWhileOthersWait() {
+    @Test func oneHostHasHalfOfTheSlotsWhileOthersWait() {
         add(8, at: "drip")
         add(2, at: "good")
         let first = begin(at: 0)
@@ -54,7 +54,7 @@ import Testing
             ])
     }
 
-    @Test func aHostAloneHasAllPlacesAndGivesHalfOfThemBack() {
+    @Test func aHostAloneHasAllSlotsAndReturnsHalfOfThem() {
         add(8, at: "drip")
         #expect(begin(at: 0).count == 8)
         #expect(over(at: 10_000).isEmpty)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aSlowTitleGivesItsPlaceBack(isOfOneHost: Bool) {
+    func aSlowTitleReturnsItsSlot(isOfOneHost: Bool) {
         let drips = (1...8).map { isOfOneHost ? "same.\($0)" : "drip\($0).1" }
         for drip in drips { add(drip) }
         #expect(begin(at: 0) == drips)

@@ -25,7 +25,7 @@ import Testing
             try await waitUntil(deadlineSeconds: 30, "the jobs of the first grant") {
                 coordinator.jobs(.returned) == first
             }
-            // It asks for no more of the site, and says so with its heartbeats as well.
+            // It requests no more jobs of the site, and reports that with its heartbeats too.
             try await waitUntil(deadlineSeconds: 30, "a heartbeat that says so") {
                 coordinator.heartbeats.last?.refusedSites == [SiteID(1)]
             }

@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func aRunningTransferIsSlowedDownAndLetGo() async throws {
+    @Test func aRunningTransferIsSlowedDownAndReleased() async throws {
         try await C.with(workers: 2) { cluster in
             let other = try FaultOrigin()
             cluster.origin.serve("/first", [1])
@@ -100,7 +100,7 @@ import Testing
                 return !shares.isEmpty && shares.reduce(0) { $0 + $1.bytesPerSecond } <= 100_000
             }
             #expect(clock.now - changed < .seconds(15))
-            // What workers tell is a second old.
+            // Workers' reports are a second old.
             try await pass(2)
             let began = clock.now
             let before = try await received(cluster, catalog)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Worker
 
-/// A site without room: its work waits, and goes on by itself.
+/// A site without space: its jobs wait, and resume by themselves.
 @Suite(.timeLimit(.minutes(5))) struct SiteSpaceTests {
     typealias C = Cluster
 
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// The tries are the workers' own: what they hold fails before anything is asked for.
+    /// The tries are the workers' own: their jobs fail before any request.
     @Test func theOriginIsNotAskedWhileTheSiteIsTried() async throws {
         try await C.with { cluster in
             let assets = try await prepare(cluster)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func resumeLetsItGoOnAtOnce() async throws {
+    @Test func resumeContinuesItAtOnce() async throws {
         try await C.with { cluster in
             let assets = try await prepare(cluster)
             try await set(cluster, floor: 1 << 60)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatDoesNotFitWaitsAndTheOthersGoOn() async throws {
+    @Test func aFileThatDoesNotFitWaitsAndOthersContinue() async throws {
         try await C.with { cluster in
             let others = try await prepare(cluster)
             try await set(cluster, quota: 1 << 20)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// A body that comes in chunks; nothing says how long it is.
+    /// A chunked body of unknown length.
     private static func chunked(_ bodies: [[UInt8]], gate: Gate? = nil) -> FaultOrigin.Response {
         var response = FaultOrigin.Response(headers: [("Transfer-Encoding", "chunked")])
         response.steps = bodies.flatMap { body -> [FaultOrigin.Step] in
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    /// With room for one of them, both would stop in their middle for good if each took what it came to.
+    /// With space for one of them, both would stop forever if each used what it needs.
     @Test func ofFilesInPartsThatDoNotFitTogetherOneWaits() async throws {
         try await C.with(partBytes: 1 << 20) { cluster in
             _ = try await prepare(cluster, files: 0)
@@ -193,7 +193,7 @@ import Testing
     }
 
     /// Ten million files that are too long are not tried each minute.
-    @Test func aSiteWithoutRoomForAnythingThatIsWantedIsPaused() async throws {
+    @Test func aSiteWithoutSpaceForAnyFileIsPaused() async throws {
         try await C.with { cluster in
             _ = try await prepare(cluster, files: 0)
             try await set(cluster, quota: 1 << 20)

@@ -199,7 +199,7 @@ import Testing
         sites.setUnusable(SiteID(1), now: start)
         let first = sites.toCheck(now: start).map(\.url)
         #expect(first == ["file:///a"])
-        // While a check is under way, which may take for ever, there is no other.
+        // While a check runs, which may take forever, there is no other.
         let second = sites.toCheck(now: start + .seconds(10)).map(\.url)
         #expect(second.isEmpty)
         let named = [59, 60].map { sites.unusable(now: start + .seconds($0)) }

@@ -43,7 +43,7 @@ final class Cluster {
     private init(leaseSeconds: Double, coordinators: Int) async throws {
         origin = try FaultOrigin()
         edge = try TemporaryDirectory("edge")
-        // A database, not a schema: work is told of by NOTIFY, which schemas share.
+        // A database, not a schema: schemas share NOTIFY.
         let url = try await PostgresServer.shared().databaseURL("worker")
         database = String(url.dropFirst("postgresql:///".count).prefix { $0 != "?" })
         // Short delays between tries; how long they are is the queue's business.

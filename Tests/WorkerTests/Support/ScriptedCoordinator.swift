@@ -8,7 +8,7 @@ import TestSupport
 @testable import Worker
 
 /// A coordinator that a test plays, and a worker of its own: it hands out what the test has put
-/// there, and keeps what it is told. No database, no clock.
+/// there, and keeps its reports. No database, no clock.
 final class ScriptedCoordinator: Sendable {
     let edge: TemporaryDirectory
     private let script: Script
@@ -82,13 +82,13 @@ final class ScriptedCoordinator: Sendable {
     var reports: [JobReport] { script.state.withLock { $0.reports } }
     var holdsNothing: Bool { worker.core.held.isEmpty }
 
-    /// Jobs that came to this end.
+    /// Jobs that ended like this.
     func jobs(_ outcome: JobReport.Outcome) -> [JobID] {
         reports.filter { $0.outcome == outcome }.map(\.job).sorted()
     }
 }
 
-/// What is said to the worker, and what it says.
+/// The answers to the worker, and its reports.
 private final class Script: Sendable {
     struct State {
         var grants: [LeaseGrant] = []

@@ -59,8 +59,8 @@ extension EndToEnd {
             #expect(totals.failed == 0)
             try await origin.expectCopied(to: edge.path, killed: heldByVictim)
             #expect(Set(origin.requests.keys) == Set(origin.paths.map { "/\($0)" }))
-            // A job of a lost lease may have been asked for by its old worker and by its new one;
-            // no other job was asked for twice.
+            // A job of a lost lease may have been requested by its old worker and by its new one;
+            // no other job was requested twice.
             let allowed = heldByZombie + heldByVictim + takenBack
             #expect(origin.repeatedRequests <= allowed, "retries: \(totals.retries)")
         }
@@ -81,7 +81,7 @@ extension EndToEnd {
             let prefetch = try cluster.start([
                 "prefetch", "\(origin.url)/large.bin", "--to", edge.path,
             ])
-            // Two parts at least are under way, at two workers.
+            // At least two parts run, at two workers.
             var busy: [ChildProcess] = []
             try await waitUntil(deadlineSeconds: 30, "work for two workers") {
                 busy = []

@@ -53,7 +53,7 @@ extension EndToEnd {
             let cancelled: SelectionAnswer = try Self.read(
                 try await Self.run(cluster, "catalog", "cancel", "movies", "--json"))
             #expect(cancelled.assets > 0 && cancelled.jobs >= cancelled.assets)
-            // Whoever follows it is told; what was stored stays.
+            // Its followers are notified; stored files stay.
             #expect(try await prefetch.wait() == .exited(4))
             let status = try await cluster.status().catalogs[0]
             #expect(status.state == .cancelled && status.totals.cancelled == cancelled.assets)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What a coordinator holds in memory, whatever it is sent.
+    /// A coordinator's memory under any requests.
     @Suite(.timeLimit(.minutes(2))) struct CoordinatorMemoryTests {
         private static let megabyte = 1 << 20
         private static let worker = "11111111-2222-4333-8444-555555555555"
@@ -48,7 +48,7 @@ extension EndToEnd {
             }
             #expect(try Sanitizer.isOn || Self.peakMegabytes(of: coordinator.process) < 200)
 
-            // Half a gigabyte at once: some are told to come later, and none costs more than the rest.
+            // Half a gigabyte at once: some get a Retry-After, and none costs more than the rest.
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for index in 0..<32 {
                     group.addTask {

@@ -138,7 +138,7 @@ extension EndToEnd {
                 "assets", "bytes", "completed", "failed", "fetchedBytes", "retries", "seconds",
                 "segments", "unverified", "waitSeconds",
             ]
-            // What workers did is not yet told of a run that takes no second.
+            // A run of less than a second has no report of its workers yet.
             #expect(Set(report.totals.keys).subtracting(["work"]) == totals)
             let waits = report.totals["waitSeconds"] as? [String: Double] ?? [:]
             #expect(waits["p50"] ?? -1 >= 0 && waits["p95"] ?? -1 <= waits["p99"] ?? -1)
@@ -172,7 +172,7 @@ extension EndToEnd {
             }
         }
 
-        /// Media tools read the title from the edge directory and find nothing to say.
+        /// Media tools read the title from the edge directory without complaints.
         private func expectPlays(_ manifest: String) async throws {
             let probe = try await ChildProcess.run([
                 "ffprobe", "-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0",

@@ -3,18 +3,18 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A `dray prefetch` that is stopped or killed in the middle goes on where it was.
+    /// A `dray prefetch` that is stopped or killed in the middle resumes.
     @Suite(.timeLimit(.minutes(5))) struct EmbeddedStopTests {
         private static let files = 400
         private static let requestsPerSecond = 100
         private static let connections = 8
 
-        @Test func anInterruptedRunEndsInOrderAndGoesOn() async throws {
+        @Test func anInterruptedRunEndsInOrderAndResumes() async throws {
             try await interrupt(.current)
         }
 
         @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
-        func anInterruptedRunGoesOnForAnOrdinaryUser() async throws {
+        func anInterruptedRunResumesForAnOrdinaryUser() async throws {
             try await interrupt(.ordinary)
         }
 
@@ -32,7 +32,7 @@ extension EndToEnd {
             try await home.expectQuiet()
             let asked = origin.requests
             #expect(asked.count < Self.files)
-            // What was under way was finished and recorded.
+            // Running jobs were finished and recorded.
             let report = try Report(home.report)
             #expect(report.state == "interrupted")
             #expect(report.total("completed") == asked.count)
@@ -46,7 +46,7 @@ extension EndToEnd {
             #expect(try Report(home.report).state == "completed")
         }
 
-        @Test func aKilledRunGoesOn() async throws {
+        @Test func aKilledRunResumes() async throws {
             let origin = try await FileOrigin(
                 files: Self.files, requestsPerSecond: Self.requestsPerSecond)
             let home = try await EmbeddedHome(.current)
@@ -84,7 +84,7 @@ extension EndToEnd {
                 process.errors.contains("Ctrl-C again stops at once")
             }
             process.signal(SIGINT)
-            // Well before the transfer would be given up.
+            // Well before the transfer would time out.
             #expect(try await process.wait(deadlineSeconds: 12) == .exited(130))
             try await home.expectQuiet()
 

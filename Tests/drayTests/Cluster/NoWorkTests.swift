@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// A database that answers everything but requests for work.
     @Suite(.timeLimit(.minutes(2))) struct NoWorkTests {
-        @Test func whoeverFollowsACatalogIsToldAndDoesNotWaitForEver() async throws {
+        @Test func followersOfACatalogAreNotifiedAndDoNotWaitForever() async throws {
             let origin = try await FileOrigin(files: 3)
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
@@ -24,7 +24,7 @@ extension EndToEnd {
             let shown = try await cluster.status()
             #expect(shown.workers.map(\.trouble?.code) == ["worker.internal"])
             #expect(shown.catalogs[0].trouble?.code == "worker.internal")
-            // Mended in time, it goes on as if nothing had been.
+            // Repaired in time, it continues as before.
             _ = try await cluster.postgres.execute(mended)
             #expect(try await first.wait() == .exited(0), "\(first.errors)")
             try await origin.expectCopied(to: edge.path)
@@ -44,7 +44,7 @@ extension EndToEnd {
             try await waitUntil(deadlineSeconds: 60, "the end") {
                 try await cluster.status().catalogs[0].state == .completed
             }
-            // The worker says so with its next heartbeat, which may come after the last result.
+            // The worker reports it with its next heartbeat, which may come after the last result.
             try await waitUntil(deadlineSeconds: 60, "the trouble's end") {
                 try await cluster.status().workers.map(\.trouble?.code) == [nil]
             }

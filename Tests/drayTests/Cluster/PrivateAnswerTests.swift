@@ -49,7 +49,7 @@ extension EndToEnd {
         }
 
         /// `dray status` serves as a health check.
-        @Test func aStatusTellsWhetherAClusterRuns() async throws {
+        @Test func aStatusReportsWhetherAClusterRuns() async throws {
             let source = try TemporaryDirectory("checked")
             try source.write("one", to: "one.bin")
             let origin = try await NginxServer(root: source.path)

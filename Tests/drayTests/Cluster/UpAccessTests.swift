@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Who may use the cluster of `dray up`: whoever can read its token.
+    /// The cluster of `dray up` serves every user who can read its token.
     @Suite(.timeLimit(.minutes(2))) struct UpAccessTests {
         /// Runs `dray` in a home to its end.
         private func run(
@@ -145,8 +145,8 @@ extension EndToEnd {
             #expect(requests == 1 && stranger.received.contains("Bearer \(token)"))
         }
 
-        /// What is run beside it says how to use it.
-        @Test func aStateThatDrayUpHasSaysHowToUseThat() async throws {
+        /// Commands beside it report how to use it.
+        @Test func aStateDirectoryOfDrayUpIsReportedWithItsUse() async throws {
             let home = try await EmbeddedHome(.current)
             let origin = try await FileOrigin(files: 3)
             let (cluster, printed) = try await UpTests.up(home)

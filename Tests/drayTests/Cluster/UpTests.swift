@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `dray up`: the embedded cluster, kept running for whoever has its address.
+    /// `dray up`: the embedded cluster, kept running for other commands.
     @Suite(.timeLimit(.minutes(2))) struct UpTests {
-        @Test func theClusterServesAndGoesOnAfterARestart() async throws {
+        @Test func theClusterServesAndContinuesAfterARestart() async throws {
             let origin = try await FileOrigin(files: 300, requestsPerSecond: 60)
             let home = try await EmbeddedHome(.current)
             let (first, environment) = try await Self.up(home)
@@ -17,7 +17,7 @@ extension EndToEnd {
             #expect(try await status.wait() == .exited(0))
             #expect(status.output.contains("running"), "\(status.output)")
 
-            // What was submitted goes on when the cluster is there again.
+            // Submitted catalogs continue when the cluster is there again.
             first.signal(SIGTERM)
             #expect(try await first.wait(deadlineSeconds: 30) == .exited(0), "\(first.errors)")
             let port = try #require(address.split(separator: ":").last)

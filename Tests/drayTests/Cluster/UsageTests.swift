@@ -60,7 +60,7 @@ import Testing
         #expect(try await dray(words).ending == .exited(0))
     }
 
-    @Test func aCoordinatorsURLIsToldByItsVariable() async throws {
+    @Test func aCoordinatorsURLComesFromItsVariable() async throws {
         for url in ["foo", "ftp://h", "http://h?x"] {
             let answer = try await dray(["status"], environment: ["DRAY_COORDINATOR": url])
             #expect(answer.ending == .exited(2))
@@ -108,7 +108,7 @@ import Testing
             ],
             "File name too long"
         ),
-        // Even root cannot write there, whatever the mode says.
+        // Even root cannot write there, with any mode.
         (["prefetch", "good.txt", "--to", "/proc/edge"], "cannot write to /proc"),
         (["prefetch", "good.txt", "--to", "edge", "--workers", "0"], "--workers is '0'"),
         (["prefetch", "good.txt", "--to", "edge", "--name", "a\nb"], "--name is 'a\\nb'"),
@@ -195,7 +195,7 @@ import Testing
         #expect(try names == before)
     }
 
-    @Test func optionsOfThePrivateClusterArePassedOverWithAnother() async throws {
+    @Test func optionsOfThePrivateClusterAreIgnoredWithAnother() async throws {
         let answer = try await dray(
             ["prefetch", "http://h/x", "--to", "edge", "--workers", "2"],
             environment: ["DRAY_COORDINATOR": "http://127.0.0.1:1"])
@@ -322,7 +322,7 @@ import Testing
         }
     }
 
-    @Test func whatAllIsForIsSaid() async throws {
+    @Test func helpNamesThePurposeOfEachOption() async throws {
         let bare = try await dray(["catalog", "cancel", "all"])
         #expect(bare.ending == .exited(2))
         #expect(bare.errors.contains("`dray catalog cancel all --code CODE`"), "\(bare.errors)")
@@ -336,7 +336,7 @@ import Testing
     }
 
     /// One line reports what it works for; a warning names a root that it cannot write.
-    @Test func aWorkerSaysWhatItWorksFor() async throws {
+    @Test func aWorkerReportsItsQueues() async throws {
         let worker = try DrayProcess.start([
             "worker", "--coordinator", "http://127.0.0.1:1", "--root", directory.path,
             "--connections", "7",

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What a catalog waits for, as whoever follows it reads it.
+    /// Reasons why a catalog waits, as its followers read them.
     @Suite(.timeLimit(.minutes(3))) struct WaitTests {
         private static func run(
             _ cluster: ProcessCluster, _ words: String...

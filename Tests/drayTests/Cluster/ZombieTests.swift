@@ -52,7 +52,7 @@ extension EndToEnd {
             #expect(left.isEmpty, "\(left)")
         }
 
-        @Test func whatAKilledWorkerHadIsGoneOnWithAndNotLeftBehind() async throws {
+        @Test func aKilledWorkersFilesAreResumedAndNotLeftBehind() async throws {
             let origin = try FaultOrigin()
             let gate = Gate()
             defer { gate.open() }

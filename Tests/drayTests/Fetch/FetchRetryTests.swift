@@ -4,8 +4,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `dray fetch` where an origin does not give the file at once: it tries again, goes on where a body
-/// broke off, in the same run and the next, and makes no file of two versions.
+/// `dray fetch` if an origin does not send the file at once: it retries, resumes where a body
+/// was interrupted, in the same run and the next, and mixes no versions.
 @Suite(.timeLimit(.minutes(3))) struct FetchRetryTests {
     private let directory: TemporaryDirectory
     private let origin: FaultOrigin
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: [("/missing", 1), ("/busy", 3)])
-    func whatIsTriedAgainIsSaidByTheTable(path: String, requests: Int) async throws {
+    func theTableDecidesOnRetries(path: String, requests: Int) async throws {
         origin.route("/busy", .init(500))
         let fetched = try await fetch("--retries", "2", path: path)
         #expect(fetched.ending == .exited(1))
@@ -88,7 +88,7 @@ import Testing
         #expect(try directory.files().isEmpty)
     }
 
-    @Test func theNextRunGoesOnWhereOneGaveUp() async throws {
+    @Test func theNextRunResumesAfterAFailure() async throws {
         serve(cutting: 1)
         let first = try await fetch("--retries", "0")
         #expect(first.ending == .exited(1))
@@ -108,7 +108,7 @@ import Testing
         #expect(try directory.read("f") == Self.body)
     }
 
-    @Test func theNextRunGoesOnWhereOneWasInterruptedOrKilled() async throws {
+    @Test func theNextRunResumesAfterAnInterruption() async throws {
         for number in [SIGINT, SIGKILL] {
             let body = [UInt8](repeating: UInt8(number), count: 20 << 20)
             let gate = Gate()
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func interruptedWhileItWaitsToTryAgainItSaysSo() async throws {
+    @Test func aRunInterruptedBeforeARetryReportsIt() async throws {
         origin.route("/f") { request in
             if request.number == 1 {
                 return request.serve(Self.body, etag: "\"v1\"").cut(after: Self.cut)
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: ["another version", "no ranges", "other bytes", "another URL", "no record"])
-    func whatIsNotProvedBeginsAnew(case name: String) async throws {
+    func unprovenBodiesStartOver(case name: String) async throws {
         serve(cutting: 1)
         _ = try await fetch("--retries", "0")
         #expect(try directory.files() == Self.kept)
@@ -195,7 +195,7 @@ import Testing
 
     /// Whoever may write to the directory chooses what the names lead to.
     @Test(arguments: [0, 1], [true, false])
-    func aLinkUnderAKeptFilesNameIsLeftAlone(place: Int, isHard: Bool) async throws {
+    func aLinkWithAKeptFilesNameIsNotFollowed(place: Int, isHard: Bool) async throws {
         serve(cutting: 1)
         try directory.write([1, 2, 3], to: "precious")
         let (precious, name) = (directory.path("precious"), directory.path(Self.kept[place]))
@@ -208,7 +208,7 @@ import Testing
         #expect(try directory.read("precious") == [1, 2, 3])
     }
 
-    @Test func nothingIsKeptThatCannotBeGoneOnWith() async throws {
+    @Test func nothingIsKeptThatCannotBeResumed() async throws {
         serve(cutting: 9, etag: nil)
         let fetched = try await fetch("--retries", "1")
         #expect(fetched.ending == .exited(1) && fetched.report.keptBytes == nil)
@@ -216,7 +216,7 @@ import Testing
         #expect(try directory.files().isEmpty)
     }
 
-    @Test func twoAtOnceAreInNobodysWay() async throws {
+    @Test func twoAtOnceDoNotConflict() async throws {
         let gate = Gate()
         defer { gate.open() }
         origin.route("/f") { request in
@@ -266,8 +266,8 @@ import Testing
         #expect(try await fetch().report.verified)
     }
 
-    /// One part is told, and the others that have not begun wait with it.
-    @Test func aFileInPartsIsLeftAloneAsLongAsOneOfThemIsTold() async throws {
+    /// One part gets a Retry-After, and unstarted ones wait with it.
+    @Test func aFileInPartsIsNotResumedWhileAPartIsUnknown() async throws {
         let body = (0..<40).flatMap { [UInt8](repeating: $0, count: 1 << 20) }
         let counts = Counter()
         origin.route("/f") { request in

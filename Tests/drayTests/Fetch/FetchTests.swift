@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `dray fetch`: the bytes in FILE or on stdout, what it says of them, and FILE left alone otherwise.
+/// `dray fetch`: the bytes in FILE or on stdout, its messages, and an unchanged FILE otherwise.
 @Suite(.timeLimit(.minutes(2))) struct FetchTests {
     private let directory: TemporaryDirectory
     private static let body = [UInt8]("The quick brown fox".utf8)
@@ -47,7 +47,7 @@ import Testing
         try JSONDecoder().decode(Report.self, from: Data(text.utf8))
     }
 
-    @Test func aFileGetsItsNameFromTheURLAndItsFiguresAreTold() async throws {
+    @Test func aFileIsNamedByItsURLAndItsFiguresAreReported() async throws {
         let origin = try FaultOrigin()
         origin.route(
             "/films/my%20film.mp4",
@@ -64,7 +64,7 @@ import Testing
         #expect(fetched.errors.contains("SHA-256 \(Self.digest)"))
         #expect(!fetched.errors.contains("secret"))
 
-        // A name that nobody gave overwrites nothing.
+        // A derived name overwrites nothing.
         let again = try await run([origin.url("/films/my%20film.mp4")])
         #expect(again.ending == .exited(2))
         #expect(again.errors.contains("already exists"))
@@ -97,7 +97,7 @@ import Testing
         #expect(try directory.files() == ["out"])
     }
 
-    @Test func jsonSaysWhatCame() async throws {
+    @Test func jsonReportsTheResponse() async throws {
         let origin = try FaultOrigin()
         origin.route("/old", .redirect(to: "/new?token=secret"))
         origin.route("/new", .init(body: Self.body))
@@ -132,7 +132,7 @@ import Testing
             "/page.mp4": "content.unexpectedType", "/changed": "integrity.digestMismatch",
         ]
         let code = try report(fetched.output).failure?.code
-        // A body that ends early is told by libcurl or by its length, whichever sees it first.
+        // libcurl or the length detects a body that ends early, whichever is first.
         #expect(code == codes[path] || path == "/cut" && code == "origin.truncated")
     }
 
@@ -145,7 +145,7 @@ import Testing
         (["http://h/x", "--expect-sha256", "abc"], "64 hex digits"),
         (["http://h/x", "--json", "-o", "-"], "both write to stdout"),
     ])
-    func badInputAsksNobodyAndWritesNothing(arguments: [String], message: String) async throws {
+    func badInputSendsNoRequestAndWritesNothing(arguments: [String], message: String) async throws {
         try directory.write([1], to: "index.html")
         let fetched = try await run(arguments)
         #expect(fetched.ending == .exited(2))

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// Each role by its name, whatever it is called within; what is live says so, and why it is not taken.
+    /// Each role by its public name; a live title is reported, with the reason why it is refused.
     @Test func whatIsListedHasOneOfSevenRoles() async throws {
         let main = """
             #EXTM3U
@@ -161,7 +161,7 @@ import Testing
         #expect(renditions.map { $0["estimatedBytes"] as? Int } == [10, 6_500])
     }
 
-    /// The index of a file says where its segments are and how many bytes they have.
+    /// The index of a file has the offsets and lengths of its segments.
     @Test func theIndexOfAFileIsRead() async throws {
         func number(_ value: Int, _ count: Int = 4) -> [UInt8] {
             (0..<count).reversed().map { UInt8(value >> (8 * $0) & 0xFF) }
@@ -194,7 +194,7 @@ import Testing
         let renditions = try #require(report["renditions"] as? [[String: Any]])
         #expect(renditions.map { $0["estimatedBytes"] as? Int } == [8_568, 6_000])
         #expect(origin.requests(for: "/t/v.mp4").map { $0.headers["range"] } == ["bytes=100-167"])
-        // One that is not there is said, and its file is listed whole.
+        // A missing one is reported, and its file is listed whole.
         #expect(try lines(report).last == "media \(origin.url("/t/w.mp4")) - - 6 w")
         let shown = try await inspect([url])
         #expect(shown.ending == .exited(0) && shown.errors.contains("origin.http.404"))
@@ -305,7 +305,7 @@ import Testing
         (["http://h/m", "--base", "http://h/m"], "--base is for a FILE"),
         (["m", "--base", "http://h/", "--audio", "x!!"], "--audio is 'x!!'"),
     ])
-    func badUsageIsTold(arguments: [String], message: String) async throws {
+    func badUsageIsReported(arguments: [String], message: String) async throws {
         let answer = try await inspect(arguments)
         #expect(answer.ending == .exited(2))
         #expect(answer.errors.contains(message), "\(answer.errors)")
@@ -333,7 +333,7 @@ import Testing
         (["--audio", "*", "--subtitles", "*"], ["key k", "de", "en", "text", "high", "low"]),
         (["--codecs", "av1", "--subtitles", "fr"], ["key k", "de", "en", "high", "low"]),
     ])
-    func aChoiceShowsWhatItComesTo(options: [String], listed: [String]) async throws {
+    func aChoiceShowsItsTotals(options: [String], listed: [String]) async throws {
         let file = try directory.write(Self.choices, to: "main.m3u8")
         let report = try await json([file, "--base", "http://h/main.m3u8", "--segments"] + options)
         #expect(report["error"] is NSNull)
@@ -350,7 +350,7 @@ import Testing
                 == listed.filter { $0 != "key k" }.map { "\($0).m3u8" })
     }
 
-    @Test func whatIsNamedTwiceIsListedOnceWithAllThatIsSaidOfIt() async throws {
+    @Test func aFileNamedTwiceIsListedOnceWithAllAttributes() async throws {
         let file = try directory.write(
             """
             #EXTM3U
@@ -386,7 +386,7 @@ import Testing
         #expect(all["segments"] == nil)
         let low = try await json([url, "--max-height", "360", "--audio", "de"])
         #expect(low["estimatedBytes"] as? Int == 800_000)
-        // What is not wanted is not asked for.
+        // Unselected tracks are not requested.
         #expect(origin.requests.count == 6 + 3)
         let set = try directory.write(Self.mpd, to: "m.mpd")
         let sound = try await json([set, "--base", "http://h/m.mpd", "--segments", "--audio", "fr"])

@@ -43,7 +43,7 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
-    @Test func secretsThatOthersCanReadAreTold() async throws {
+    @Test func secretsThatOthersCanReadAreReported() async throws {
         let path = try settings(#""bearer": "s3cret""#, mode: 0o640)
         let told = try await fetch(["--origin-settings", path])
         #expect(told.ending == .exited(0))
@@ -59,7 +59,7 @@ import Testing
         (#""clientCertificate": {"certificate": "no.pem"}"#, "names no.pem: No such file"),
         (#""bearer": "s3 cret""#, "bearer: cannot be used"),
     ])
-    func wrongSettingsAskNobody(fields: String, message: String) async throws {
+    func wrongSettingsSendNoRequest(fields: String, message: String) async throws {
         let answer = try await fetch(["--origin-settings", try settings(fields)])
         #expect(answer.ending == .exited(2))
         #expect(answer.errors.contains(message), "\(answer.errors)")
@@ -90,7 +90,7 @@ import Testing
         let variable = ["DRAY_DENY_ADDRESSES": "127.0.0.0/8,::1"]
         #expect(try await fetch(environment: variable).ending == .exited(1))
         #expect(origin.acceptedConnections == 0)
-        // The longer block decides; what the option says takes the variable's place.
+        // The longer block decides; the option overrides the variable.
         let allowed = try await fetch(["--allow-addresses", "127.0.0.1"], environment: variable)
         #expect(allowed.ending == .exited(0))
         let never = try DrayProcess.start(["fetch", "-o", "-", "http://169.254.169.254/x"])
@@ -106,7 +106,7 @@ import Testing
 extension EndToEnd {
     /// A worker of a cluster fetches for others, who may not make it ask inside.
     @Suite(.timeLimit(.minutes(2))) struct ClusterAddressTests {
-        @Test func aWorkerOfAClusterAsksNobodyInsideUnlessItIsAllowed() async throws {
+        @Test func aWorkerConnectsToPrivateAddressesOnlyIfAllowed() async throws {
             let origin = try FaultOrigin()
             origin.route("/x", .init(text: "inside"))
             let edge = try TemporaryDirectory("edge")

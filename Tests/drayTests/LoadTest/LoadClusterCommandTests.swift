@@ -18,7 +18,7 @@ extension EndToEnd {
             return Set(shares.compactMap { $0["worker"] as? String })
         }
 
-        /// They finish what they have begun, give the rest back, and go on with it when the load is over.
+        /// They finish running jobs, return the rest, and continue when the load is over.
         @Test func workersThatFetchTakePart() async throws {
             let origin = try FaultOrigin()
             origin.serve("/a", [UInt8](repeating: 7, count: 500))
@@ -51,7 +51,7 @@ extension EndToEnd {
             #expect(try workers(try json(load.output)).count == 2)
             #expect(
                 try await prefetch.wait(deadlineSeconds: 60) == .exited(0), "\(prefetch.errors)")
-            // Nothing was begun in vain, and nothing was fetched in the midst of the load.
+            // Nothing was started for nothing, and nothing was fetched during the load.
             #expect(files.allSatisfy { origin.count($0) == 1 })
             let paths = origin.requests.map(\.path)
             let asked = paths.indices.filter { paths[$0] == "/a" }

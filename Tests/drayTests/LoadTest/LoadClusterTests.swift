@@ -33,12 +33,12 @@ extension EndToEnd {
             let status: Box
             let seconds = Seconds()
 
-            /// Those that were told of.
+            /// Those that were reported.
             final class Seconds: Sendable {
                 let value = Mutex<[LoadInterval]>([])
             }
 
-            /// The latest that was heard of it.
+            /// Its latest report.
             final class Box: Sendable {
                 let value = Mutex<LoadTestStatus?>(nil)
                 var shares: [LoadTestStatus.Share] { value.withLock { $0?.shares ?? [] } }
@@ -74,7 +74,7 @@ extension EndToEnd {
             return options
         }
 
-        /// 800 requests by two workers, of which each has been heard of for a second.
+        /// 800 requests by two workers, each of which has reported for a second.
         private static func runOfEightSeconds(
             _ cluster: ProcessCluster, _ origin: FaultOrigin
         ) async throws -> Run {
@@ -96,7 +96,7 @@ extension EndToEnd {
             #expect(origin.count("/object") == 802)
         }
 
-        @Test func aKilledWorkerIsNamedAndTheOthersGoOn() async throws {
+        @Test func aKilledWorkerIsReportedAndTheOthersContinue() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 3, connections: 4, leaseSeconds: 60)
@@ -113,7 +113,7 @@ extension EndToEnd {
             try await waitUntil(deadlineSeconds: 60, "the loss") {
                 run.status.shares.contains { $0.state == .lost }
             }
-            // The test goes on without it.
+            // The test continues without it.
             let seen = run.status.shares.map(\.nextSecond).max() ?? 0
             try await waitUntil(deadlineSeconds: 60, "more seconds of the others") {
                 run.status.shares.count { $0.nextSecond > seen && $0.state == .running } == 2
@@ -125,7 +125,7 @@ extension EndToEnd {
             let lost = try #require(end.shares.first { $0.state == .lost })
             #expect(lost.index == share.number && lost.worker == share.name)
             #expect(lost.message?.hasPrefix("worker.lost") == true)
-            // Its twenty a second count for as long as it was heard of.
+            // Its twenty a second count until its last report.
             let missing = try #require(lost.missingFromSecond)
             #expect(missing >= 2 && (1...Int64(missing) * 20 + 1).contains(lost.counts.planned))
             #expect(end.sharesWithoutBreakdown == [lost.index])
@@ -196,8 +196,8 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
-        /// No coordinator answers for longer than anybody waits: what has come is told all the same.
-        @Test func whatCameIsToldWhereNoCoordinatorAnswersAnyMore() async throws {
+        /// No coordinator answers for longer than the command waits: it reports the results so far.
+        @Test func resultsAreReportedWhenCoordinatorsStopAnswering() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
@@ -218,7 +218,7 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
-        /// What it said before is told, and the others are not left to send what nobody follows.
+        /// Its earlier results are reported, and the others do not send load without a follower.
         @Test func aWorkerThatTalksNonsenseEndsTheTest() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
@@ -250,13 +250,13 @@ extension EndToEnd {
             let end = try await run.end()
             #expect(end.failure?.code == "cluster.protocol")
             #expect(run.seconds.value.withLock { $0.map(\.second) } == [0])
-            // Not because nobody follows it, which takes twenty seconds.
+            // Not for lack of a follower, which takes twenty seconds.
             let test = try await client.loadTest(id)
             #expect(test.state == .stopping && test.failure == nil)
             try await cluster.stop()
         }
 
-        @Test func aTestThatNobodyFollowsIsStopped() async throws {
+        @Test func aTestWithoutAFollowerIsStopped() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 1, connections: 4, leaseSeconds: 60)
@@ -294,7 +294,7 @@ extension EndToEnd {
             ])
             #expect(try await load.wait(deadlineSeconds: 60) == .exited(0), "\(load.errors)")
             #expect(load.errors.contains("the load comes from 2 workers"), "\(load.errors)")
-            // The cap is that of the whole; before it each worker asks for both.
+            // The cap is that of the whole; before it each worker requests both.
             #expect(origin.count("/a") + origin.count("/b") == 105)
             let result = try #require(
                 try JSONSerialization.jsonObject(with: Data(load.output.utf8)) as? [String: Any])
@@ -302,7 +302,7 @@ extension EndToEnd {
             #expect(shares.map { $0["state"] as? String } == ["finished", "finished"])
             #expect(result["ending"] as? String == "capped")
 
-            // Ctrl-C stops it, and what there was of it is told.
+            // Ctrl-C stops it, and its results so far are reported.
             let long = try cluster.start([
                 "loadtest", origin.url("/a"), "--rate", "20", "--duration", "10m", "--cluster",
                 "--workers", "2", "--json",
@@ -326,7 +326,7 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
-        @Test func whatCannotRunSaysWhyBeforeAnyLoad() async throws {
+        @Test func impossibleTestsFailBeforeAnyLoad() async throws {
             let origin = try FaultOrigin()
             // Its worker may not ask that address.
             let cluster = try await ProcessCluster(

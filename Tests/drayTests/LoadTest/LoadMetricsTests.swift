@@ -73,7 +73,7 @@ import Testing
         #expect(held["in_flight"] == 1 && held.ended == 0)
         gate.open()
         let page = try await MetricsPage.scrape(port: port, "those") { $0.ended >= 60 }
-        // Sixty waited for over half a second in the mean, and one of them was under way.
+        // Sixty waited for over half a second in the mean, and one of them was running.
         #expect(page["total_seconds_sum"] > 25)
         #expect(page["total_uncorrected_seconds_sum"] < page["total_seconds_sum"] / 4)
         load.signal(SIGINT)

@@ -21,7 +21,7 @@ extension EndToEnd {
                 ])
         }
 
-        @Test func aLostWorkerIsToldAboveTheLinesAndToPrometheus() async throws {
+        @Test func aLostWorkerIsReportedAboveTheLinesAndToPrometheus() async throws {
             let origin = try FaultOrigin()
             origin.serve("/a", [UInt8](repeating: 7, count: 100))
             let cluster = try await ProcessCluster(

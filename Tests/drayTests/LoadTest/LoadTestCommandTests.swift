@@ -94,7 +94,7 @@ import Testing
             } == true)
     }
 
-    /// Stages take the first so much of what they say.
+    /// Stages run for a first part of their duration.
     @Test func stagesAreCutShortByDuration() async throws {
         let answer = try await dray([
             "\(origin.url)/file", "--rate", "1s:20,1h:20", "-d", "2s", "--json", "--quiet",
@@ -192,7 +192,7 @@ import Testing
             "\(secure.url)/title.m3u8", "--users", "1", "--watch", "1s", "--requests", "3",
             "--startup", "0.5s", "--json", "--quiet",
         ]
-        // Its manifest is not read from a server that nobody vouches for.
+        // Its manifest is not read from a server with an untrusted certificate.
         let refused = try await dray(arguments)
         #expect(refused.ending == .exited(2))
         #expect(refused.errors.contains("origin.tls"), "\(refused.errors)")
@@ -260,7 +260,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrongIsToldBeforeAnythingIsSent() async throws {
+    @Test func mistakesAreReportedBeforeAnyRequest() async throws {
         let url = "\(origin.url)/file"
         let cases: [([String], String)] = [
             ([], "TARGET is missing"),

@@ -98,7 +98,7 @@ import Testing
         #expect(answer.ending == .exited(2), "\(answer.errors)")
         #expect(answer.errors.contains(message), "\(answer.errors)")
         #expect(answer.output.isEmpty)
-        // It was asked for once at most, to see whether it is there.
+        // It was requested at most once, to check that it exists.
         #expect(origin.count("/a") <= 1)
     }
 
@@ -141,7 +141,7 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
-    /// What is no scenario is told what to do with it.
+    /// A file that is no scenario is reported with a hint.
     @Test(arguments: [
         ("http://127.0.0.1:1/a\n", "it is not a scenario", "as --list "),
         ("#EXTM3U\n", "it is not a scenario", "as --list "),
@@ -245,7 +245,7 @@ import Testing
         #expect(answer.ending == .exited(99), "\(answer.errors)")
     }
 
-    /// Bodies are compared with what a list says of them.
+    /// Bodies are compared with the digests of a list.
     @Test func digestsOfAListAreChecked() async throws {
         let list = try directory.write(
             """

@@ -11,7 +11,7 @@ import Testing
 @testable import Client
 
 /// The wait before a load goes to a public address. None of it leaves the machine: what is said to be public
-/// is the origin on loopback, or nobody is there to send anything.
+/// is the origin on loopback, or there is no worker to send anything.
 @Suite(.timeLimit(.minutes(2))) struct PublicLoadTests {
     /// `example.com` of long ago.
     private static let address = "93.184.216.34"
@@ -100,14 +100,14 @@ import Testing
         #expect(run.origin.count("/a") == 26)
     }
 
-    @Test func whoIsToldDoesNotWait() async throws {
+    @Test func notifiedTestsDoNotWait() async throws {
         let run = try Run(isTold: true)
         #expect(try await run.end() == .finished)
         #expect(run.wait.seconds.withLock(\.isEmpty) && run.origin.count("/a") == 26)
     }
 }
 
-/// Workers may see another address than the command that tells of it.
+/// Workers may see another address than the command that reports it.
 @Suite struct ClusterHostsTests {
     private func hosts(isTold: Bool) async throws -> [String] {
         var scenario = LoadScenario()
@@ -152,7 +152,7 @@ extension EndToEnd {
                     dray: it starts in 5 s; press Ctrl-C to send no load, use --yes not to wait
 
                     """)
-            // No report is made of what never was, and the cluster has heard of nothing.
+            // No report is made, and the cluster has no test.
             #expect(load.output.isEmpty)
             #expect(try folder.files().isEmpty)
             let asked = try await Wire.exchange(

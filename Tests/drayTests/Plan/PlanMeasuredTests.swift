@@ -39,7 +39,7 @@ import Testing
         (try input(plan, path)["value"] as? [String: Double])?["likely"]
     }
 
-    /// A run of some seconds: what its workers told is what a plan is calibrated with and held against.
+    /// A run of some seconds: its workers' reports calibrate a plan and are compared with it.
     @Test func aClusterIsLearnedFromAndItsRunChecked() async throws {
         let origin = try await FileOrigin(files: 400)
         let cluster = try await ProcessCluster(
@@ -69,7 +69,7 @@ import Testing
         #expect(try #require(try likely(plan, "worker.serviceCV2")) >= 0)
         #expect(try likely(plan, "worker.connections") == 8)
         #expect(try #require(try likely(plan, "worker.cpuSecondsPerGigabyte")) > 0)
-        // What could not be had is said.
+        // Unavailable inputs are reported.
         let notes = try #require(plan["notes"] as? [String])
         #expect(notes.contains { $0.contains("From the cluster") }, "\(notes)")
         let check = try #require(plan["check"] as? [String: Any])
@@ -121,7 +121,7 @@ import Testing
         #expect((95...105).contains(speed))
         #expect(try #require(try likely(plan, "worker.contention")) > 0)
         #expect(try input(plan, "worker.contention")["isAssumed"] as? Bool == false)
-        // What comes second has nothing to say of the same, and that is said.
+        // The second source of an input is ignored, and that is reported.
         let second = try write("second.csv", "N,X\n1,500\n")
         let both = try await self.plan(["--calibrate", table, "--calibrate", second])
         #expect(try likely(both, "worker.segmentsPerSecond") == speed)

@@ -96,7 +96,7 @@ import Testing
         (["--prices", "."], "files that end in .json", "1 to 100"),
         (["--html", "none/plan.html"], "none/plan.html: No such file", "is writable"),
     ])
-    func badInputSaysWhatIsAllowed(
+    func badInputIsReportedWithWhatIsAllowed(
         arguments: [String], message: String, allowed: String
     ) async throws {
         let name = arguments.contains(".") ? "other.txt" : "bad.json"
@@ -132,7 +132,7 @@ import Testing
         #expect(answer.output.contains("| Mine | big, a month | 2 CHF | 2026-11-01 | an offer |"))
     }
 
-    /// What a simulation says is near what the plan does where theory is exact.
+    /// A simulation is near the plan where theory is exact.
     @Test func aPlanIsSimulated() async throws {
         let plan = try await json([
             "--simulate", "--jobs", "300000", "--draws", "0", "--users", "2000",

@@ -107,7 +107,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func aDatabaseOfANewerDrayIsLeftAlone() async throws {
+        @Test func aDatabaseOfANewerDrayIsNotChanged() async throws {
             let server = try await PostgresServer()
             try await server.execute(
                 """

@@ -9,7 +9,7 @@ extension EndToEnd {
         private static let bodySHA256 =
             "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
 
-        /// Name, path, what else the list says of it, and the code it has to end with.
+        /// Name, path, other members in the list, and the expected code.
         private static let bad: [(name: String, path: String, extra: String, code: String)] = [
             ("absent", "/absent.bin", "", "origin.http.404"),
             ("digest", "/digest.bin", digest, "integrity.digestMismatch"),

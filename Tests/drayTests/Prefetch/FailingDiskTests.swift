@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Workers on a disk that fails: the site waits, nothing is counted as stored that is not, and the
-    /// work goes on by itself when the disk is well again.
+    /// jobs resume by themselves when the disk works again.
     @Suite(.timeLimit(.minutes(5))) struct FailingDiskTests {
         private func expectEnd(
             of process: ChildProcess, _ cluster: ProcessCluster
@@ -50,7 +50,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled("needs root that may mount a tmpfs") { await SmallFileSystem.isAllowed() })
-        func aFullDiskWaitsForRoom() async throws {
+        func aFullDiskWaitsForSpace() async throws {
             let origin = try await FileOrigin(files: 200)
             let disk = try await SmallFileSystem(options: "size=300k")
             let cluster = try await ProcessCluster(
@@ -85,7 +85,7 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
-        /// Whoever made it could change what is stored; the jobs wait for somebody to look.
+        /// Its owner could change stored files; the jobs wait for an operator.
         @Test func aPrivateDirectoryThatOthersCanReachWaitsForAnOperator() async throws {
             let origin = try await FileOrigin(files: 20)
             let edge = try TemporaryDirectory("edge")
@@ -126,7 +126,7 @@ extension EndToEnd {
             try await origin.expectCopied(to: home.edge)
         }
 
-        @Test func whatDoesNotFitWaitsForRoomAndIsSaid() async throws {
+        @Test func filesThatDoNotFitWaitForSpaceAndAreReported() async throws {
             let (first, origin) = (
                 try await FileOrigin(files: 1), try await FileOrigin(files: 20)
             )
@@ -136,7 +136,7 @@ extension EndToEnd {
             let known = try cluster.start(["prefetch", first.list, "--to", edge.path])
             #expect(try await known.wait(deadlineSeconds: 240) == .exited(0), "\(known.errors)")
             let queue = try #require(try await cluster.status().queues.first)
-            // No files of this list come to just that, so there is always something left.
+            // No files of this list total just that, so there is always something left.
             let set = try cluster.start(["site", "set", queue.name, "--quota", "1000"])
             #expect(try await set.wait() == .exited(0), "\(set.errors)")
             let process = try cluster.start(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What lies at the edge already is not fetched again, whatever asked for it the first time.
+    /// Files at the edge are not fetched again, whichever catalog had them first.
     @Suite(.timeLimit(.minutes(2))) struct KnownFilesTests {
         /// The example's origin, whose files a test may change.
         private static func origin() async throws -> (TemporaryDirectory, NginxServer) {
@@ -58,7 +58,7 @@ extension EndToEnd {
             #expect(whole.targets.contains { $0.contains("video/360p/segment") })
             #expect(whole.adoptedBytes > 0)
 
-            // Each choice is all there now: of either nothing but manifests is asked for.
+            // Each selection is complete now: only manifests are requested.
             for options in [low, ["--name", "t"], ["--name", "another"]] {
                 let next = try await Self.prefetch(url, options, home, origin)
                 #expect(next.targets.allSatisfy(Self.isManifest), "\(next.targets)")
@@ -74,7 +74,7 @@ extension EndToEnd {
             withExtendedLifetime(source) {}
         }
 
-        @Test func aTitleThatWasPackagedAnewIsFetchedWhole() async throws {
+        @Test func aRepackagedTitleIsFetchedWhole() async throws {
             let (source, origin) = try await Self.origin()
             let home = try await EmbeddedHome(.current)
             let url = "\(origin.url)/titles/clockwork/master.m3u8"
@@ -116,7 +116,7 @@ extension EndToEnd {
                 ).count == 77)
         }
 
-        /// Playlists say nothing of it: a key, and what is encrypted with it, may change under their URLs.
+        /// Playlists do not show it: a key, and media encrypted with it, may change under their URLs.
         @Test func mediaThatChangedUnderTheSamePlaylistsIsFetchedWithWhatHasNot() async throws {
             let (source, origin) = try await Self.origin()
             let home = try await EmbeddedHome(.current)

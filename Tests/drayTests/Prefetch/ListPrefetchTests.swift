@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `dray prefetch` of lists that people have, and what `dray catalog check` says of them.
+    /// `dray prefetch` of common lists, and the answers of `dray catalog check`.
     @Suite(.timeLimit(.minutes(2))) struct ListPrefetchTests {
         @Test func aria2InputWithMirrorsAndChecksums() async throws {
             let origin = try await FileOrigin(files: 2)
@@ -171,7 +171,7 @@ extension EndToEnd {
             ])
         func anEndlessLineEndsSoon(start: String) async throws {
             let dray = try DrayProcess.binary()
-            // The list would go on for ever: only the check can end it.
+            // The list is endless: only the check can end it.
             let process = try ChildProcess([
                 "bash", "-c",
                 "{ printf '%s' \"$1\"; tr '\\0' x </dev/zero; } | \"$2\" catalog check - --json",

@@ -31,7 +31,7 @@ extension EndToEnd {
             report.assets.first { $0["url"] as? String == url }
         }
 
-        @Test func whatDoesNotPlayIsSaid() async throws {
+        @Test func unplayableTitlesAreReported() async throws {
             let (source, origin) = try await Self.origin()
             let names = [
                 "good/master.m3u8", "good/m.mpd", "torn/master.m3u8", "a%20b/m.m3u8",
@@ -118,7 +118,7 @@ extension EndToEnd {
                 "prefetch", "\(origin.url)/a.mp4", "--to", site, "--name", "away",
             ])
             #expect(try await prefetch.wait() == .exited(1), "\(prefetch.errors)")
-            // Nothing is to be asked for again, so that no worker makes it anew.
+            // Nothing is requested again, so that no worker creates it again.
             try FileManager.default.moveItem(atPath: site, toPath: edge.path("elsewhere"))
             let refresh = try cluster.start(["refresh", "away", "--check-media"])
             #expect(try await refresh.wait() == .exited(0), "\(refresh.errors)")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A URL that kills whatever process asks for it.
+    /// A URL that kills the process that requests it.
     @Suite(.timeLimit(.minutes(3))) struct PoisonTests {
         private static let files = 60
 

@@ -20,7 +20,7 @@ extension EndToEnd {
             try FileManager.default.createSymbolicLink(
                 atPath: "\(edge)/link", withDestinationPath: "../outside")
             let etc = try FileManager.default.contentsOfDirectory(atPath: "/etc").sorted()
-            // Nobody is there: it waits, and says why when a worker comes that may not write it.
+            // Without a worker it waits, and reports why when one connects that may not write there.
             let words = ["prefetch", origin.list, "--quiet", "--to"]
             let early = try cluster.start(words + ["file:///etc", "--name", "early"])
             try await waitUntil(deadlineSeconds: 60, "the early catalog") {

@@ -121,7 +121,7 @@ extension EndToEnd {
             (["--header", "X: s3cret", "--header-origin", "http://u:p@h"], "--header-origin is"),
             (tooMany, "at most 50"),
         ])
-        func wrongOnesAskNobody(options: [String], message: String) async throws {
+        func wrongHeadersSendNoRequest(options: [String], message: String) async throws {
             let origin = try FaultOrigin()
             let home = try await EmbeddedHome(.current)
             for words in [

@@ -21,7 +21,7 @@ extension EndToEnd {
             var query: String { state.withLock { Self.query($0.epoch) } }
             var epoch: Int { state.withLock { $0.epoch } }
 
-            /// What says that it has expired already is expired when it is refused.
+            /// A URL with an expiry time in the past has expired when it is refused.
             private static func query(_ epoch: Int) -> String {
                 "Expires=\(1_000_000_000 + epoch)&Signature=S3CRET\(epoch)"
             }
@@ -106,7 +106,7 @@ extension EndToEnd {
             #expect(!run.errors.contains("S3CRET") && !run.output.contains("S3CRET"))
         }
 
-        @Test func whatBrokeOffGoesOnWithAFreshURL() async throws {
+        @Test func anInterruptedFileResumesWithAFreshURL() async throws {
             let origin = try FaultOrigin()
             let signer = Signer(perEpoch: 1_000)
             Self.serve(origin, signer, signsManifest: false)

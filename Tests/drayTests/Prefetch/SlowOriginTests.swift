@@ -15,7 +15,7 @@ extension EndToEnd {
             for (index, origin) in origins.enumerated() {
                 for number in 0..<8 {
                     let path = "/\(index)/\(number).bin"
-                    // Half of the origins can be asked for the rest of a file.
+                    // Half of the origins serve the rest of a file.
                     origin.route(path) { request in
                         request.serve(body, etag: index % 2 == 0 ? "\"v1\"" : nil)
                             .held(after: 1_000, at: gate)

@@ -127,7 +127,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: place.home.path("own/state")))
         }
 
-        @Test func aManifestGivenAsAListIsSaidToBeOne() async throws {
+        @Test func aManifestGivenAsAListIsReportedAsOne() async throws {
             let home = try await EmbeddedHome(.current)
             for (name, text, what) in [
                 ("a.m3u8", "#EXTM3U\n#EXTINF:4,\nhttp://h/a.ts\n", "an HLS playlist"),

@@ -74,7 +74,7 @@ final class EmbeddedHome {
         var command: [String] = []
         if account == .ordinary, geteuid() == 0 {
             let id = Account.ordinaryID
-            // The death signal is lost with the change of the user, so it is asked for again.
+            // The death signal is lost with the change of the user, so it is set again.
             command = [
                 "setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups", "--pdeathsig=KILL",
             ]

@@ -47,7 +47,7 @@ struct MetricsPage {
         }
     }
 
-    /// The port that a process tells it listens on.
+    /// The port that a process reports to listen on.
     static func port(of process: ChildProcess) async throws -> Int {
         var port: Int?
         try await waitUntil(deadlineSeconds: 30, "the port") {

@@ -22,8 +22,8 @@ final class ProcessCluster {
     static let authorization = ["Authorization": "Bearer \(AccessToken.test.text)"]
 
     /// - Parameters:
-    ///   - connections: transfers that each worker has under way.
-    ///   - admitsLoopback: workers are told to ask origins on loopback.
+    ///   - connections: concurrent transfers of each worker.
+    ///   - admitsLoopback: allows workers to connect to origins on loopback.
     init(
         coordinators: Int, workers: Int, connections: Int, leaseSeconds: Int,
         workerOptions: [String] = [], admitsLoopback: Bool = true

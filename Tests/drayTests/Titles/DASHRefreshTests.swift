@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A DASH title that was packaged anew, or goes on, at its origin: by the command alone.
+    /// A DASH title that was repackaged, or grows, at its origin: by the command alone.
     @Suite(.timeLimit(.minutes(2))) struct DASHRefreshTests {
         /// Six seconds at 25 frames a second in three segments.
         private static let make = """
@@ -37,7 +37,7 @@ extension EndToEnd {
 
         /// As it is served, and written for the edge.
         @Test(arguments: [false, true])
-        func aTitleThatGoesOnIsFetchedOn(isWritten: Bool) async throws {
+        func aGrowingTitleIsFetchedFurther(isWritten: Bool) async throws {
             let source = try TemporaryDirectory("refresh")
             _ = try await ChildProcess.run(["sh", "-ec", Self.make, source.path])
             let origin = try await NginxServer(root: source.path)
@@ -64,7 +64,7 @@ extension EndToEnd {
             #expect(first.output == "spring: 1 unchanged, 0 changed, 0 failed\n")
             #expect(!first.asked.contains { $0.status == 200 && $0.target.hasSuffix(".m4s") })
 
-            // It goes on, and its second segment was made anew.
+            // It grows, and its second segment was replaced.
             try Self.put(3, base: base, in: source, days: 1)
             _ = try await ChildProcess.run([
                 "sh", "-ec", "printf '\\0\\0\\0\\010free' >>\"$0\"; touch -d '-1 days' \"$0\"",
@@ -97,7 +97,7 @@ extension EndToEnd {
 
         /// What the server has logged, when it has nothing more to write.
         private static func logged(_ origin: NginxServer) async throws -> [NginxServer.Request] {
-            // Whoever asks for this is answered, and logged, after all others.
+            // This request is answered and logged after all others.
             let mark = "/mark-\(UUID().uuidString)"
             _ = try? await ChildProcess.run(["curl", "-s", "-o", "/dev/null", origin.url + mark])
             try await waitUntil(deadlineSeconds: 60, "the server's log") {

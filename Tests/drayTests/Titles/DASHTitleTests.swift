@@ -45,7 +45,7 @@ extension EndToEnd {
                     "ffmpeg", "-nostdin", "-v", "error", "-i", manifest, "-f", "null", "-",
                 ])
                 #expect(try await player.wait() == .exited(0), "\(title): \(player.errors)")
-                // ffmpeg asks for one segment more than a number template and a duration come to.
+                // ffmpeg requests one segment more than a number template and a duration have.
                 if title != "number" {
                     #expect(player.errors.isEmpty, "\(title): \(player.errors)")
                 }
@@ -141,7 +141,7 @@ extension EndToEnd {
             } >periods/m.mpd
             """
 
-        /// An on-demand manifest of a file with one index: its boxes say where that is.
+        /// An on-demand manifest of a file with one index: its boxes locate it.
         private static func manifest(ofFile bytes: [UInt8]) throws -> String {
             var place = 0
             while place + 8 <= bytes.count {

@@ -145,8 +145,8 @@ import Testing
         #expect(try await outcome(file, "mpd") == ending)
     }
 
-    /// A few hundred bytes that come to just what is taken, or a little more: what is refused is refused
-    /// before it is listed, and what is taken takes little room.
+    /// A few hundred bytes that reach just the limit, or a little more: what is refused is refused
+    /// before it is listed, and an accepted one uses little memory.
     @Test(arguments: [
         // 2,000,000 objects, of one representation or of ten, with long URLs or short ones:
         ("$Number$", 99_999, 1, "manifest.tooMany"),

@@ -17,7 +17,7 @@ extension EndToEnd {
             let source = try TemporaryDirectory("lenient")
             _ = try await ChildProcess.run(["sh", "-ec", Self.make, source.path])
             let origin = try await NginxServer(root: source.path)
-            // Rooted and whole URLs, so that manifests are written anew for the edge.
+            // Rooted and absolute URLs, so that manifests are rewritten for the edge.
             try source.write(Self.dash(Self.template), to: "d/m.mpd")
             try source.write(Self.late, to: "d/late.mpd")
             try source.write(Self.multivariant(origin.url), to: "h/m.m3u8")

@@ -60,7 +60,7 @@ extension EndToEnd {
                 "ffprobe", "-v", "error", "-count_frames", "-show_entries",
                 "stream=index,codec_type,nb_read_frames", "-of", "csv=p=0", manifest,
             ])
-            // A program's streams are told twice.
+            // A program's streams are listed twice.
             return Set(output.split(separator: "\n").map(String.init))
         }
 
@@ -169,7 +169,7 @@ extension EndToEnd {
 
         // MARK: Files with an index
 
-        /// What the boxes of a file say: where its index is, and its parts with their milliseconds.
+        /// The boxes of a file: its index, and its parts with their milliseconds.
         private struct Index {
             var range = 0..<0
             var parts: [(offset: Int, length: Int, milliseconds: Int)] = []

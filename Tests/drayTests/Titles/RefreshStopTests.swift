@@ -38,7 +38,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [SIGINT, SIGKILL])
-        func whatHadChangedIsWholeAndTheNextOneGoesOn(signal: Int32) async throws {
+        func changedTitlesAreCompleteAndTheNextRefreshContinues(signal: Int32) async throws {
             let origin = try FaultOrigin()
             Self.serve(origin, version: 1)
             let home = try await EmbeddedHome(.current)

@@ -59,7 +59,7 @@ extension EndToEnd {
                 report.assets.filter { $0["refreshed"] as? String == "changed" }.count == 1)
             _ = try await EdgeTree.checkSums(beneath: site)
 
-            // What is gone stays at the edge, and is said.
+            // Removed files stay at the edge, and are reported.
             try FileManager.default.removeItem(atPath: source.path("f1.bin"))
             let lacking = try Self.refresh(home, ["--json"])
             #expect(try await lacking.wait() == .exited(1))
@@ -70,7 +70,7 @@ extension EndToEnd {
             withExtendedLifetime(source) {}
         }
 
-        @Test func whatIsNotThereIsSaid() async throws {
+        @Test func absentFilesAreReported() async throws {
             let home = try await EmbeddedHome(.current)
             try FileManager.default.createDirectory(
                 atPath: home.path("own"), withIntermediateDirectories: true)

@@ -51,7 +51,7 @@ extension EndToEnd {
                     == Set(
                         files.filter { !$0.hasSuffix("SHA256SUMS") }.map { "\(Self.title)/\($0)" }))
 
-            // Another choice adds what it lacks, and asks for the rest of it no more than need be.
+            // Another selection adds the missing files, with no further requests than necessary.
             let more = try home.prefetch(url, ["--name", "t", "--max-height", "200"])
             #expect(try await more.wait() == .exited(0), "\(more.errors)")
             #expect(

@@ -321,8 +321,9 @@ extension FailureCode {
         ),
         row(
             718, .clusterSchemaEdited, .never,
-            "Use the release that created the database, or a later one; a released migration never "
-                + "changes."
+            "Use the release that created the database, or a later one. If an unreleased build created "
+                + "it, drop the schema or use another database; for a private cluster, remove its state "
+                + "directory. Then submit the catalogs again: their files are fetched again."
         ),
     ]
 

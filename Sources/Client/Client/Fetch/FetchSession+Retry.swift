@@ -36,7 +36,7 @@ extension FetchSession {
     func request(of large: LargeObject, from start: Int64) -> TransferRequest {
         request(
             range: .init(
-                offset: start, length: min(Self.partBytes, large.totalBytes - start),
+                offset: start, length: Self.partSize.length(from: start, of: large.totalBytes),
                 totalBytes: large.totalBytes, validator: large.validator))
     }
 

@@ -64,8 +64,7 @@ package final class FetchSession: DrainableService {
     let draining = ShutdownSignal()
     let engine: TransferEngine
     static let group = "fetch"
-    /// Size of a part in bytes.
-    static let partBytes: Int64 = 16 << 20
+    static let partSize = PartSize.connections
 
     package init(_ plan: Plan) throws(Failure) {
         self.plan = plan
@@ -145,7 +144,7 @@ package final class FetchSession: DrainableService {
         request.expectedSHA256 = plan.expectedSHA256
         request.resumption?.partial = partial
         if takesParts, partial == nil {
-            request.splitAbove = Self.partBytes
+            request.splitAbove = Self.partSize.bytes
             request.onLarge = { large, _ in
                 self.state.withLock { $0.large = large }
                 sender.yield(large)
@@ -187,8 +186,7 @@ package final class FetchSession: DrainableService {
 
     /// Fetches the parts after the first; returns their number.
     private func fetchRest(of large: LargeObject) async -> Int {
-        let starts = Array(
-            stride(from: Self.partBytes, to: large.totalBytes, by: Int(Self.partBytes)))
+        let starts = Self.partSize.laterStarts(of: large.totalBytes)
         await withTaskGroup(of: Void.self) { group in
             for (place, start) in starts.enumerated() {
                 if place >= plan.connections { await group.next() }

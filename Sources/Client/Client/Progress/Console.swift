@@ -40,23 +40,14 @@ package enum Console {
         if let error = error as? UsageError { return fail(error) }
         if let error = error as? HintedFailure { return fail(error.failure, hint: error.hint) }
         let failure = error as? Failure ?? Failure(.workerInternal, "\(error)")
-        if failure.code == .workerCancelled { return .interrupted }
+        if failure.code == .workerCancelled { return ExitCode(failure.code) }
         return fail(failure, hint: failure.code.row.hint + "\n")
     }
 
     private static func fail(_ failure: Failure, hint: String) -> ExitCode {
         let what = "\(printable(Redaction.message(failure.message))) (\(failure.code))"
         writeAll("dray: \(what)\n\(hint)", to: STDERR_FILENO)
-        return exitCode(of: failure.code)
-    }
-
-    /// Returns 2 for invalid input, 1 for an origin's failure, and 3 for an unavailable cluster.
-    static func exitCode(of code: FailureCode) -> ExitCode {
-        switch code.family {
-        case "input", "storage": .usage
-        case "origin", "content", "integrity": .someFailed
-        default: .noCluster
-        }
+        return ExitCode(failure.code)
     }
 }
 

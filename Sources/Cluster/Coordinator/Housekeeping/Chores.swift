@@ -4,7 +4,8 @@ import Services
 
 extension Chore {
     /// Returns all chores of a coordinator in the order in which due ones run. Schedules come
-    /// first, so that leases and jobs follow the current ones.
+    /// first, so that leases and jobs follow the current ones. If a chore fails, the later ones run
+    /// nevertheless, unless the database does not answer.
     static func all(_ queue: JobQueue, _ memory: ClusterMemory, _ signal: WorkSignal) -> [Chore] {
         let log = Logger("coordinator")
         return [
@@ -36,10 +37,15 @@ extension Chore {
             Chore("look for work that is due", every: .seconds(1)) {
                 if signal.waiterCount > 0, try await queue.claims.hasWork() { signal.fire() }
             },
-            Chore("tidy tables", every: .seconds(30)) { try await queue.housekeeping.tidy() },
+            Chore("delete outdated rows", every: .seconds(30)) {
+                try await queue.housekeeping.tables.delete()
+            },
+            Chore("release abandoned multipart files", every: .seconds(30)) {
+                try await queue.housekeeping.multipartFiles.release()
+            },
             Chore("delete old catalogs", every: .seconds(60)) {
                 guard let days = queue.settings.retentionDays else { return }
-                let gone = try await queue.housekeeping.forget(olderThanDays: days)
+                let gone = try await queue.housekeeping.retention.delete(olderThanDays: days)
                 if gone > 0 { log.info("old catalogs deleted", ["count": gone]) }
             },
         ]

@@ -26,7 +26,7 @@ struct ReportFolding: Service {
             var isPending = false
             let start = clock.now
             do {
-                isPending = try await queue.housekeeping.fold()
+                isPending = try await queue.housekeeping.tallies.fold()
             } catch {
                 log.warning("folding reports failed", ["error": "\(error)"])
             }

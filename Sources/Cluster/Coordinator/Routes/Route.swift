@@ -53,7 +53,8 @@ struct Route: Sendable {
 }
 
 /// A path in the table of routes, such as `/v1/catalogs/{catalog}/files`. A part in braces matches
-/// any text, which the handler gets under that name.
+/// any text but an empty one; the handler gets it under that name. So a path with a slash at its end, or
+/// with two together, has no route.
 struct RoutePath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     enum Part: Sendable, Hashable {
         case literal(String)
@@ -78,7 +79,9 @@ struct RoutePath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringCo
         for (part, segment) in zip(parts, segments) {
             switch part {
             case .literal(let text): guard text == segment else { return nil }
-            case .parameter(let name): parameters.values.append((name, segment))
+            case .parameter(let name):
+                guard !segment.isEmpty else { return nil }
+                parameters.values.append((name, segment))
             }
         }
         return parameters

@@ -186,16 +186,16 @@ enum Validation {
         try uuid(request.worker, "worker")
         try uuid(request.lease, "lease")
         try uuid(request.assembly, "assembly")
-        guard request.partBytes >= 1 << 20 else {
-            throw wrong("partBytes", "\(request.partBytes)", "1048576 or more")
+        let size = PartSize(request.partBytes)
+        guard size.bytes >= PartSize.minBytes else {
+            throw wrong("partBytes", "\(size.bytes)", "\(PartSize.minBytes) or more")
         }
-        guard request.totalBytes > request.partBytes,
-            request.totalBytes <= maxBytes,
-            request.totalBytes / request.partBytes < 100_000
+        guard size.splits(request.totalBytes), request.totalBytes <= maxBytes,
+            size.count(of: request.totalBytes) <= PartSize.maxParts
         else {
             throw wrong(
                 "totalBytes", "\(request.totalBytes)",
-                "more than partBytes, below 100,000 parts, at most \(maxBytes)")
+                "more than partBytes, at most \(PartSize.maxParts) parts, at most \(maxBytes)")
         }
         try text(request.validator, "validator", 1...1_000)
         if let digests = request.digests { try stated(digests, "digests") }

@@ -1,19 +1,19 @@
 package import Model
 import Postgres
 
-/// Lists of a catalog's assets as people ask for them.
+/// Lists of a catalog's assets for people.
 package struct AssetListings: Sendable {
     let database: QueueDatabase
     let names: CatalogNames
 
-    /// How many assets are looked at for a page that is sorted by name.
+    /// Maximum number of assets to read for a page sorted by name.
     static let browsedAtOnce = 50_000
 
-    /// A page of a catalog's assets.
+    /// Returns a page of a catalog's assets.
     ///
-    /// Sorted by name it takes a bounded time however large the catalog is and whatever is looked for; by
-    /// anything else the catalog is read once a page. Throws `input.notFound` for a catalog that is not
-    /// there, and `input.field` for a place that is not from a page's `next`.
+    /// Sorted by name, it takes a bounded time for any catalog and search; otherwise each page
+    /// reads the whole catalog. Throws `input.notFound` for an unknown catalog, and `input.field`
+    /// for a position that is not from a page's `next`.
     package func browse(
         _ query: AssetQuery, lookingAt: Int = AssetListings.browsedAtOnce
     ) async throws(Failure) -> AssetListing {
@@ -76,7 +76,7 @@ package struct AssetListings: Sendable {
         return try first.string("last")
     }
 
-    /// Where the page begins: a name, or a value and a number.
+    /// Returns the start of a page: a name, or a value and a number.
     private static func place(
         _ query: AssetQuery
     ) throws(Failure) -> SQLValues {
@@ -86,7 +86,7 @@ package struct AssetListings: Sendable {
         return ["after_value": .int(place[0]), "after_asset": .int(place[1])]
     }
 
-    /// A pattern for LIKE in which `*` alone means something.
+    /// Returns a pattern for LIKE in which only `*` has a meaning.
     static func pattern(_ text: String) -> String {
         escaped(text).replacing("*", with: "%")
     }

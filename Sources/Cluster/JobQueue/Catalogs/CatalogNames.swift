@@ -5,8 +5,8 @@ import Postgres
 struct CatalogNames: Sendable {
     let database: QueueDatabase
 
-    /// The one catalog that is meant. Throws `input.notFound`, and `input.ambiguous` for a name that
-    /// several sites have.
+    /// Returns the one catalog of a reference. Throws `input.notFound`, and `input.ambiguous` for a
+    /// name that several sites have.
     func catalog(_ reference: CatalogReference) async throws(Failure) -> CatalogID {
         let found = try await catalogs(reference, failureCode: nil)
         if let id = reference.id, found.isEmpty { throw Failure.unknownCatalog(id) }
@@ -30,7 +30,7 @@ struct CatalogNames: Sendable {
         return [try await catalog(reference)]
     }
 
-    /// Says what is not there, and what is at other sites.
+    /// Creates the failure for an unknown catalog; it names catalogs of this name at other sites.
     private func absence(
         of name: Substring, _ reference: CatalogReference
     ) async throws(Failure) -> String {

@@ -1,25 +1,25 @@
 import Model
 import Postgres
 
-/// Reasons why nothing of a catalog is under way.
+/// Reasons why no job of a catalog runs.
 struct CatalogWaits: Sendable {
     let leaseSeconds: Double
 
-    /// Those of one catalog.
+    /// The reasons of one catalog.
     struct Entry {
         var all: [CatalogWait] = []
-        /// Some of its jobs wait for nothing but a worker.
+        /// True if some of its jobs wait only for a worker.
         var hasReadyJobs = false
     }
 
-    /// - Parameter catalog: its number, or null for the 100 most recent ones.
+    /// - Parameter catalog: its number, or null for the 100 latest ones.
     func statement(_ catalog: PostgresValue) -> PostgresStatement {
         PostgresStatement(
             SQL.Waiting.waits,
             ["catalog": catalog, "lease_seconds": .double(leaseSeconds)])
     }
 
-    /// Reads an answer to `statement`.
+    /// Decodes an answer to `statement`.
     static func read(_ result: PostgresResult) throws -> [CatalogID: Entry] {
         var waits: [CatalogID: Entry] = [:]
         for row in result.rows {
@@ -32,7 +32,7 @@ struct CatalogWaits: Sendable {
 }
 
 extension CatalogWait {
-    /// A row of `Waiting.waits`.
+    /// Decodes a row of `Waiting.waits`.
     fileprivate init(row: PostgresRow) throws {
         let subject = try row.optionalString("subject")
         let code = try row.optionalString("code").map { FailureCode($0) }

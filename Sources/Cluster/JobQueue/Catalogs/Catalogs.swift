@@ -8,8 +8,8 @@ package struct Catalogs: Sendable {
     package let listings: AssetListings
     package let selections: Selections
 
-    /// How far a catalog is, and unless `withActive` is false some of the assets that are under
-    /// way. Throws `input.notFound`.
+    /// Returns a catalog's progress, and some of its running assets unless `withActive` is false.
+    /// Throws `input.notFound`.
     package func status(
         of catalog: CatalogID, withActive: Bool = true
     ) async throws(Failure) -> CatalogStatus {
@@ -31,7 +31,7 @@ package struct Catalogs: Sendable {
         }
     }
 
-    /// A page of a catalog's assets, by number.
+    /// Returns a page of a catalog's assets, by number.
     package func assets(
         of catalog: CatalogID, after: AssetID, state: AssetState?, limit: Int
     ) async throws(Failure) -> AssetPage {
@@ -60,7 +60,7 @@ package struct Catalogs: Sendable {
         }
     }
 
-    /// Sets `missing` of those of `assets` that lack sidecars; `accompanied` have any.
+    /// Sets `missing` of those `assets` that lack sidecars; `accompanied` are the ones with any.
     private static func addMissing(
         to assets: inout [AssetStatus], _ accompanied: [Int64], _ connection: PostgresConnection
     ) async throws {
@@ -79,7 +79,7 @@ package struct Catalogs: Sendable {
         for index in assets.indices { assets[index].missing = missing[assets[index].id] }
     }
 
-    /// A page of a catalog's stored files; `after` is the `next` of the page before.
+    /// Returns a page of a catalog's stored files; `after` is the `next` of the previous page.
     package func files(
         of catalog: CatalogID, after: String?, limit: Int
     ) async throws(Failure) -> FilePage {
@@ -112,7 +112,7 @@ package struct Catalogs: Sendable {
 }
 
 extension CatalogStatus {
-    /// A row of `Browsing.status`.
+    /// Decodes a row of `Browsing.status`.
     init(
         row: PostgresRow, waits: CatalogWaits.Entry, active: [AssetStatus]
     ) throws {
@@ -147,7 +147,7 @@ extension CatalogStatus {
                 seconds: seconds, segments: try row.double("pace_segments"),
                 bytes: try row.double("pace_bytes"))
         }
-        // While nothing at all happens, the former pace says nothing.
+        // Without any progress, the previous pace means nothing.
         if waits.all.contains(where: \.stopsWork) { secondsLeft = nil }
         outlook = DeadlineOutlook.of(
             state, deadlineSeconds: try row.optionalDouble("deadline_seconds"),
@@ -156,7 +156,7 @@ extension CatalogStatus {
 }
 
 extension PostgresRow {
-    /// Of a row with an asset's `warnings`.
+    /// Decodes a row with an asset's `warnings`.
     var warnings: ManifestWarnings? {
         get throws {
             guard let text = try optionalString("warnings") else { return nil }
@@ -166,7 +166,7 @@ extension PostgresRow {
 }
 
 extension Failure {
-    /// What keeps a catalog from going on, of a row of `Browsing.status`.
+    /// Decodes the reason why a catalog waits, from a row of `Browsing.status`.
     fileprivate init?(catalogOf row: PostgresRow) throws {
         guard let code = try row.optionalString("trouble_code") else { return nil }
         let subject = try row.optionalString("trouble_subject") ?? ""
@@ -185,7 +185,7 @@ extension Failure {
 }
 
 extension AssetStatus {
-    /// A row of `Browsing.assets` or `Browsing.active`.
+    /// Decodes a row of `Browsing.assets` or `Browsing.active`.
     init(row: PostgresRow) throws {
         self.init(
             id: AssetID(try row.int64("id")), name: try row.string("name"),

@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-/// What is selected of one catalog, whose lock is held by this transaction, and what is done to it.
+/// The selected assets of one catalog, whose lock this transaction holds, and the action on them.
 struct Selection {
     let action: SelectionAction
     let catalog: CatalogID
@@ -91,7 +91,7 @@ struct Selection {
     private func cancel(
         _ assets: [Asset], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
-        // A switch is carried through.
+        // A refresh that publishes its files continues.
         let started = assets.filter {
             action.ofRefresh == true
                 ? $0.state == .refreshing
@@ -108,17 +108,17 @@ struct Selection {
         guard !assets.isEmpty || endsIt else { return SelectionAnswer(assets: 0, jobs: 0) }
         let both = id + ["assets": .int64Array(assets)]
         _ = try await connection.query(SQL.Selecting.lockCancelled, both)
-        // What is granted from here on would not be told to its worker.
+        // Later grants would not be reported to their workers.
         _ = try await connection.query(SQL.Selecting.lockLanes, id)
         var jobs = 0
-        // A report that was under way may have left jobs that the first statement did not see.
+        // A concurrent report may have left jobs that the first statement did not see.
         while true {
             let gone = try await connection.query(SQL.Selecting.cancelJobs, both).only().int64(
                 "jobs")
             jobs += Int(gone)
             if gone == 0 { break }
         }
-        // What was done of them counts.
+        // Finished jobs count.
         _ = try await connection.query(SQL.Catalogs.fold, id)
         let settled = try await connection.query(
             SQL.Selecting.cancelAssets,
@@ -129,7 +129,7 @@ struct Selection {
         let answer = SelectionAnswer(
             assets: Int(try settled.only().int64("assets")), jobs: jobs)
         guard endsIt else { return answer }
-        // Its end waits for nothing, as it may be held: by its time, its queue, its site or its origins.
+        // Its end waits for nothing: its time, queue, site or origins may hold it back.
         _ = try await connection.query(SQL.Catalogs.fold, id)
         _ = try await connection.query(SQL.Selecting.cancelCatalog, id)
         return answer
@@ -141,8 +141,8 @@ struct Selection {
         let state = try state
         guard state != .open else { return SelectionAnswer(assets: 0, jobs: 0) }
         let failed = assets.filter { $0.state == .failed || $0.state == .cancelled }.map(\.id)
-        // One that was interrupted is resumed as a whole, or it would never end; one may also have
-        // failed for its lists of digests alone.
+        // An interrupted catalog resumes as a whole, or it would never end; one may also have
+        // failed only because of its checksum files.
         let isLacking =
             try state == .interrupted
             || ([.failed, .cancelled].contains(state) && row.int64("sums_failed") > 0)
@@ -152,7 +152,7 @@ struct Selection {
         return try await retry(failed, connection)
     }
 
-    /// As a start of the present generation, of `failed` and what was interrupted.
+    /// Starts the `failed` and the interrupted assets, in the present generation.
     private func retry(
         _ failed: [Int64], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
@@ -162,7 +162,7 @@ struct Selection {
         _ = try await connection.query(SQL.KeyConflicts.lock, id)
         try CatalogLocks.checkSwitches(try await CatalogLocks.lockWork(both, connection))
         _ = try await connection.query(SQL.Catalogs.fold, id)
-        // Now that no report of a list of digests is under way.
+        // No report of a checksum file runs any more.
         let lacksSums =
             try await connection.query(SQL.Catalogs.read, id).only().int64("sums_failed") > 0
         _ = try await connection.query(SQL.Starting.endRenewals, id)

@@ -1,16 +1,15 @@
 package import Model
 import Postgres
 
-/// Work that is selected by catalog, asset or failure code, and cancelled, tried again, or put before
-/// or after other work.
+/// Selects jobs by catalog, asset or failure code, and cancels, retries or reprioritizes them.
 package struct Selections: Sendable {
     let database: QueueDatabase
     let names: CatalogNames
 
-    /// Does what `action` says to everything it selects, one catalog a transaction.
+    /// Applies `action` to everything that it selects, one catalog per transaction.
     ///
-    /// Throws `input.notFound` for a catalog or an asset that is not there, `input.ambiguous` for a
-    /// name that several sites have, and `input.field` for a catalog that is just being submitted again.
+    /// Throws `input.notFound` for an unknown catalog or asset, `input.ambiguous` for a name that
+    /// several sites have, and `input.field` for a catalog that is being submitted again.
     package func apply(_ action: SelectionAction) async throws(Failure) -> SelectionAnswer {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for catalog in try await names.catalogs(of: action) {
@@ -27,8 +26,8 @@ package struct Selections: Sendable {
     ) async throws(Failure) -> SelectionAnswer {
         let id: SQLValues = ["catalog": .int(catalog.rawValue)]
         if [.cancel, .retry, .refresh].contains(action.action) {
-            // What reports left to be counted may have ended assets. In a transaction of its own,
-            // because it locks assets, and reports lock their jobs first.
+            // Tallies may end assets. In its own transaction, because it locks assets, and reports
+            // lock their jobs first.
             try await database.transaction { connection in
                 _ = try await connection.query(SQL.Catalogs.lock, id)
                 try await database.allowCatalogTime(connection)

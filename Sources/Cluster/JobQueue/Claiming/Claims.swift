@@ -8,7 +8,7 @@ package struct Claims: Sendable {
     private let quotas: Quotas
     private let room: SiteRoom
     private let leaseSeconds: Double
-    /// Claims of one queue that arrive while another one is in progress go together.
+    /// Concurrent claims of one queue share a statement.
     let groups = GroupedCalls<Int64, Claim, Result<LeaseGrant?, Failure>>(
         width: 2, maxWeight: 2_000)
 
@@ -23,19 +23,19 @@ package struct Claims: Sendable {
         self.leaseSeconds = leaseSeconds
     }
 
-    /// What is asked of a queue for one worker.
+    /// One worker's claim of a queue.
     struct Claim: Sendable {
         var lease: LeaseID
         var worker: WorkerID
         var mostJobs: Int
-        /// Origins of which it takes no more jobs than are said.
+        /// Origins of which it takes a limited number of jobs.
         var slow: SlowOrigins?
     }
 
     /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
     ///
-    /// The grant has no lease when there is nothing to do. `lease` is the new lease's UUID, made by
-    /// the caller. Claims of one queue that come at the same time go to PostgreSQL together.
+    /// The grant has no lease if there is no job. `lease` is the new lease's UUID, made by the
+    /// caller. Concurrent claims of one queue go to PostgreSQL together.
     package func lease(
         _ request: LeaseRequest, as lease: LeaseID
     ) async throws(Failure) -> LeaseGrant {
@@ -44,11 +44,11 @@ package struct Claims: Sendable {
             slow: request.slow)
         var tried: Set<Int64> = []
         var isTrue = false
-        // What is known of queues may be out of date: then they are looked up once more.
+        // Cached queues may be outdated: then they are looked up once more.
         while !isTrue {
             let found = try await queues.named(request.queues)
             isTrue = true
-            // One queue a lease, in random order, so that none waits for another to run dry.
+            // One queue per lease, in random order, so that none waits for another to be empty.
             for queue in found.shuffled()
             where request.mayWrite(to: queue) && tried.insert(queue.id).inserted {
                 let grant = try await groups.answer(
@@ -65,7 +65,7 @@ package struct Claims: Sendable {
         return LeaseGrant(lease: nil, seconds: leaseSeconds, sites: [:], jobs: [])
     }
 
-    /// Whether some queue has a job that can be leased now.
+    /// Returns true if some queue has a job that can be leased now.
     package func hasWork() async throws(Failure) -> Bool {
         try await database.withConnection { connection in
             try await !connection.query(SQL.Leasing.queuesWithWork, ["names": .textArray([])]).rows
@@ -73,17 +73,17 @@ package struct Claims: Sendable {
         }
     }
 
-    /// Claims for some workers at once: a grant a claim, nil where there is no such queue.
+    /// Executes some workers' claims together: one grant per claim, nil for an unknown queue.
     private func grant(
         _ claims: [Claim], of queue: KnownQueue
     ) async throws(Failure) -> [LeaseGrant?] {
         let (grants, isWorthAnother) = try await claim(claims, of: queue)
         guard isWorthAnother else { return grants }
         var all = grants
-        // Each for itself waits for the lanes that were locked.
+        // Each one waits for the locked lanes separately.
         for index in claims.indices where all[index]?.lease == nil {
             all[index] = try await claim([claims[index]], of: queue).grants[0]
-            // What one has waited for in vain the others need not wait for.
+            // After one has waited without success, the others need not wait.
             if all[index]?.lease == nil { break }
         }
         return all
@@ -117,7 +117,7 @@ package struct Claims: Sendable {
             let jobs = try await Self.jobs(
                 of: claims.count, results[1], site: queue.site, connection)
             if jobs.count(where: { !$0.isEmpty }) < (try outcome.int("granted")) {
-                // What a lease was granted was taken away since: it may be granted anew.
+                // The lease's jobs were taken away since: it may be granted again.
                 for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
                     _ = try await connection.query(
                         SQL.Leasing.dropLease, ["lease": .uuid(claim.lease)])
@@ -140,7 +140,7 @@ package struct Claims: Sendable {
         }
     }
 
-    /// By claim, the jobs that its lease holds: rows of `Leasing.leasedJobs`.
+    /// Returns, by claim, the jobs that its lease holds: rows of `Leasing.leasedJobs`.
     private static func jobs(
         of claims: Int, _ leased: PostgresResult, site: SiteID, _ connection: PostgresConnection
     ) async throws -> [[Job]] {
@@ -153,7 +153,7 @@ package struct Claims: Sendable {
         return jobs
     }
 
-    /// The answer to one claim, with what its worker has to know of limits and of the site's space.
+    /// Returns the answer to one claim, with the limits and the site's space for its worker.
     private func grant(
         _ jobs: [Job], to claim: Claim, of queue: KnownQueue, isGuarded: Bool,
         _ connection: PostgresConnection
@@ -172,7 +172,8 @@ package struct Claims: Sendable {
         return grant
     }
 
-    /// Pairwise the place of a claim and an origin that it takes few jobs of; and by claim how many of all of these.
+    /// Returns pairs of a claim's index and an origin of which it takes few jobs, and the number
+    /// for each by claim.
     private static func slowColumns(of claims: [Claim]) -> SQLValues {
         var (places, origins): ([Int64], [String]) = ([], [])
         for (place, claim) in zip(1..., claims) {
@@ -188,8 +189,8 @@ package struct Claims: Sendable {
         ]
     }
 
-    /// A verification needs to know every part of its file. One whose parts have gone was taken back
-    /// since the claim, and is not handed out.
+    /// A verification needs every part of its file. One whose parts are gone was taken back since
+    /// the claim, and is not granted.
     private static func addParts(
         to jobs: inout [Job], _ connection: PostgresConnection
     ) async throws {
@@ -218,7 +219,7 @@ package struct Claims: Sendable {
 }
 
 extension LeaseRequest {
-    /// Whether the worker may write to the site that a queue feeds.
+    /// Returns true if the worker may write to a queue's site.
     fileprivate func mayWrite(to queue: KnownQueue) -> Bool {
         if let refusedSites, refusedSites.contains(queue.site) { return false }
         guard let roots else { return true }

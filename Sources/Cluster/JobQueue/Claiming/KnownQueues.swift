@@ -2,7 +2,7 @@ import Model
 import Postgres
 import Synchronization
 
-/// A queue, the site that it feeds, and the cluster; none of them changes.
+/// A queue, its site, and the cluster; none of them changes.
 struct KnownQueue: Sendable {
     var id: Int64
     var site: SiteID
@@ -17,23 +17,24 @@ struct KnownQueue: Sendable {
     }
 }
 
-/// Queues that were looked up lately, and which of them had jobs that waited to be tried alone.
+/// Queues that were looked up lately, and those with jobs that waited to be tried alone.
 package final class KnownQueues: Sendable {
     private struct State {
         var byName: [String: KnownQueue] = [:]
-        /// At the last claim.
+        /// The queues with such jobs at the last claim.
         var awaitingTrial: Set<Int64> = []
     }
 
     private let database: QueueDatabase
     private let state = Mutex(State())
 
-    /// More queues than these are looked up each time, for those that have work.
+    /// Beyond this number of queues, each claim looks up those with work.
     private static let few = 4
 
     init(database: QueueDatabase) { self.database = database }
 
-    /// The queues to try, all of them if there are no names: the few there are, or of many those that have work.
+    /// Returns the queues to try, all of them without names: all if they are few, otherwise those
+    /// with work.
     func named(_ names: [String]) async throws(Failure) -> [KnownQueue] {
         let few = Self.few
         if (1...few).contains(names.count) {
@@ -58,10 +59,11 @@ package final class KnownQueues: Sendable {
         return found.map(\.queue)
     }
 
-    /// Whether jobs of these queues, of all if there are no names, waited to be tried alone at the last claim.
+    /// Returns true if jobs of these queues, of all without names, waited to be tried alone at the
+    /// last claim.
     ///
-    /// A worker that got none asks again soon: the end of any job, its own too, may let it try one, and no
-    /// notification reports that.
+    /// A worker without jobs asks again soon: the end of any job, also its own, may let it try one,
+    /// and no notification reports that.
     package func awaitsTrial(in names: [String]) -> Bool {
         state.withLock { state in
             guard !state.awaitingTrial.isEmpty, !names.isEmpty else {
@@ -83,6 +85,6 @@ package final class KnownQueues: Sendable {
         }
     }
 
-    /// Forgets all queues, because what is known of them is out of date, or to bound it.
+    /// Forgets all queues, because they are outdated, or to bound their number.
     func forget() { state.withLock { $0.byName = [:] } }
 }

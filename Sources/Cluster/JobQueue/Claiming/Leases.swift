@@ -2,7 +2,8 @@ import FoundationEssentials
 package import Model
 import Postgres
 
-/// Leases after their grant: heartbeats extend them, workers return them, and a sweep ends those that ran out.
+/// Leases after their grant: heartbeats extend them, workers return them, and a sweep ends expired
+/// ones.
 package struct Leases: Sendable {
     let database: QueueDatabase
     let reports: Reports
@@ -12,8 +13,8 @@ package struct Leases: Sendable {
     /// See `JobQueue.Settings.machine`.
     let machine: String?
 
-    /// Gives back all jobs of a lease that its worker has not heard of, and sees to it that it is not
-    /// granted later. Changes nothing for another worker's lease.
+    /// Returns all jobs of a lease whose grant its worker did not receive, and prevents a later
+    /// grant. Changes nothing for another worker's lease.
     package func release(_ release: LeaseRelease) async throws(Failure) {
         let values: SQLValues = [
             "lease": .uuid(release.lease), "worker": .uuid(release.worker),
@@ -33,8 +34,8 @@ package struct Leases: Sendable {
                 results: jobs.map { JobReport(job: $0, lease: release.lease, outcome: .returned) }))
     }
 
-    /// Extends a worker's leases and records what it is doing; leases that are missing from the
-    /// answer are lost.
+    /// Extends a worker's leases and records its activity; leases that are missing from the answer
+    /// are lost.
     package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
         let seconds = leaseSeconds
         let busy = Set(
@@ -46,7 +47,7 @@ package struct Leases: Sendable {
             && heartbeat.originShares?.isEmpty != false && heartbeat.sites?.isEmpty != false
         return try await database.withConnection { connection in
             if isIdle {
-                // Nothing that has to be known after a crash, and nothing to be told of.
+                // Nothing must survive a crash, and nothing is reported to the worker.
                 _ = try await connection.pipeline(
                     [PostgresStatement(SQL.Common.commitLater), presence]
                         + [done].compactMap(\.self))
@@ -127,11 +128,12 @@ package struct Leases: Sendable {
 
     // MARK: The sweep
 
-    /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
-    /// many tries. One that a worker has died with is tried alone from then on, and fails with `worker.poison`
-    /// when a second one does. A worker has died with its jobs only if coordinators swept leases, without a pause of
-    /// half a lease, since it extended its lease: after an outage of all nothing is known. Returns how many jobs were
-    /// taken back. Safe to run on all coordinators at once.
+    /// Ends expired leases: their jobs wait again, or fail with `worker.lost` after too many
+    /// attempts. A job with which a worker died is tried alone from then on, and fails with
+    /// `worker.poison` at the second death. A worker has died with its jobs only if coordinators
+    /// swept leases since its last heartbeat without a pause of half a lease: after an outage of
+    /// all coordinators nothing is known. Returns the number of jobs taken back. Safe to run on all
+    /// coordinators at once.
     @discardableResult
     package func sweep() async throws(Failure) -> Int {
         try await database.withConnection { connection in
@@ -177,10 +179,10 @@ package struct Leases: Sendable {
                     ]))
             var plan = reports.writer.plan()
             let lost = Failure(.workerLost, "The worker's lease ran out.")
-            let deaths = try await Self.record(ended, jobs, connection)
+            let deaths = try await WorkerDeaths.record(ended, jobs, connection)
             for job in held.values.sorted(by: { $0.id < $1.id }) {
                 guard let deaths = deaths[job.id] else {
-                    // No delay: the fault was the worker's, not the origin's.
+                    // No delay: the failure was the worker's, not the origin's.
                     plan.fail(job, lost, retryAfter: nil) { _, _ in 0 }
                     continue
                 }
@@ -190,47 +192,5 @@ package struct Leases: Sendable {
             _ = try await connection.query(SQL.Common.notifyWork)
             return (leases.count, jobs.count)
         }
-    }
-
-    /// Notes what workers died with: of each such job what is known of that by now.
-    private static func record(
-        _ leases: PostgresRows, _ jobs: PostgresRows, _ connection: PostgresConnection
-    ) async throws -> [JobID: WorkerDeaths] {
-        var dead: [LeaseID: (worker: WorkerID, name: String?)] = [:]
-        for row in leases where try row.bool("is_dead") {
-            dead[try row.string("id")] = (
-                try row.string("worker_id"), try row.optionalString("worker_name")
-            )
-        }
-        guard !dead.isEmpty else { return [:] }
-        var lanes: [Int64] = []
-        var numbers: [Int64] = []
-        var workers: [WorkerID] = []
-        var names: [String?] = []
-        for row in jobs {
-            guard let (worker, name) = dead[try row.string("lease_id")] else { continue }
-            lanes.append(try row.int64("lane_id"))
-            numbers.append(try row.int64("id"))
-            workers.append(worker)
-            names.append(name)
-        }
-        guard !numbers.isEmpty else { return [:] }
-        var deaths: [JobID: WorkerDeaths] = [:]
-        let rows = try await connection.query(
-            SQL.Leasing.recordLosses,
-            [
-                "lanes": .int64Array(lanes), "jobs": .int64Array(numbers),
-                "workers": .uuidArray(workers), "names": .optionalTextArray(names),
-            ]
-        ).rows
-        for row in rows {
-            deaths[JobID(try row.int64("id"))] = WorkerDeaths(
-                count: Int(try row.int64("deaths")),
-                latest: zip(
-                    try row.textArray("workers").compactMap(\.self),
-                    try row.int64Array("lost_seconds")
-                ).map { (worker: $0, seconds: $1) })
-        }
-        return deaths
     }
 }

@@ -1,13 +1,13 @@
 import Model
 import Synchronization
 
-/// Runs calls together: those of one key that come while a group of it is under way wait, and go as one
-/// group when it is back, or beside it as soon as they are many.
+/// Groups calls: calls with the key of a running group wait, and run as one group after it, or
+/// beside it once they are many.
 ///
-/// A call never waits for others to come: alone it goes at once. What a group costs besides its
-/// members (a round trip, a transaction, a commit that waits for the disk) is shared by all of them,
-/// so that more callers make larger groups, not more transactions. Safe from any task. The caller whose
-/// turn it is runs the group in its own task; a caller is not freed by cancellation.
+/// A call never waits for others to arrive: alone it runs at once. All members share the other
+/// costs of a group (a round trip, a transaction, a commit that waits for the disk), so that more
+/// callers make larger groups, not more transactions. Safe from any task. The caller at the head
+/// runs the group in its own task; cancellation does not free a caller.
 final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Sendable>: Sendable {
     private struct Waiter {
         let call: Call
@@ -16,7 +16,7 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
     }
 
     private enum Turn {
-        /// To run the group, the first of which is one's own.
+        /// The caller runs the group, whose first member is its own call.
         case lead([Waiter])
         case answer(Result<Answer, Failure>)
     }
@@ -31,21 +31,21 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
     private let lines = Mutex<[Key: Line]>([:])
 
     /// - Parameters:
-    ///   - width: groups of one key under way at a time, at least 1. A further one begins when a
+    ///   - width: maximum number of running groups per key, at least 1. A further one begins when a
     ///     fifth of `maxWeight` waits.
-    ///   - maxWeight: of a group of more than one call, all weights together.
+    ///   - maxWeight: maximum total weight of a group of more than one call.
     init(width: Int, maxWeight: Int) {
         precondition(width > 0 && maxWeight > 0)
         self.width = width
         self.maxWeight = maxWeight
     }
 
-    /// Calls that wait for a place, and groups under way.
+    /// Number of waiting calls.
     var waitingCount: Int { lines.withLock { $0.values.reduce(0) { $0 + $1.waiting.count } } }
     var underWayCount: Int { lines.withLock { $0.values.reduce(0) { $0 + $1.underWay } } }
 
-    /// The answer to `call`, out of those that `run` gives to a group: one a call, in order. What `run`
-    /// throws is thrown to every member of the group.
+    /// Returns the answer to `call`: `run` returns one answer per member of its group, in order. An
+    /// error of `run` is thrown to every member.
     func answer(
         to call: Call, of key: Key, weight: Int,
         run: @Sendable ([Call]) async throws(Failure) -> [Answer]
@@ -88,7 +88,7 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
         return try answers.get()[0]
     }
 
-    /// Takes the calls that go next out of a line, when it is their turn; counts the group.
+    /// Removes and returns the calls of the next group if it may run, and counts the group.
     private func nextGroup(of line: inout Line?) -> [Waiter]? {
         guard let waiting = line?.waiting, !waiting.isEmpty, let underWay = line?.underWay,
             underWay < width
@@ -107,11 +107,11 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
     }
 }
 
-/// The least that a member of a group of claims or reports weighs, so that a group has twenty at most.
+/// Minimum weight of a member of a group of claims or reports: a group has at most twenty.
 let minGroupedWeight = 100
 
-/// What `run` answers to all calls together, or, when one of them may be to blame that they fail,
-/// to each alone.
+/// Returns the answers of `run` to all calls together; after a failure that one of them may have
+/// caused, to each one separately.
 func retryIndividually<Call, Answer>(
     _ calls: [Call], _ run: ([Call]) async throws(Failure) -> [Answer]
 ) async -> [Result<Answer, Failure>] {

@@ -1,15 +1,16 @@
 import Model
 
-/// Where a page begins, behind the row before: its numbers, between full stops as `next` has them.
+/// The start of a page, after the last row of the previous one: numbers separated by full stops, as
+/// in `next`.
 struct PagePlace: CustomStringConvertible {
     private let numbers: [Int64]
 
     init(_ numbers: [Int64]) { self.numbers = numbers }
 
     /// - Parameters:
-    ///   - first: what is before the first row, with as many numbers as a place has.
-    ///   - endsInOrdinal: the last number is 32 bits wide.
-    /// - Throws: `input.field` where `text` is not of a page's next.
+    ///   - first: the position before the first row, with all numbers of a position.
+    ///   - endsInOrdinal: true if the last number has 32 bits.
+    /// - Throws: `input.field` if `text` is not from a page's `next`.
     init(_ text: String?, first: [Int64], endsInOrdinal: Bool = true) throws(Failure) {
         guard let text else {
             numbers = first

@@ -16,7 +16,7 @@ extension PostgresValue {
 }
 
 extension PostgresResult {
-    /// The row of a statement that always has exactly one.
+    /// Returns the row of a statement that always has exactly one.
     func only() throws(PostgresError) -> PostgresRow {
         guard let row = firstRow else { throw PostgresError(.usage, "a row was expected") }
         return row

@@ -4,7 +4,7 @@ package import Postgres
 /// The database of the queues: lends connections of a pool, and turns errors into `Failure`s.
 struct QueueDatabase: Sendable {
     let pool: PostgresPool
-    /// How long a statement on a whole catalog may take.
+    /// Time limit of a statement on a whole catalog.
     let catalogStatementSeconds: Double
 
     private static let maxTries = 10
@@ -38,17 +38,17 @@ struct QueueDatabase: Sendable {
         }
     }
 
-    /// Allows the next statements of a transaction the time of those on whole catalogs.
+    /// Sets the time limit of statements on whole catalogs for the rest of a transaction.
     ///
-    /// Call it once the catalog's lock is held: who waits for that holds a connection, and soon fails with
-    /// `cluster.busy`.
+    /// Call it once the catalog's lock is held: a transaction that waits for the lock holds a
+    /// connection, and soon fails with `cluster.busy`.
     func allowCatalogTime(_ connection: PostgresConnection) async throws {
         try await connection.setStatementTimeout(seconds: catalogStatementSeconds)
     }
 }
 
 extension Failure {
-    /// The code of a database error, with its message.
+    /// Converts a database error; the message stays.
     package init(queue error: PostgresError) {
         if error.isConnectionFailure {
             self.init(.clusterDatabaseUnreachable, "PostgreSQL does not answer: \(error.message)")
@@ -71,9 +71,9 @@ extension Failure {
 }
 
 extension PostgresError {
-    /// The state of the server is at fault, not the statement: read-only, cancelled by an operator,
-    /// no space or memory, a conflict with other transactions. A repeated request, such as a worker's
-    /// results, loses nothing (PostgreSQL manual, appendix A).
+    /// True if the server's state caused the error, not the statement: read-only, cancelled by an
+    /// operator, no space or memory, a conflict with other transactions. A repeated request, such
+    /// as a worker's results, loses nothing (PostgreSQL manual, appendix A).
     fileprivate var isTransient: Bool {
         ["25006", "57014"].contains(sqlState)
             || ["40", "53", "55", "58"].contains(sqlState.prefix(2))

@@ -3,7 +3,7 @@ import Services
 import Statistics
 import Synchronization
 
-/// Delays between the tries of jobs, with jitter.
+/// Delays between the attempts of jobs, with jitter.
 final class RetryDelays: Sendable {
     private let policy: RetryPolicy
     private let random: Mutex<SeededRandom>
@@ -13,7 +13,7 @@ final class RetryDelays: Sendable {
         self.random = Mutex(random)
     }
 
-    /// Seconds until the try after number `attempt`.
+    /// Returns the seconds until the attempt after number `attempt`.
     func seconds(attempt: Int, retryAfter: Double?) -> Double {
         random.withLock { random in
             policy.delaySeconds(attempt: attempt, retryAfter: retryAfter, using: &random)

@@ -1,7 +1,8 @@
 import Model
 import Postgres
 
-/// Divides one resource after the other for a worker, and collects what is to be written and answered.
+/// Divides one resource after the other for a worker, and collects the rows to write and the
+/// answer.
 struct QuotaDivision {
     private struct Change {
         var place: QuotaResource.Place
@@ -15,7 +16,7 @@ struct QuotaDivision {
     private var isClaim: Bool { occasion == .claim }
     private var changes: [Change] = []
     private var dropped: [QuotaResource.Place] = []
-    /// A place among the users of a resource that had none left has become free.
+    /// True if a slot among the users of a fully used resource has become free.
     private var isPlaceFree = false
     private(set) var answer = Quotas.Answer()
 
@@ -27,14 +28,15 @@ struct QuotaDivision {
     mutating func take(
         _ entry: QuotaEntry, isHeld: Bool, isBusy: Bool, use: Quota.Use?, active: Int64?
     ) {
-        // A site's user holds jobs of it; at an origin it may have done all that it holds.
+        // A site's user holds jobs of it; an origin's user may have done all its jobs.
         var request = Quota.Request(
             entry.quota, of: entry.pool,
             isHeld: isHeld && (entry.isUser || isClaim || isBusy || entry.place.kind == .site),
             isBusy: isClaim || isBusy || entry.place.kind == .site, use: use, number: entry.next)
         request.isFrozen = entry.isClosed
         let decision = Quota.decide(request)
-        // A worker without a lease hears of nothing; what was prepared for its first jobs is taken back.
+        // A worker without a lease gets no answer; the quota prepared for its first jobs is
+        // withdrawn.
         guard occasion != .claimInVain || decision == .drop else { return }
         switch decision {
         case .nothing: break
@@ -74,7 +76,7 @@ struct QuotaDivision {
         }
     }
 
-    /// Answers that there is no limit any more.
+    /// Adds to the answer that there is no limit any more.
     private mutating func lift(_ entry: QuotaEntry) {
         switch entry.place.kind {
         case .origin:

@@ -14,7 +14,7 @@ struct QuotaResource {
 
     var kind: Kind
     var id: Int64
-    /// The worker holds jobs of it.
+    /// True if the worker holds jobs of it.
     var isHeld: Bool
 
     init(row: PostgresRow) throws {
@@ -27,11 +27,11 @@ struct QuotaResource {
 /// A row of `Quotas.read`: a resource with the worker's quota of it.
 struct QuotaEntry {
     let place: QuotaResource.Place
-    /// Of an origin.
+    /// URL of an origin.
     let url: String
     let isClosed: Bool
     let pool: Quota.Pool
-    /// What of the limit is below one request a second.
+    /// The part of the limit below one request per second.
     let requestsPerSecond: Double?
     let quota: Quota?
     let isUser: Bool

@@ -1,28 +1,29 @@
 package import Model
 import Postgres
 
-/// Quotas of the limits of origins and sites: a part of each for every worker that holds jobs there.
+/// Divides the limits of origins and sites into quotas for the workers that hold jobs there.
 ///
-/// How they are divided is `Model.Quota`. Here they are read and written, under the locks of the origins' rows
-/// and then of the sites' rows, each in the order of their numbers.
+/// `Model.Quota` calculates the division. This type reads and writes quotas, under the locks of the
+/// origins' rows and then of the sites' rows, each in the order of their numbers.
 package struct Quotas: Sendable {
     let database: QueueDatabase
     let bounds: KnownLimits
     let leaseSeconds: Double
 
-    /// There may be limits to divide.
+    /// True if there may be limits to divide.
     var areNeeded: Bool { bounds.haveLimits }
 
-    /// What an answer to a worker carries of its quotas; nil for nothing.
+    /// The quotas in an answer to a worker; nil for no change.
     struct Answer: Sendable {
         var origins: [OriginShare]?
         var sites: [SiteShare]?
     }
 
-    /// When quotas are looked at: a claim granted jobs, it found none, or the worker reports what it uses.
+    /// The moment of a division: a claim granted jobs, it found none, or the worker reports its
+    /// use.
     enum Occasion: Sendable { case claim, claimInVain, report }
 
-    /// Divides what concerns a worker, and answers its quotas.
+    /// Divides the limits that concern a worker, and returns its quotas.
     func divide(
         for worker: WorkerID, after occasion: Occasion, origins: [OriginShareUse] = [],
         sites: [SiteShareUse] = [], busy: Set<String> = [], _ connection: PostgresConnection
@@ -64,7 +65,8 @@ package struct Quotas: Sendable {
         }
     }
 
-    /// Ends quotas of workers that hold nothing of what they are of, as those that have gone; true when there were any.
+    /// Ends quotas of workers that hold no jobs there, for example of disconnected ones; returns
+    /// true if there were any.
     package func end() async throws(Failure) -> Bool {
         guard areNeeded else { return false }
         return try await database.withConnection { connection in

@@ -1,13 +1,13 @@
 package import Model
 import Postgres
 
-/// Load tests on workers, as these see them.
+/// Load tests on workers, as workers see them.
 package struct LoadShares: Sendable {
     let database: QueueDatabase
     let supervision: LoadTestSupervision
 
-    /// Gives a worker a part in a test that waits for workers; none where it has no place for one more, or
-    /// has had this one. A repeated request has the same answer.
+    /// Gives a worker a shard of a test that waits for workers; none if the test has enough, or has
+    /// had this worker. A repeated request has the same answer.
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin
     ) async throws(Failure) -> LoadTestPlace {
@@ -31,9 +31,9 @@ package struct LoadShares: Sendable {
         }
     }
 
-    /// Takes what a worker says of its share, without waiting, and answers what it is to do.
+    /// Records a worker's report of its shard, without waiting, and returns instructions.
     ///
-    /// Seconds that were reported before, and all that comes for a share that has ended, change nothing.
+    /// Seconds that were reported before, and reports for a shard that has ended, change nothing.
     package func report(
         _ report: LoadTestReport, of id: LoadTestID
     ) async throws(Failure) -> LoadTestOrder {
@@ -44,7 +44,7 @@ package struct LoadShares: Sendable {
         return try await order(of: id, worker: report.worker)
     }
 
-    /// What a worker with a share is to do now.
+    /// Returns the present instructions for a worker with a shard.
     package func order(
         of id: LoadTestID, worker: WorkerID
     ) async throws(Failure) -> LoadTestOrder {
@@ -70,7 +70,7 @@ package struct LoadShares: Sendable {
         }
     }
 
-    /// True when it may change the fate of the test.
+    /// Applies a report; returns true if it may change the state of the test.
     private static func take(
         _ report: LoadTestReport, of id: LoadTestID, _ connection: PostgresConnection
     ) async throws -> Bool {
@@ -109,7 +109,7 @@ package struct LoadShares: Sendable {
                     "failure_code": .optionalText(isFailure ? report.failure?.code.rawValue : nil),
                     "failure_message": .optionalText(isFailure ? report.failure?.message : nil),
                 ]))
-        // That it was heard of need not be known after a crash.
+        // The time of the report need not survive a crash.
         if next == nil, statements.count == 1 {
             statements.insert(PostgresStatement(SQL.Common.commitLater), at: 0)
         }
@@ -119,13 +119,13 @@ package struct LoadShares: Sendable {
 }
 
 extension LoadTestReport {
-    /// What it means for a share; nil for nothing new.
+    /// Returns the meaning for a shard; nil if nothing changes.
     fileprivate func event(in state: LoadShardState) -> LoadShardEvent? {
         switch progress {
         case .preparing: nil
         case .ready: state == .joined ? .prepare : nil
         case .finished: .finish
-        // One that goes before the start leaves its place to another.
+        // A worker that leaves before the start frees its shard.
         case .failed: failure?.code == .workerCancelled && state != .running ? .dismiss : .fail
         }
     }

@@ -1,13 +1,13 @@
 package import Model
 import Postgres
 
-/// Starts and ends load tests by time, and ends shares of workers that are gone.
+/// Starts and ends load tests by time, and ends shards of disconnected workers.
 package struct LoadTestSupervision: Sendable {
     let database: QueueDatabase
     let times: LoadTestTimes
 
-    /// Decides the fate of every test that has not ended; answers those that want workers. Safe to run on
-    /// all coordinators at once.
+    /// Updates the state of every test that has not ended; returns the tests that need workers.
+    /// Safe to run on all coordinators at once.
     package func reconcile() async throws(Failure) -> [LoadTestCall] {
         let open = try await database.withConnection { connection in
             try await connection.query(SQL.LoadTests.open).rows.map { try $0.string("id") }
@@ -17,7 +17,7 @@ package struct LoadTestSupervision: Sendable {
         return try await called()
     }
 
-    /// Tests that want workers.
+    /// Returns the tests that need workers.
     package func called() async throws(Failure) -> [LoadTestCall] {
         try await database.withConnection { connection in
             try await connection.query(
@@ -28,7 +28,7 @@ package struct LoadTestSupervision: Sendable {
         }
     }
 
-    /// Decides the fate of one test.
+    /// Updates the state of one test.
     func reconcile(_ id: LoadTestID) async throws(Failure) {
         try await database.transaction { connection in
             guard let test = try await lock(id, connection),
@@ -55,7 +55,7 @@ package struct LoadTestSupervision: Sendable {
         }
     }
 
-    /// Starts a test, or gives it up, or lets it wait.
+    /// Starts a test, lets it fail, or lets it wait.
     private func gather(
         _ id: LoadTestID, _ test: PostgresRow, _ shares: ShareCounts,
         _ connection: PostgresConnection
@@ -106,7 +106,7 @@ package struct LoadTestSupervision: Sendable {
     private static let abandoned = Failure(
         .clusterAbandoned, "The test had no follower and was stopped.")
 
-    /// Ends a test under its lock; what it was is kept, what it asked for is not.
+    /// Ends a test under its lock; keeps its results and deletes its plan.
     static func end(
         _ id: LoadTestID, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {
@@ -117,7 +117,7 @@ package struct LoadTestSupervision: Sendable {
         ])
     }
 
-    /// A test's row under its lock; nil where there is none.
+    /// Returns a test's row under its lock; nil without one.
     func lock(
         _ id: LoadTestID, _ connection: PostgresConnection
     ) async throws -> PostgresRow? {

@@ -2,7 +2,7 @@ import Model
 
 /// Times of load tests, in seconds.
 package struct LoadTestTimes: Sendable {
-    /// From when the start is set until it: every worker is to know by then.
+    /// Time between the decision and the start: every worker must learn the start by then.
     package var leadSeconds = 2.0
     /// A shard without reports for this time is lost.
     package var silentSeconds = WireLimits.loadSilentSeconds
@@ -16,12 +16,12 @@ package struct LoadTestTimes: Sendable {
     package init() {}
 }
 
-/// Shares of a test by state.
+/// Shards of a test by state.
 struct ShareCounts {
     var joined = 0
     var ready = 0
     var running = 0
-    /// Of one that failed.
+    /// The failure of one that failed.
     var failure: Failure?
 
     var underWay: Int { joined + ready + running }

@@ -1,7 +1,7 @@
 package import Model
 import Postgres
 
-/// Load tests on workers, for who wants one.
+/// Load tests on workers, as their clients see them.
 package struct LoadTests: Sendable {
     private let database: QueueDatabase
     package let supervision: LoadTestSupervision
@@ -13,9 +13,9 @@ package struct LoadTests: Sendable {
         shares = LoadShares(database: database, supervision: supervision)
     }
 
-    /// Has workers called together for a test; a repeated request changes nothing.
+    /// Creates a test and calls workers for it; a repeated request changes nothing.
     ///
-    /// Throws `input.notFound` for a queue that is not there, and `input.loadTestRunning` while another test
+    /// Throws `input.notFound` for an unknown queue, and `input.loadTestRunning` while another test
     /// of that queue has not ended.
     package func create(_ test: LoadTestSubmission) async throws(Failure) -> LoadTestStatus {
         try await database.transaction { connection in
@@ -49,7 +49,7 @@ package struct LoadTests: Sendable {
         }
     }
 
-    /// Those that run, and those that ended within a day, latest first; 100 at most.
+    /// Returns the running tests, and those that ended within a day, latest first; at most 100.
     package func list() async throws(Failure) -> LoadTestList {
         try await database.withConnection { connection in
             LoadTestList(tests: try await Self.read(nil, connection))
@@ -61,8 +61,8 @@ package struct LoadTests: Sendable {
         try await database.withConnection { try await Self.status(of: id, $0) }
     }
 
-    /// What is new of a test, without waiting; what comes before it is forgotten, and the test is wanted
-    /// for some more time. Throws `input.notFound`.
+    /// Returns a test's new results, without waiting. Deletes earlier ones, and extends the time
+    /// for which the test has a follower. Throws `input.notFound`.
     package func follow(
         _ id: LoadTestID, after: [Int]
     ) async throws(Failure) -> LoadTestNews {
@@ -77,7 +77,7 @@ package struct LoadTests: Sendable {
                     ["test": .uuid(id), "shares": numbers, "seconds": seconds]),
             ])
             guard results[0].firstRow != nil else { throw Failure.unknownLoadTest(id) }
-            // Before the seconds: of a share that has ended there are no more than these.
+            // Read before the seconds: a shard that has ended has no more than these.
             let status = try await Self.status(of: id, connection)
             let rows = try await connection.query(
                 SQL.LoadTests.intervals,
@@ -93,7 +93,7 @@ package struct LoadTests: Sendable {
         }
     }
 
-    /// What a share measured of URLs, targets and renditions, once it has reported it.
+    /// Returns a shard's results by URL, target and rendition, once it has reported them.
     package func breakdown(
         of id: LoadTestID, share: Int
     ) async throws(Failure) -> LoadTestBreakdown {
@@ -109,7 +109,7 @@ package struct LoadTests: Sendable {
         }
     }
 
-    /// Has the workers of a test stop; one that has not begun ends. Throws `input.notFound`.
+    /// Stops the workers of a test; one that has not begun ends. Throws `input.notFound`.
     package func stop(_ id: LoadTestID) async throws(Failure) -> LoadTestStatus {
         try await database.transaction { connection in
             guard let row = try await supervision.lock(id, connection) else {
@@ -136,7 +136,7 @@ package struct LoadTests: Sendable {
         return test
     }
 
-    /// One, or all where `id` is nil.
+    /// Returns one test, or all if `id` is nil.
     static func read(
         _ id: LoadTestID?, _ connection: PostgresConnection
     ) async throws -> [LoadTestStatus] {
@@ -157,7 +157,7 @@ package struct LoadTests: Sendable {
 }
 
 extension LoadTestStatus {
-    /// A row of `LoadTests.status`.
+    /// Decodes a row of `LoadTests.status`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             id: try row.string("id"), name: try row.string("name"),
@@ -172,7 +172,7 @@ extension LoadTestStatus {
 }
 
 extension LoadTestStatus.Share {
-    /// A row of `LoadTests.shares`.
+    /// Decodes a row of `LoadTests.shares`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             worker: try row.string("worker_id"), name: try row.string("worker_name"),

@@ -9,24 +9,25 @@ package final class MirrorMoves: Sendable {
 
     init(database: QueueDatabase) { self.database = database }
 
-    /// Lanes looked at in one pass.
+    /// Maximum number of lanes to read in one pass.
     private static let lanesPerPass: Int64 = 32
-    /// Jobs looked at in one pass, over all its lanes.
+    /// Maximum number of jobs to read in one pass, over all its lanes.
     private static let jobsPerPass = 5_000
-    /// Jobs that keep the lane of a mirror fed until the next pass: the rest stays with its own origin, which may be
-    /// well again by then.
+    /// Number of jobs that keep a mirror's lane busy until the next pass: the rest stays with its
+    /// own origin, which may work again by then.
     private static let jobsPerLane: Int64 = 5_000
 
     /// A job that waits for an origin in cooldown, and its best mirror.
     private struct Waiting {
         var lane: Int64
         var job: Int64
-        /// The first that is well; nil where none is, or there are no mirrors.
+        /// The first working mirror; nil if there is none.
         var origin: String?
     }
 
-    /// Moves jobs that wait for an origin in cooldown to the lane of a mirror that is not: as many as keep the mirror
-    /// busy for about a second. Returns their number. Wakes workers that wait for jobs.
+    /// Moves jobs that wait for an origin in cooldown to the lane of a working mirror, enough to
+    /// keep the mirror busy for about a second. Returns their number. Wakes workers that wait for
+    /// jobs.
     ///
     /// Safe to run on all coordinators at once. It does not wait for locked lanes and jobs: the next pass
     /// moves those.
@@ -44,7 +45,7 @@ package final class MirrorMoves: Sendable {
                 if let left {
                     search.set(left.job - 1, in: lane)
                 } else {
-                    // Behind the last one come those that wait since.
+                    // After the last job, those that arrived since are next.
                     search.set(seen.count < share ? 0 : seen.last?.job ?? 0, in: lane)
                 }
             }
@@ -65,7 +66,7 @@ package final class MirrorMoves: Sendable {
         return lanes
     }
 
-    /// The next jobs of each lane, by lane and number.
+    /// Returns the next jobs of each lane, by lane and number.
     private func waiting(in lanes: [Int64], most: Int) async throws(Failure) -> [Waiting] {
         let places = search.withLock { search in lanes.map { search.place(in: $0) } }
         return try await database.withConnection { connection in
@@ -93,7 +94,7 @@ package final class MirrorMoves: Sendable {
         }
     }
 
-    /// Moves what there is room for; the numbers that it had.
+    /// Moves as many jobs as fit; returns their previous numbers.
     private func move(_ waiting: [Waiting]) async throws(Failure) -> Set<Int64> {
         var ways: [Way: Int] = [:]
         for job in waiting {
@@ -108,7 +109,8 @@ package final class MirrorMoves: Sendable {
         let listed = PostgresValue.textArray(Set(all.map(\.origin)).sorted())
         do {
             return try await database.pool.withConnection { connection in
-                // By itself: whoever locks origins has locked the lanes and jobs before.
+                // In its own transaction: transactions that lock origins have locked the lanes and
+                // jobs before.
                 _ = try await connection.query(SQL.Origins.list, ["origins": listed])
                 return try await connection.transaction { connection in
                     _ = try await connection.query(SQL.Common.lockBriefly)
@@ -136,7 +138,7 @@ package final class MirrorMoves: Sendable {
         } catch let error as PostgresError where error.isRetryableTransaction {
             return []
         } catch let error as PostgresError where error.sqlState == "55P03" {
-            // A catalog is being started: the next pass finds it done.
+            // A catalog is being started: the next pass continues.
             return []
         } catch let error as PostgresError {
             throw Failure(queue: error)
@@ -187,12 +189,12 @@ package final class MirrorMoves: Sendable {
 
 /// The progress of the search through the lanes of origins in cooldown: a value.
 struct MirrorSearch {
-    /// The last lane of the pass before; 0 when it was the last of all.
+    /// The last lane of the previous pass; 0 if it was the last of all.
     var lastLane: Int64 = 0
-    /// By lane, the job after which the next pass begins; none for those that are begun from the front.
+    /// By lane, the job after which the next pass begins; no entry for the start of a lane.
     private var places: [Int64: Int64] = [:]
 
-    /// Lanes that are remembered; when there are more, all are begun from the front.
+    /// Maximum number of remembered lanes; beyond it, all are read from their start.
     private static let maxLanes = 10_000
 
     func place(in lane: Int64) -> Int64 { places[lane] ?? 0 }

@@ -6,7 +6,7 @@ struct OriginOutcomes: Sendable {
     private let breaker: JobQueue.Breaker
     private let maxUnlisted: Int
 
-    /// Origins without a row that one report makes one for. Nothing is recorded of the others.
+    /// Maximum number of origins that one report adds. Outcomes of further ones are not recorded.
     private static let maxMetAtOnce: Int64 = 100
 
     init(_ settings: JobQueue.Settings) {
@@ -14,14 +14,13 @@ struct OriginOutcomes: Sendable {
         maxUnlisted = settings.maxUnlistedOrigins
     }
 
-    /// Records what a report says of origins, each with the one that did it.
+    /// Records a report's outcomes of origins, each with its worker.
     ///
-    /// Their rows are locked first, all in the order of their numbers, so that reports do not wait for
-    /// each other in a circle.
+    /// Locks their rows first, in the order of their numbers, so that reports do not deadlock.
     func record(_ origins: ReportPlan.Origins, _ connection: PostgresConnection) async throws {
         let (well, failed, cooling) = (origins.well, origins.failed, origins.cooling)
         let met = failed.names + cooling.names
-        // One that no list names has no row until it does something that has to be remembered.
+        // An unlisted origin has no row until an outcome must be recorded.
         let named = Set(met.compactMap(\.self)).sorted()
         if !named.isEmpty {
             _ = try await connection.query(

@@ -2,16 +2,16 @@ package import Model
 import Postgres
 import Rendering
 
-/// Limits of origins, and what was decided about them.
+/// Limits of origins, and decisions about them.
 package struct Origins: Sendable {
     let database: QueueDatabase
     let bounds: KnownLimits
     package let mirrors: MirrorMoves
 
-    /// Origins on one page at most; each costs a look at its decisions.
+    /// Maximum number of origins on one page; each costs a look-up of its decisions.
     private static let originsPerPage = 500
 
-    /// Sets or clears limits. Throws `input.notFound` for an origin to clear that is not known.
+    /// Sets or clears limits. Throws `input.notFound` if the origin to clear is unknown.
     package func setLimits(_ change: OriginLimitsChange) async throws(Failure) {
         let limits = change.limits ?? OriginLimits()
         let values: SQLValues = [
@@ -34,12 +34,12 @@ package struct Origins: Sendable {
                     throw Failure(.inputNotFound, "There is no origin \(origin.prefix(100)).")
                 }
             }
-            // There may be more to hand out now, and limits to divide.
+            // More jobs may be leasable now, and there may be limits to divide.
             _ = try await connection.query(SQL.Sites.notify)
         }
     }
 
-    /// Origins that nothing may be asked of now; at most 1,000.
+    /// Returns the origins in cooldown; at most 1,000.
     package func cooling() async throws(Failure) -> [CoolingOrigin] {
         try await database.withConnection { connection in
             try await connection.query(SQL.Origins.cooling).rows.map { row in
@@ -50,7 +50,7 @@ package struct Origins: Sendable {
         }
     }
 
-    /// A page of origins by name, from the one after `after`, `limit` or 500 at most.
+    /// Returns a page of origins by name, after `after`, with at most `limit` or 500.
     package func page(after: String?, limit: Int) async throws(Failure) -> OriginPage {
         let most = min(limit, Self.originsPerPage)
         return try await database.transaction { connection in
@@ -76,13 +76,13 @@ package struct Origins: Sendable {
     }
 }
 
-/// An origin that nothing may be asked of now.
+/// An origin in cooldown.
 package struct CoolingOrigin: Sendable {
     package var origin: String
     package var seconds: Double
-    /// In microseconds since 1970, by the database's clock.
+    /// End of the cooldown in microseconds since 1970, by the database's clock.
     package var until: Int64
-    /// But for one job, which tries whether it is well again.
+    /// True if one job may try it nevertheless.
     package var isTried: Bool
 }
 
@@ -96,7 +96,7 @@ extension OriginLimits {
 }
 
 extension OriginStatus {
-    /// A row of `Origins.page`.
+    /// Decodes a row of `Origins.page`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             origin: try row.string("url"), limits: try OriginLimits(row: row),
@@ -110,7 +110,7 @@ extension OriginStatus {
             waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")))
     }
 
-    /// Why the cluster decided so.
+    /// The reason of the cluster's decision.
     private static func reason(of decision: String, _ row: PostgresRow) throws -> String {
         let code = try row.optionalString("code") ?? ""
         let cooldown = HumanFormat.duration(seconds: try row.optionalDouble("seconds") ?? 0)

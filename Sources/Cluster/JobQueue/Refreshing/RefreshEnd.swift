@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-/// Ends refreshes, and the switches that they became.
+/// Ends refreshes, and their switches.
 enum RefreshEnd {
     /// Ends refreshes, whose jobs are locked.
     static func settle(

@@ -1,7 +1,8 @@
 import Model
 import Postgres
 
-/// Starts refreshes of completed assets: a job an asset, because what has changed of one changes at once.
+/// Starts refreshes of completed assets: one job per asset, because an asset's changes are
+/// published together.
 enum RefreshStart {
     /// Starts a refresh of the selected assets of a catalog, whose lock is held. Skips active ones.
     static func start(

@@ -1,12 +1,12 @@
 package import Model
 import Postgres
 
-/// Refreshes in progress: the files that they check, and what they found.
+/// Running refreshes: the files that they check, and their results.
 package struct Refreshes: Sendable {
     let database: QueueDatabase
 
-    /// A page of the files of an asset whose refresh or switch a lease holds: those that are stored, or staged. Throws
-    /// `worker.leaseLost` where it does not.
+    /// Returns a page of the files of an asset whose refresh a lease holds: stored ones, or staged
+    /// ones. Throws `worker.leaseLost` if it does not.
     package func files(
         _ request: RefreshFilesRequest
     ) async throws(Failure) -> RefreshFilesPage {
@@ -42,7 +42,8 @@ package struct Refreshes: Sendable {
             staging: staging)
     }
 
-    /// Rows of `Refreshing.stagedFiles`: one at least, which names no file where there are no more.
+    /// Decodes rows of `Refreshing.stagedFiles`: at least one, which names no file if there are no
+    /// more.
     private static func staged(_ rows: PostgresRows) throws -> RefreshFilesPage {
         guard let first = rows.first else {
             throw Failure(.workerLeaseLost, "The asset is not in the midst of a switch.")
@@ -65,8 +66,8 @@ package struct Refreshes: Sendable {
         )
     }
 
-    /// Takes note of files as a refresh found them; nothing of it counts before the job is reported done. Grants
-    /// the switch where it is asked for.
+    /// Records the results of a refresh for some files; nothing of them counts before the job is
+    /// reported done. Grants the switch on request.
     package func add(
         _ batch: RefreshBatch
     ) async throws(Failure) -> ReportAnswer.Verdict {
@@ -81,7 +82,7 @@ package struct Refreshes: Sendable {
                     [batch.job], [batch.lease], batch.worker, connection)[batch.job]
             else { return .stale }
             if job.kind == .switchOver, batch.switchOver != nil {
-                // Asked once more: the answer was lost.
+                // A repeated request: the answer was lost.
                 let granted = try await connection.query(
                     SQL.Refreshing.isGranted,
                     ["asset": .int(job.asset), "lease": .uuid(batch.lease)]
@@ -129,7 +130,7 @@ package struct Refreshes: Sendable {
         }
     }
 
-    /// What the last refresh of a catalog came to, so far. Throws `input.notFound`.
+    /// Returns the results of a catalog's last refresh so far. Throws `input.notFound`.
     package func summary(of catalog: CatalogID) async throws(Failure) -> RefreshSummary {
         try await database.withConnection { connection in
             let id: SQLValues = ["catalog": .int(catalog.rawValue)]
@@ -153,7 +154,7 @@ package struct Refreshes: Sendable {
 }
 
 extension RefreshFile {
-    /// A row of `Refreshing.files`.
+    /// Decodes a row of `Refreshing.files`.
     fileprivate init(row: PostgresRow) throws {
         var segment = ResolvedSegment(
             ordinal: Int(try row.int64("ordinal")), url: try row.string("url"),

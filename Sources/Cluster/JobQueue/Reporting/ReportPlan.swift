@@ -213,7 +213,7 @@ struct ReportPlan {
     /// Lets a job that a worker died with be tried alone, and holds it for an operator after a second death, whatever
     /// kind it is of: a third would be another worker's.
     mutating func died(with job: HeldJob, _ lost: Failure, _ deaths: WorkerDeaths) {
-        guard deaths.count < WorkerDeaths.most else { return giveUp(job, deaths.failure) }
+        guard deaths.count < WorkerDeaths.maxDeaths else { return giveUp(job, deaths.failure) }
         guard case .attempts(let most) = Self.policy(of: lost.code, for: job.kind),
             job.attempt < most
         else { return giveUp(job, lost) }

@@ -1,15 +1,15 @@
 import Model
 import Postgres
 
-/// Writes the segments that workers list of titles.
+/// Writes the segments that workers list for titles.
 enum SegmentStore {
-    /// Stores segments none of which was there before.
+    /// Stores segments that are all new.
     static func copy(
         _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
         _ connection: PostgresConnection
     ) async throws {
         let urls = PostgresValue.textArray(Set(origins).sorted())
-        // The second statement sees those that somebody else has just made.
+        // The second statement sees those that another transaction has just created.
         let results = try await connection.pipeline([
             PostgresStatement(SQL.Origins.list, ["origins": urls]),
             PostgresStatement(SQL.Origins.named, ["origins": urls]),
@@ -27,7 +27,8 @@ enum SegmentStore {
             rows: rows.lazy.map { columns(of: $0) + [.int(asset), .int($1)] })
     }
 
-    /// Stores segments some of which an earlier try of the job, or an earlier start, has stored.
+    /// Stores segments some of which an earlier attempt of the job, or an earlier start, has
+    /// stored.
     static func merge(
         _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
         _ connection: PostgresConnection
@@ -37,7 +38,7 @@ enum SegmentStore {
         _ = try await connection.query(SQL.Resolving.mergeMirrors, ["asset": .int(asset)])
     }
 
-    /// Puts segments where statements find them, and makes the origins that they name.
+    /// Stages segments for later statements, and creates their origins.
     static func stage(
         _ segments: [ResolvedSegment], _ origins: [String], _ connection: PostgresConnection
     ) async throws {

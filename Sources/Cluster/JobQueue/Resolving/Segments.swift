@@ -1,12 +1,12 @@
 package import Model
 import Postgres
 
-/// Segments that workers add: those of a manifest, and the parts of a file that turned out large.
+/// Segments that workers add: those of a manifest, and the parts of a large file.
 package struct Segments: Sendable {
     let database: QueueDatabase
     let renewals: URLRenewals
 
-    /// Stores segments that a leased resolve job found; they get no jobs before it is reported done.
+    /// Stores the segments of a leased resolve job; they get no jobs before it is reported done.
     package func add(
         _ batch: SegmentBatch
     ) async throws(Failure) -> ReportAnswer.Verdict {
@@ -41,7 +41,7 @@ package struct Segments: Sendable {
             if first == 0 {
                 try await SegmentStore.store(batch.warnings, of: job.asset, connection)
             }
-            // Of those that were known before, some may have had one.
+            // Some of the previous ones may have had one.
             let documents =
                 isKnown ? batch.segments : batch.segments.filter { $0.content != nil }
             if !documents.isEmpty {
@@ -58,8 +58,8 @@ package struct Segments: Sendable {
         }
     }
 
-    /// What a leased job is to store in place of what its origin serves; nil where the lease does not hold
-    /// it, or it has none.
+    /// Returns the rewritten manifest that a leased job stores; nil if the lease does not hold the
+    /// job, or it has none.
     package func document(_ request: DocumentRequest) async throws(Failure) -> Document {
         try await database.transaction { connection in
             let job = try await HeldJob.find(
@@ -76,9 +76,7 @@ package struct Segments: Sendable {
     package func split(
         _ request: SplitRequest
     ) async throws(Failure) -> VerdictAnswer {
-        let (quotient, remainder) = request.totalBytes.quotientAndRemainder(
-            dividingBy: request.partBytes)
-        let parts = quotient + (remainder > 0 ? 1 : 0)
+        let parts = PartSize(request.partBytes).count(of: request.totalBytes)
         return try await database.transaction { connection in
             guard
                 let job = try await HeldJob.find(

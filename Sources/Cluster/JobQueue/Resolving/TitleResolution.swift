@@ -40,7 +40,7 @@ enum TitleResolution {
         return true
     }
 
-    /// Fails a title whose manifest cannot be read, or lists what cannot be stored.
+    /// Fails a title whose manifest cannot be read, or lists segments that cannot be stored.
     static func fail(
         _ job: HeldJob, _ failure: Failure, _ connection: PostgresConnection
     ) async throws {
@@ -49,7 +49,8 @@ enum TitleResolution {
         try await AssetSettlement.record(job.asset, failure, resolveFailed: true, connection)
     }
 
-    /// Ends a title one of whose keys holds another object, a row of `KeyConflicts.resolvedHolder`.
+    /// Fails a title one of whose keys holds another object, a row of
+    /// `KeyConflicts.resolvedHolder`.
     private static func refuse(
         _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
     ) async throws -> Bool {
@@ -66,8 +67,8 @@ enum TitleResolution {
         return false
     }
 
-    /// Notes with the segments of a title what is known of them from before it was resolved, unless they were begun:
-    /// then what is known of them is their own, or was forgotten with intent.
+    /// Records, for the segments of a title, files known from before it was resolved. Skips
+    /// segments that were begun: their records are their own, or were deleted deliberately.
     private static func noteKnown(
         _ asset: Int64, from sources: [Int64], _ connection: PostgresConnection
     ) async throws {

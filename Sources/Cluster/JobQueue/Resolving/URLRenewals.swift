@@ -1,18 +1,19 @@
 import Model
 import Postgres
 
-/// Fresh URLs for segments whose signatures have expired: their title's manifest is read again, once for all of them.
+/// Fresh URLs for segments whose signatures have expired: their title's manifest is read again,
+/// once for all of them.
 struct URLRenewals: Sendable {
-    /// A URL that is refused so soon after it was read from its manifest has not expired.
+    /// Seconds after the reading of its manifest within which a refused URL has not expired.
     let freshSeconds: Double
 
-    /// What is known of the signed URLs that were refused, of those of `results` that are held.
+    /// Returns the records of refused signed URLs, of those `results` that are held.
     func refusals(
         of results: [JobReport], _ held: [JobID: HeldJob], _ connection: PostgresConnection
     ) async throws -> [JobID: ReportPlan.Refusal] {
         let jobs = results.compactMap { result -> HeldJob? in
             guard result.outcome == .failed, result.failure?.code.mayBeExpiredSignature == true,
-                // Mirrors have answered in the place of its own URL.
+                // Mirrors were requested instead of its own URL.
                 let job = held[result.job], !job.isAtMirrors
             else { return nil }
             return [.fetch, .resolve].contains(job.kind) ? job : nil
@@ -54,7 +55,7 @@ struct URLRenewals: Sendable {
             ])
     }
 
-    /// Gives segments of a title the URLs that its manifest lists by now.
+    /// Sets the URLs of a title's segments to those that its manifest lists now.
     func renew(
         _ segments: [ResolvedSegment], _ origins: [String], of asset: Int64,
         _ connection: PostgresConnection
@@ -68,8 +69,9 @@ struct URLRenewals: Sendable {
         try await failRefused(of: asset, unchanged, nil, connection)
     }
 
-    /// Ends the job that read a manifest for fresh URLs, or could not. What still waits is not listed any more, or fails
-    /// as it did; nothing else of the title does. True when jobs are due since then.
+    /// Ends the job that read a manifest for fresh URLs, or could not. Segments that still wait are
+    /// no longer listed, or fail as before; the rest of the title is not affected. Returns true if
+    /// jobs became due.
     func end(
         _ job: HeldJob, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws -> Bool {
@@ -87,8 +89,8 @@ struct URLRenewals: Sendable {
     }
 
     /// - Parameters:
-    ///   - segments: of those that wait for fresh URLs; nil for all of them.
-    ///   - failure: nil for what the origin answered to each.
+    ///   - segments: some of those that wait for fresh URLs; nil for all of them.
+    ///   - failure: nil for the origin's answer to each.
     private func failRefused(
         of asset: Int64, _ segments: [Int64]?, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {

@@ -3,8 +3,8 @@ package import Postgres
 
 /// The numbered versions of the schema, each a file of `SQL/migrations`.
 ///
-/// A released file is frozen: a database keeps the checksum of what made it, and refuses another text. What changes
-/// later is added as a further file.
+/// A released file is frozen: a database keeps the checksum of the file that created it, and
+/// refuses another text. Later changes are added as further files.
 package enum Migrations {
     struct Step {
         let version: Int
@@ -18,21 +18,21 @@ package enum Migrations {
 
     static let steps = [Step(1, PackageResources._001_initial_sql)]
 
-    /// Less than a statement may take.
+    /// Less than the time limit of a statement.
     package static let lockSeconds: Double = 20
 
-    /// The version that this binary works with.
+    /// The version that this binary uses.
     package static var currentVersion: Int { steps.last?.version ?? 0 }
 
-    /// Brings the database to this binary's version and returns the version it was at.
+    /// Migrates the database to this binary's version; returns its previous version.
     ///
-    /// Safe to run from many processes at once: they wait for each other. With `role`, that role is granted what a
-    /// coordinator needs. A database that is at its version is only read. For the lock of another migration it waits
-    /// for `lockSeconds`.
+    /// Safe to run from many processes at once: they wait for each other. Grants `role`, if given,
+    /// a coordinator's privileges. Only reads a database with the current version. Waits
+    /// `lockSeconds` for the lock of another migration.
     ///
-    /// Throws, and changes nothing: `cluster.schemaNewer` for a database that is newer than the binary,
-    /// `cluster.schemaUnreleased` for one of a Dray before its first release, `cluster.schemaEdited` for one that was
-    /// made by another text of a version.
+    /// Throws, and changes nothing: `cluster.schemaNewer` for a database that is newer than the
+    /// binary, `cluster.schemaUnreleased` for one from before the first release,
+    /// `cluster.schemaEdited` for one that another text of a version created.
     @discardableResult
     package static func migrate(
         _ pool: PostgresPool, grantingTo role: String? = nil,

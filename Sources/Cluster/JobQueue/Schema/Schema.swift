@@ -2,8 +2,8 @@ import Model
 package import Postgres
 
 extension PostgresConfiguration {
-    /// How the queue's database is connected to: names are looked up in the schema `dray`, or in the first that
-    /// `url` names by `options=-c search_path=…`, and nowhere else but in pg_catalog.
+    /// Returns the configuration of the queue's connections. Names are looked up in pg_catalog and
+    /// one schema only: `dray`, or the first that `url` names by `options=-c search_path=…`.
     package static func queue(
         url: String, applicationName: String = "dray", statementTimeoutSeconds: Double? = 30,
         sessionSettings: [String: String] = [:]
@@ -15,26 +15,28 @@ extension PostgresConfiguration {
     }
 }
 
-/// The schema that a session's search path is pinned to, and who owns it.
+/// The schema to which a session's search path is pinned, and its owner.
 struct Schema: Sendable {
-    /// As an identifier, in quotes where it needs them.
+    /// The name as an identifier, quoted if necessary.
     let name: String
     let owner: String
-    /// This session's role owns it, or is a member of the role that does.
+    /// True if this session's role owns it, or is a member of the role that does.
     let isOwn: Bool
 
-    /// This session's role owns it, or one that could do to this role's session what it likes in any case.
+    /// True if this session's role owns it, or a role that could control this session in any case.
     let isTrusted: Bool
 
-    /// Makes the schema where there is none, and keeps others from doing the same until the transaction ends. Changes
-    /// nothing of a schema that has a version.
+    /// Creates the schema if there is none, and prevents others from doing the same until the
+    /// transaction ends. Changes nothing of a schema that has a version.
     ///
-    /// Throws `cluster.busy` where another session has that lock for so long, `cluster.schemaOwner` for the schema of a
-    /// role that this one has no reason to trust, and `cluster.schemaUnreleased` for one of before the first release.
+    /// Throws `cluster.busy` if another session holds that lock for too long, `cluster.schemaOwner`
+    /// for the schema of an untrusted role, and `cluster.schemaUnreleased` for one from before the
+    /// first release.
     static func prepare(
         _ connection: PostgresConnection, lockSeconds: Double
     ) async throws -> Schema {
-        // Until its owner is known, nothing is called that lies in the schema, whose names come first.
+        // Until its owner is known, no function of the schema may be called, whose names come
+        // first.
         let path = try await connection.query("SHOW search_path").only().string("search_path")
         let name = path.prefix { $0 != "," }
         try await connection.simple("SET LOCAL search_path TO pg_catalog, pg_temp")
@@ -82,7 +84,7 @@ struct Schema: Sendable {
             "SELECT set_config('lock_timeout', $1, true)", [.text(before)])
     }
 
-    /// Refuses a schema whose functions, which this session would call, are those of a stranger.
+    /// Refuses a schema of an untrusted role, whose functions this session would call.
     private func requireTrust() throws(Failure) {
         guard isTrusted else {
             throw Failure(
@@ -94,7 +96,7 @@ struct Schema: Sendable {
         }
     }
 
-    /// Refuses to make tables in a schema of another role, who could put functions beside them.
+    /// Refuses to create tables in a schema of another role, which could add functions to it.
     func requireOwner(version: Int) throws(Failure) {
         guard isOwn else {
             throw Failure(
@@ -108,7 +110,8 @@ struct Schema: Sendable {
         try await connection.simple(SQL.Schema.pin.text)
     }
 
-    /// Grants `role` what a coordinator needs of this schema, now and of what its owner makes later.
+    /// Grants `role` a coordinator's privileges on this schema, for present tables and those that
+    /// its owner creates later.
     func grant(to role: String, _ connection: PostgresConnection) async throws {
         guard isOwn else {
             throw Failure(

@@ -1,15 +1,17 @@
 package import Model
 import Postgres
 
-/// Lists of checksums: one `SHA256SUMS` a directory of a site, of what all catalogs have there.
+/// Checksum files: one `SHA256SUMS` per directory of a site, with the files of all catalogs there.
 package struct ChecksumFiles: Sendable {
     let database: QueueDatabase
 
-    /// Whether it is a worker's turn to write the lists of some jobs of one lease; one turn a job, in order.
+    /// Decides whether a worker may write the checksum files of some jobs of one lease; one
+    /// decision per job, in order.
     ///
-    /// A directory's list has one writer at a time. What it reads has the part of every catalog whose own job for the
-    /// directory waits by then, and with its report those are done too. So a directory that a hundred catalogs feed
-    /// is listed twice for all that wait at once, not a hundred times.
+    /// A directory's file has one writer at a time. The writer reads the files of every catalog
+    /// whose own job for the directory waits by then, and its report completes those jobs too. So a
+    /// directory of a hundred catalogs is listed twice for all that wait at once, not a hundred
+    /// times.
     package func turns(_ request: SumsRequest) async throws(Failure) -> SumsTurns {
         let jobs = Array(Set(request.jobs)).sorted()
         var turns: [JobID: SumsTurns.Turn] = [:]
@@ -39,11 +41,11 @@ package struct ChecksumFiles: Sendable {
         return SumsTurns(turns: request.jobs.map { turns[$0] ?? .stale })
     }
 
-    /// Whether a job whose directory has a writer takes the turn over.
+    /// Returns true if a job whose directory has a writer replaces it.
     private func takesOver(_ job: JobID, _ lease: LeaseID) async throws(Failure) -> Bool {
         let values: SQLValues = ["job": .int(job.rawValue), "lease": .uuid(lease)]
         return try await database.transaction { connection in
-            // Who is granted a lease while this waits for the lock is seen by the next statement alone.
+            // Only the next statement sees a lease granted while this one waits for the lock.
             guard try await !connection.query(SQL.ChecksumFiles.lockWriter, values).rows.isEmpty
             else {
                 return false
@@ -52,7 +54,7 @@ package struct ChecksumFiles: Sendable {
         }
     }
 
-    /// A page of what a directory's `SHA256SUMS` lists, over all catalogs of its site.
+    /// Returns a page of the files for a directory's `SHA256SUMS`, over all catalogs of its site.
     package func page(
         site: SiteID, directory: String, after: String?, limit: Int
     ) async throws(Failure) -> SumsPage {

@@ -2,23 +2,24 @@ package import Model
 import Postgres
 import Synchronization
 
-/// Whether there are limits to divide, or bounds to a site's space to observe, as far as this process knows.
+/// True if there are limits to divide, or limits of a site's space to observe, as far as this
+/// process knows.
 package final class KnownLimits: Sendable {
     private let database: QueueDatabase
     private let limits = Atomic<Bool>(true)
     private let spaces = Atomic<Bool>(true)
-    /// Counts changes that this process made.
+    /// Number of changes that this process made.
     private let changes = Atomic<Int>(0)
 
     init(database: QueueDatabase) { self.database = database }
 
-    /// Any site may have a bandwidth in force, or any origin a limit.
+    /// True if any site may have a bandwidth in force, or any origin a limit.
     var haveLimits: Bool { limits.load(ordering: .relaxed) }
-    /// Any site may have a bound to its space, or a failure.
+    /// True if any site may have a limit of its space, or a failure.
     var boundSpace: Bool { spaces.load(ordering: .relaxed) }
 
-    /// Finds out whether any site has a bandwidth in force, any origin a limit, and any site a bound to its room; as
-    /// long as none has, claims and heartbeats do not ask for them.
+    /// Reads whether any site has a bandwidth in force, any origin a limit, and any site a limit of
+    /// its space. While none has, claims and heartbeats do not query them.
     package func read() async throws(Failure) {
         let version = changes.load(ordering: .sequentiallyConsistent)
         let (isLimited, isNarrow) = try await database.withConnection { connection in
@@ -27,11 +28,11 @@ package final class KnownLimits: Sendable {
         }
         limits.store(isLimited, ordering: .sequentiallyConsistent)
         spaces.store(isNarrow, ordering: .sequentiallyConsistent)
-        // Somebody else knew better meanwhile.
+        // A newer change was made meanwhile.
         if changes.load(ordering: .sequentiallyConsistent) != version { changed() }
     }
 
-    /// Has quotas and bounds asked for until it is known that there are none.
+    /// Lets quotas and limits be queried until it is known that there are none.
     func changed() {
         changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
         limits.store(true, ordering: .sequentiallyConsistent)

@@ -6,8 +6,8 @@ package struct SiteRoom: Sendable {
     let database: QueueDatabase
     let bounds: KnownLimits
 
-    /// Lets sites that cannot be written be tried again when their time has come, notes what is under way at
-    /// those with a quota, and pauses those whose quota is used up. Safe to run on all coordinators at once.
+    /// Retries unwritable sites that are due, records the running transfers of sites with a quota,
+    /// and pauses those whose quota is used up. Safe to run on all coordinators at once.
     package func watch() async throws(Failure) {
         guard bounds.boundSpace else { return }
         try await database.withConnection { connection in
@@ -21,7 +21,7 @@ package struct SiteRoom: Sendable {
         }
     }
 
-    /// What a worker has to know of a site's room; nil for nothing.
+    /// Returns the data about a site's space for a worker; nil for nothing.
     func space(
         of site: SiteID, for worker: WorkerID, _ connection: PostgresConnection
     ) async throws -> [SiteSpace]? {
@@ -46,10 +46,12 @@ package struct SiteRoom: Sendable {
         return isWide ? nil : [space]
     }
 
-    /// The volume that a site is on. Where none is recorded, and the request has one, that is recorded: of several
-    /// workers at once, the first one's. The file system of the recorded one is the last that a worker found it on.
+    /// Returns the volume of a site. If none is recorded, records that of the request: of several
+    /// concurrent workers, the first one's. The file system of the recorded volume is the last that
+    /// a worker found it on.
     ///
-    /// Throws `input.notFound`, and `worker.leaseLost` where the request's lease has no job of the site.
+    /// Throws `input.notFound`, and `worker.leaseLost` if the request's lease has no job of the
+    /// site.
     package func volume(_ request: SiteVolumeRequest) async throws(Failure) -> SiteVolumeAnswer {
         try await database.withConnection { connection in
             let site: SQLValues = ["site": .int(request.site.rawValue)]
@@ -84,7 +86,7 @@ package struct SiteRoom: Sendable {
         return answer
     }
 
-    /// Notes what a worker saw of sites; those that it could write to after a fault go on.
+    /// Records a worker's reports of sites; sites that it could write to after a failure resume.
     func note(_ seen: [SiteReport], _ connection: PostgresConnection) async throws {
         guard !seen.isEmpty else { return }
         let healed = try await connection.query(

@@ -12,14 +12,14 @@ package struct Sites: Sendable {
 
     // MARK: Queues
 
-    /// Every queue, by name.
+    /// Returns all queues, by name.
     package func queues() async throws(Failure) -> [ClusterStatus.QueueStatus] {
         try await database.withConnection { connection in
             try Self.queues(try await connection.query(SQL.Browsing.queues))
         }
     }
 
-    /// Rows of `Browsing.queues`.
+    /// Decodes rows of `Browsing.queues`.
     static func queues(_ result: PostgresResult) throws -> [ClusterStatus.QueueStatus] {
         try result.rows.map { row in
             ClusterStatus.QueueStatus(
@@ -53,7 +53,7 @@ package struct Sites: Sendable {
 
     // MARK: Sites
 
-    /// Every site, by the name of its queue.
+    /// Returns all sites, by the names of their queues.
     package func list() async throws(Failure) -> SiteList {
         try await database.withConnection { connection in
             let rows = try await connection.query(SQL.Sites.status, ["site": .null]).rows
@@ -74,8 +74,8 @@ package struct Sites: Sendable {
         }
     }
 
-    /// Changes how a site may be fed, from now on. Throws `input.notFound`, and `input.field` for a
-    /// schedule that cannot be read.
+    /// Changes a site's settings, effective at once. Throws `input.notFound`, and `input.field` for
+    /// an invalid schedule.
     package func configure(_ settings: SiteSettings) async throws(Failure) -> SiteStatus {
         let schedule = try settings.schedule.map { text throws(Failure) in
             text.isEmpty ? "" : try TransferSchedule(text).description
@@ -120,7 +120,7 @@ package struct Sites: Sendable {
         }
     }
 
-    /// What was given, else what `row` has; 0 is none.
+    /// Returns the given value, or else that of `row`; 0 removes it.
     private static func bound(
         _ given: Int64?, _ row: PostgresRow, _ column: PostgresColumn
     ) throws -> Int64? {
@@ -128,8 +128,8 @@ package struct Sites: Sendable {
         return given == 0 ? nil : given
     }
 
-    /// Puts in force what the schedules of sites say now, by the database's clock: of those whose
-    /// next change has come, or of all. Safe to run on all coordinators at once.
+    /// Applies the schedules of sites by the database's clock: those whose next change is due, or
+    /// all. Safe to run on all coordinators at once.
     package func applySchedules(all: Bool) async throws(Failure) {
         try await database.withConnection { connection in
             for row in try await connection.query(SQL.Sites.due, ["all": .bool(all)]).rows {
@@ -172,7 +172,7 @@ package struct Sites: Sendable {
 }
 
 extension SiteStatus {
-    /// A row of `Sites.status`.
+    /// Decodes a row of `Sites.status`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             id: SiteID(try row.int64("id")), queue: try row.string("queue"),

@@ -1,4 +1,4 @@
-/// The statements of the files of `SQL/`: a case each, so that a name that is not there does not compile.
+/// The statements of the files of `SQL/`: one case each, so that an unknown name does not compile.
 extension SQL {
     enum Submitting: String, SQLSubject {
         case site, queue, outsideRoots, openCatalog, redefineTitles, stageAssets, copyAssets

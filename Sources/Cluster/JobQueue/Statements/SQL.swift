@@ -1,7 +1,7 @@
 import Model
 
-/// The queue's SQL: every statement is in a file under `SQL/`, embedded in the binary; the placeholders
-/// `{{…}}` are filled from Model's tables, so that guards cannot drift from them.
+/// The queue's SQL: every statement is in a file under `SQL/`, embedded in the binary. The
+/// placeholders `{{…}}` are filled from Model's tables, so that guards cannot drift from them.
 enum SQL {
     /// `common.sql`: fragments for all files.
     static let common = parsed { () throws(SQLFile.Malformed) in
@@ -12,7 +12,7 @@ enum SQL {
         parsed { () throws(SQLFile.Malformed) in try SQLFile(bytes, common.placeholders) }
     }
 
-    /// The files are part of the binary: one that cannot be read is a programmer's error.
+    /// The files are part of the binary: an unreadable one is a programmer's error.
     private static func parsed<Value>(_ parse: () throws(SQLFile.Malformed) -> Value) -> Value {
         do throws(SQLFile.Malformed) {
             return try parse()
@@ -28,14 +28,14 @@ enum SQL {
     }
 
     private static let texts: [String: String] = [
-        // Behind every segment that a manifest may have.
+        // After every segment that a manifest may have.
         "firstSidecar": "\(WireLimits.segmentsPerAsset)",
         "longestValidator": "\(WireLimits.validatorCharacters)",
         "maxRefreshFailures": "\(RefreshSummary.maxFailures)",
         "tokenInPath": SignedPatterns.path(withTokens: true),
 
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
-        // A switch that was granted is carried through.
+        // A refresh that publishes its files continues.
         "assetStarted": list(AssetState.machine.sources(of: .cancel)),
         "assetUnsettled": list(AssetState.allCases.filter { !$0.isSettled }),
         "assetInterruptible":
@@ -46,23 +46,23 @@ enum SQL {
                 AssetState.allCases.filter {
                     $0 == .new || $0.isSettled && ![.completed, .failed, .cancelled].contains($0)
                 }),
-        // Nothing of them failed, and a start takes them up.
+        // Nothing of them failed, and a start resumes them.
         "assetInterrupted": list([AssetState.new, .interrupted]),
-        // Nothing is stored or under way of them.
+        // Nothing of them is stored or running.
         "assetRefusable": list(AssetState.machine.sources(of: .refuse)),
-        // A start gives them jobs: nothing of them is under way.
+        // A start gives them jobs: nothing of them is running.
         "assetStartable": list(AssetState.machine.sources(of: .refuse) + [.completed]),
         "assetRetryable": list([AssetState.failed, .cancelled]),
         "assetResolvable": list([AssetState.resolving]),
         "assetRefreshing": list([AssetState.refreshing, .switching]),
-        // All of it is at the edge.
+        // All their files are at the edge.
         "assetWhole": list([AssetState.completed, .refreshing, .switching]),
         "assetEnded": list([AssetState.completed, .failed]),
         "assetHolding":
             list(AssetState.allCases.filter { $0 == .completed || !$0.isSettled && $0 != .new }),
 
         "catalogEnded": list(CatalogState.allCases.filter { ![.open, .running].contains($0) }),
-        // It serves nothing but a job that tries it.
+        // It serves only a job that tries it.
         "breakerOpen": list([OriginBreaker.open, .halfOpen]),
         "loadTestStartable": list(LoadTestState.machine.sources(of: .start)),
         "loadTestStoppable": list(LoadTestState.machine.sources(of: .stop)),
@@ -73,7 +73,7 @@ enum SQL {
                 LoadShardState.allCases.filter { !LoadShardState.machine.terminal.contains($0) }),
     ].merging(SQLObjects.texts) { _, object in object }
 
-    /// An SQL list of quoted names; they are Swift identifiers, so quoting them is safe.
+    /// Returns an SQL list of quoted names; they are Swift identifiers, so quoting them is safe.
     private static func list<Name: RawRepresentable<String>>(_ names: [Name]) -> String {
         names.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     }
@@ -82,14 +82,14 @@ enum SQL {
 // MARK: Templates
 
 extension SQL.Schema {
-    /// What a coordinator's role needs; both are identifiers.
+    /// Returns the statement that grants a coordinator's role its privileges; both are identifiers.
     static func grant(schema: String, role: String) -> SQLStatement {
         SQL.filled("grant", of: file, ["schema": schema, "role": role])
     }
 }
 
 extension SQL.Browsing {
-    /// A page of a catalog's assets in this order.
+    /// Returns the statement for a page of a catalog's assets in this order.
     static func assets(by order: AssetQuery.Order, isDescending: Bool) -> SQLStatement {
         guard let statement = listings[Listing(order: order, isDescending: isDescending)] else {
             preconditionFailure("no listing by \(order)")

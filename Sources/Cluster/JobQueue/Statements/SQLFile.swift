@@ -1,41 +1,41 @@
-/// A statement as PostgreSQL takes it, with the names of its parameters.
+/// A statement for PostgreSQL, with the names of its parameters.
 struct SQLStatement: Sendable, Equatable {
     let name: String
-    /// With `$1`, `$2`, … in place of the parameters' names, and without comments.
+    /// The text with `$1`, `$2`, … for the parameters' names, and without comments.
     let text: String
-    /// In the order of their numbers.
+    /// Names in the order of their numbers.
     let parameters: [String]
 }
 
-/// A file of statements: `SQL/reporting.sql`, say.
+/// A file of statements, such as `SQL/reporting.sql`.
 ///
-/// An entry begins with a line `-- name: settle`, and reaches to the next one:
+/// An entry begins with a line `-- name: settle`, and ends before the next one:
 ///
 ///     -- name: settle
 ///     -- Why, and what @jobs are.
 ///     DELETE FROM job WHERE id = ANY(@jobs::bigint[]) AND {{isHeld}}
 ///
-/// Parameters are named, `@jobs`. `{{isHeld}}` is a fragment, an entry `-- fragment: isHeld` of this file or of
-/// `common.sql`, or a text that is given to the parser. An entry `-- template: page` is a statement some of whose
-/// placeholders are filled where it is used.
+/// Parameters are named, `@jobs`. `{{isHeld}}` is a fragment: an entry `-- fragment: isHeld` of
+/// this file or of `common.sql`, or a text given to the parser. An entry `-- template: page` is a
+/// statement whose remaining placeholders are filled at its use.
 struct SQLFile: Sendable {
-    /// Why a file cannot be read.
+    /// The reason why a file cannot be read.
     enum Malformed: Error, Equatable {
-        /// Something else than comments is before the first entry.
+        /// Text other than comments before the first entry.
         case noEntry
         case duplicate(String)
         /// A placeholder that is neither a fragment nor given.
         case unknown(String)
         /// Fragments that contain each other.
         case endless(String)
-        /// A quote, a comment or a placeholder that does not end.
+        /// An unterminated quote, comment or placeholder.
         case unfinished(String)
-        /// `$1`: parameters are named.
+        /// `$1`: parameters must be named.
         case positional(String)
     }
 
     private(set) var statements: [String: SQLStatement] = [:]
-    /// In the order of the file.
+    /// Names in the order of the file.
     private(set) var names: [String] = []
     private(set) var templates: [String: [UInt8]] = [:]
     /// Fragments and given texts, by name.
@@ -62,7 +62,7 @@ struct SQLFile: Sendable {
         }
     }
 
-    /// A template with these texts in its placeholders.
+    /// Fills a template's placeholders with these texts.
     func filled(
         _ template: String, _ texts: [String: String]
     ) throws(Malformed) -> SQLStatement {
@@ -103,7 +103,7 @@ struct SQLFile: Sendable {
                 let name = String(decoding: line.dropFirst(mark.bytes.count), as: UTF8.self)
                 entries.append(Entry(kind: mark.kind, name: name, body: bytes[next..<next]))
             } else if let last = entries.indices.last {
-                // Its comments are not part of it, so that a fragment begins with its first word.
+                // Without its comments, so that a fragment begins with its first word.
                 let isComment = entries[last].body.isEmpty && line.starts(with: "--".utf8)
                 let begin = isComment ? next : entries[last].body.startIndex
                 entries[last].body = bytes[begin..<next]
@@ -121,10 +121,10 @@ struct SQLFile: Sendable {
     }
 }
 
-/// What `{{name}}` can stand for.
+/// Replacements of `{{name}}`.
 struct SQLPlaceholders: Sendable {
-    /// SQL that may have parameters, comments and placeholders of its own.
+    /// SQL that may have parameters, comments and placeholders.
     var fragments: [String: [UInt8]] = [:]
-    /// As they are, also within quotes; they may have parameters.
+    /// Texts that are inserted unchanged, also within quotes; they may have parameters.
     var texts: [String: String] = [:]
 }

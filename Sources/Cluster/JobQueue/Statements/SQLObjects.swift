@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Model
 
-/// What two URLs name, compared in SQL: texts for placeholders.
+/// Compares the objects of two URLs in SQL: texts for placeholders.
 enum SQLObjects {
     /// The `key_queries` of the catalog.
     private static let ofCatalog = "(SELECT key_queries FROM catalog WHERE id = @catalog::bigint)"
-    /// Those of the catalog of the asset.
+    /// The `key_queries` of the asset's catalog.
     private static let ofAsset =
         "(SELECT key_queries FROM catalog WHERE id = (SELECT catalog_id FROM asset WHERE id = @asset::bigint))"
 
@@ -26,7 +26,7 @@ enum SQLObjects {
             by: "(SELECT key_queries FROM catalog WHERE id = a.catalog_id)"),
     ]
 
-    /// The text of `catalog.key_queries`; nil for none.
+    /// Returns the text of `catalog.key_queries`; nil for none.
     static func keyQueries(_ rules: [KeyQueryRule]?) throws -> String? {
         guard let rules, !rules.isEmpty else { return nil }
         var patterns: [String: [String: String]] = [:]
@@ -43,9 +43,10 @@ enum SQLObjects {
         return String(decoding: try JSONEncoder().encode(patterns), as: UTF8.self)
     }
 
-    /// The object that a URL names, as `SignedQuery.isSameObject` has it: two URLs name one where these are equal.
+    /// Returns SQL for the object of a URL, by the rules of `SignedQuery.isSameObject`: two URLs
+    /// name one object if these are equal.
     private static func object(of url: String, by rules: String) -> String {
-        // Names are those of `SignedNames`, which quoting cannot hurt; a space stands in no URL.
+        // Names are those of `SignedNames`, which need no quoting; no URL contains a space.
         func without(azure: Bool) -> String {
             "regexp_replace(q.text, '\(SignedPatterns.signature(azure: azure))', '', 'gi')"
         }
@@ -61,8 +62,8 @@ enum SQLObjects {
             """
     }
 
-    /// A URL of a title or of one of its segments without signatures and tokens. Two that have one key name the same
-    /// where these are equal.
+    /// Returns SQL for the URL of a title or of one of its segments without signatures and tokens.
+    /// Two URLs with one key name the same object if these are equal.
     private static func title(of url: String, by rules: String) -> String {
         """
         (SELECT regexp_replace(split_part(\(url), '?', 1),
@@ -74,14 +75,15 @@ enum SQLObjects {
         """
     }
 
-    /// Whether a URL has a parameter that is left out by the rules.
+    /// Returns SQL that is true if a URL has a parameter that the rules remove.
     private static func leavesOut(of url: String, by rules: String) -> String {
         "(SELECT q.text ~* q.left_out FROM \(query(of: url, by: rules)) AS q)"
     }
 
-    /// The query of a URL behind a `&`, as `text`, with the escapes of what may stand in names decoded and a space
-    /// before the names of parameters that are kept, so that they look like nothing else. `left_out` finds what is
-    /// left out; without rules it finds nothing, for no URL holds a tab.
+    /// Returns SQL for the query of a URL after a `&`, as `text`. The escapes of name characters
+    /// are decoded, and a space precedes the names of kept parameters, so that they match nothing
+    /// else. `left_out` matches removed parameters; without rules it matches nothing, because no
+    /// URL contains a tab.
     private static func query(of url: String, by rules: String) -> String {
         let query = "'&' || substr(\(url), strpos(\(url) || '?', '?') + 1)"
         let decoded = [("%2D", "-"), ("%2d", "-"), ("%5F", "_"), ("%5f", "_")].reduce(query) {

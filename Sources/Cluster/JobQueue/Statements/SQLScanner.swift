@@ -1,5 +1,6 @@
-/// Turns the body of an entry into a statement, in one pass over its bytes: every process reads each file when it
-/// first needs one of its statements, so this is part of how soon a cluster is there.
+/// Converts the body of an entry to a statement, in one pass over its bytes. Every process parses
+/// each file at the first use of one of its statements, so this is part of a cluster's start-up
+/// time.
 struct SQLScanner {
     private let name: String
     private let placeholders: SQLPlaceholders
@@ -20,13 +21,13 @@ struct SQLScanner {
             parameters: parameters)
     }
 
-    /// - Parameter fills: whether placeholders are looked for.
+    /// - Parameter fills: true to fill placeholders.
     mutating func scan(
         _ body: ArraySlice<UInt8>, fills: Bool = true
     ) throws(SQLFile.Malformed) {
         text.reserveCapacity(text.count + body.count)
         var index = body.startIndex
-        /// The byte at `index + offset`; 0 behind the end.
+        /// Returns the byte at `index + offset`; 0 past the end.
         func byte(_ offset: Int) -> UInt8 {
             index + offset < body.endIndex ? body[index + offset] : 0
         }
@@ -67,8 +68,8 @@ struct SQLScanner {
         text += "$\(number + 1)".utf8
     }
 
-    /// A string or an identifier, up to its closing quote. A doubled quote is two of them in a row, which comes out
-    /// the same.
+    /// Skips a string or an identifier, up to its closing quote. A doubled quote counts as two
+    /// adjacent strings, with the same result.
     private mutating func quoted(
         _ body: ArraySlice<UInt8>, fills: Bool
     ) throws(SQLFile.Malformed) -> Int {
@@ -97,7 +98,7 @@ struct SQLScanner {
         throw .unfinished(name)
     }
 
-    /// `$$ … $$` and `$tag$ … $tag$`, as they are.
+    /// Skips `$$ … $$` and `$tag$ … $tag$` unchanged.
     private mutating func dollar(
         _ body: ArraySlice<UInt8>
     ) throws(SQLFile.Malformed) -> Int {
@@ -138,7 +139,7 @@ struct SQLScanner {
         return end
     }
 
-    /// Behind the first `mark`.
+    /// Returns the index after the first `mark`; nil without one.
     private static func end(of mark: String, in body: ArraySlice<UInt8>) -> Int? {
         let mark = Array(mark.utf8)
         var rest = body
@@ -150,7 +151,7 @@ struct SQLScanner {
         return nil
     }
 
-    /// Then an `@` belongs to an operator: `<@`, `@@`.
+    /// True if an `@` there belongs to an operator: `<@`, `@@`.
     private var endsInOperator: Bool {
         text.last.map { "+-*/<>=~!@#%^&|`?".utf8.contains($0) } ?? false
     }

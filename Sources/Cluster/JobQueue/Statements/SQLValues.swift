@@ -14,7 +14,8 @@ struct SQLValues: Sendable, ExpressibleByDictionaryLiteral {
         return sum
     }
 
-    /// The values in the order of the statement's parameters, which they have to be, no fewer and no more.
+    /// Returns the values in the order of the statement's parameters. The names must be exactly
+    /// those.
     func bound(to statement: SQLStatement) -> [PostgresValue] {
         let values = statement.parameters.map { name in
             guard let pair = pairs.first(where: { $0.name == name }) else {
@@ -29,7 +30,7 @@ struct SQLValues: Sendable, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// The statements of one file of `SQL/`, a case each.
+/// The statements of one file of `SQL/`, one case each.
 protocol SQLSubject: RawRepresentable<String>, CaseIterable, Sendable {
     static var file: SQLFile { get }
 }

@@ -1,10 +1,10 @@
 import Model
 import Postgres
 
-/// Locks of what a start, a retry or a refresh of a catalog takes away from workers.
+/// Locks of the jobs that a start, a retry or a refresh of a catalog takes away from workers.
 enum CatalogLocks {
-    /// Locks what a start takes away from workers, and answers what of it is in the midst of a switch, by
-    /// `Starting.awaitedSwitch`; `values` are a catalog and its generation.
+    /// Locks the jobs that a start takes away from workers; returns those that publish a refresh
+    /// now, by `Starting.awaitedSwitch`. `values` are a catalog and its generation.
     static func lockWork(
         _ values: SQLValues, _ connection: PostgresConnection
     ) async throws -> PostgresResult? {
@@ -22,8 +22,8 @@ enum CatalogLocks {
         return results.last
     }
 
-    /// Throws `cluster.busy` for an answer of `Starting.awaitedSwitch` that names an asset: what a start would take away
-    /// from its switch comes after it.
+    /// Throws `cluster.busy` if an answer of `Starting.awaitedSwitch` names an asset: the start
+    /// must wait until its refresh is published.
     static func checkSwitches(_ awaited: PostgresResult?) throws {
         guard let asset = try awaited?.firstRow?.string("name") else { return }
         throw Failure(
@@ -32,8 +32,8 @@ enum CatalogLocks {
                 + "ends that. Start again after it.")
     }
 
-    /// Throws `input.field` for a catalog that was opened again since it was started; `row` is one of `Catalogs.read`,
-    /// `does` is what the start of that will do.
+    /// Throws `input.field` for a catalog that was opened again since it was started. `row` is one
+    /// of `Catalogs.read`; `does` describes the effect of the next start.
     static func checkNotOpen(_ catalog: CatalogID, _ row: PostgresRow, _ does: String) throws {
         guard try row.int64("opened_generation") == row.int64("generation") else {
             throw Failure(

@@ -6,7 +6,7 @@ enum KeyConflicts {
     ///
     /// - Parameters:
     ///   - both: a catalog and its generation.
-    ///   - assets: those that are started, null for all.
+    ///   - assets: the started ones, null for all.
     static func statements(
         _ both: SQLValues, _ assets: PostgresValue, hasHolders: Bool
     ) -> [PostgresStatement] {

@@ -1,6 +1,6 @@
 import Model
 
-/// Who answers for an http or https URL, which must not carry credentials.
+/// Returns the origin of an http or https URL, which must not carry credentials.
 func originURL(of url: String) throws(Failure) -> String {
     guard let name = originName(of: url, allowsUserInfo: false) else { throw notWeb(url) }
     return name
@@ -14,10 +14,10 @@ private func notWeb(_ url: String) -> Failure {
 
 /// The origins of the URLs of one batch; most have the same few.
 struct OriginNames {
-    /// By what stands before a URL's path.
+    /// Origins by the text before a URL's path.
     private var known: [Substring: String] = [:]
 
-    /// As `originURL(of:)`.
+    /// Returns the same as `originURL(of:)`.
     mutating func name(of url: String) throws(Failure) -> String {
         var slashes = 0
         let end = url.utf8.firstIndex { byte in
@@ -27,7 +27,7 @@ struct OriginNames {
         let start = url[..<(end ?? url.endIndex)]
         if let name = known[start] { return name }
         let name = try originURL(of: url)
-        // Those of a whole list may be as many as its URLs, each named once.
+        // A whole list may have as many origins as URLs.
         if known.count < 1_000 { known[start] = name }
         return name
     }

@@ -2,11 +2,11 @@ import FoundationEssentials
 package import Model
 import Postgres
 
-/// Submissions of catalogs: assets are added to one that is open, then it is started.
+/// Submissions of catalogs: assets are added to an open one, then it is started.
 package struct Submissions: Sendable {
     let database: QueueDatabase
 
-    /// Opens a submission to a catalog; the catalog, its site and its queue are made on first use.
+    /// Opens a submission to a catalog; creates the catalog, its site and its queue on first use.
     package func open(_ submission: CatalogSubmission) async throws(Failure) -> CatalogHandle {
         try await database.transaction { connection in
             let site = try await connection.query(
@@ -42,8 +42,8 @@ package struct Submissions: Sendable {
         }
     }
 
-    /// Throws `storage.outsideRoots` for a site that none of the workers that are heard of may write to. Where there is
-    /// none, one that may is awaited.
+    /// Throws `storage.outsideRoots` for a site that no connected worker may write to. Without
+    /// connected workers, the site waits for one.
     private static func checkRoots(
         _ site: Int64, _ url: String, _ connection: PostgresConnection
     ) async throws {
@@ -57,20 +57,20 @@ package struct Submissions: Sendable {
         )
     }
 
-    /// The same text for the same options.
+    /// Returns equal texts for equal options.
     private static func text(of titles: TitleOptions) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(titles), as: UTF8.self)
     }
 
-    /// Throws `input.draining` for a queue that takes in nothing new.
-    private static func checkOpen(_ queue: String, state: String) throws(Failure) {
+    /// Throws `input.draining` for a draining queue.
+    static func checkOpen(_ queue: String, state: String) throws(Failure) {
         guard QueueState(rawValue: state) == .draining else { return }
         throw Failure(.inputDraining, "The queue \(queue) is draining: it takes in nothing new.")
     }
 
-    /// A queue's name from its site's URL: the path's letters and digits, dashes between.
+    /// Returns a queue's name for its site's URL: letters and digits of the path, joined by dashes.
     static func queueName(of storageURL: String) -> String {
         let path = storageURL.split(separator: ":", maxSplits: 1).last ?? ""
         let words = path.split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
@@ -81,7 +81,7 @@ package struct Submissions: Sendable {
     /// Merges a batch of assets into an open submission; repeating it changes nothing.
     ///
     /// Throws `input.notFound` for an unknown catalog and `input.field` for a submission that a
-    /// later one has overtaken.
+    /// later one has replaced.
     package func add(
         _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int
     ) async throws(Failure) {
@@ -118,7 +118,7 @@ package struct Submissions: Sendable {
         }
     }
 
-    /// As `asset.sidecars` has them; nil for none.
+    /// Returns the text of `asset.sidecars`; nil for none.
     private static func sidecars(of asset: AssetSubmission) throws(Failure) -> String? {
         guard let sidecars = asset.sidecars, !sidecars.isEmpty else { return nil }
         struct Row: Encodable {
@@ -143,83 +143,22 @@ package struct Submissions: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Starts a submission: every asset that is not done gets its jobs, and those that are done are
-    /// checked. Starting it again changes nothing.
+    /// Starts a submission: every asset that is not done gets jobs, and stored files are checked.
+    /// Starting it again changes nothing.
     @discardableResult
     package func start(
         _ catalog: CatalogID, generation: Int
     ) async throws(Failure) -> CatalogStarted {
         try await database.transaction { connection in
-            // It has time from then on: see `QueueDatabase.allowCatalogTime`.
-            let time = try await connection.statementTimeout(
-                seconds: database.catalogStatementSeconds)
-            let neighbours = PostgresStatement(
-                SQL.Starting.hasNeighbours, ["catalog": .int(catalog.rawValue)])
-            let (row, found) = try await SubmittedCatalog.lock(
-                catalog, generation: generation, connection,
-                [
-                    time,
-                    PostgresStatement(SQL.KeyConflicts.lock, ["catalog": .int(catalog.rawValue)]),
-                    neighbours,
-                ])
-            let hasNeighbours = try found.last?.only().bool("has_neighbours") ?? false
-            if row.generation == generation && row.state != .interrupted {
-                return CatalogStarted()
-            }
-            try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
-            let id: SQLValues = ["catalog": .int(catalog.rawValue)]
-            let both = id + ["generation": .int(Int64(generation))]
-            try CatalogLocks.checkSwitches(try await CatalogLocks.lockWork(both, connection))
-            if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
-            // One round trip: idle workers wait for the end of it.
-            var statements = [
-                // What was reported of assets that are started anew is in them then.
-                PostgresStatement(SQL.Catalogs.fold, id),
-                PostgresStatement(SQL.Starting.endRenewals, id),
-                PostgresStatement(SQL.Starting.forget, both),
-                PostgresStatement(SQL.Starting.renew, both),
-                PostgresStatement(SQL.Starting.lanes, both + ["queue": .int(row.queueID)]),
-                // Reports continue meanwhile; they take no lane's lock.
-                PostgresStatement(SQL.Starting.lockLanes, id),
-            ]
-            statements += KeyConflicts.statements(
-                both, .null, hasHolders: hasNeighbours || row.generation > 0)
-            statements += [
-                PostgresStatement(SQL.Starting.newFiles, both),
-                PostgresStatement(SQL.Starting.fileSegments, both),
-                PostgresStatement(SQL.Starting.dropSidecars, both),
-                PostgresStatement(SQL.Starting.sidecars, both),
-            ]
-            if hasNeighbours { statements += Self.knownFiles(both) }
-            // One that is begun again after an interruption has left none behind.
-            let before: SQLValues = ["generation": .int(Int64(row.generation))]
-            statements += [
-                PostgresStatement(SQL.Starting.dropParts, both),
-                PostgresStatement(SQL.Starting.jobs, both + ["assets": .null]),
-                PostgresStatement(SQL.Starting.isolate, id),
-                PostgresStatement(SQL.Starting.totals, both),
-                PostgresStatement(SQL.Common.notifyWork),
-                PostgresStatement(SQL.Starting.left, id + before),
-            ]
-            let results = try await connection.pipeline(statements)
-            let left = try results.last?.only().int64("assets") ?? 0
-            return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
+            let start = CatalogStart(
+                catalog: catalog, generation: generation,
+                statementSeconds: database.catalogStatementSeconds, connection: connection)
+            return try await start.run()
         }
     }
 
-    /// Statements that note what other catalogs of the site have stored; `both` are a catalog and its generation.
-    private static func knownFiles(_ both: SQLValues) -> [PostgresStatement] {
-        [
-            // What was staged is looked up, however few rows the planner expects.
-            PostgresStatement(SQL.Common.planByIndex),
-            PostgresStatement(SQL.KnownFiles.storedByFiles, both),
-            PostgresStatement(SQL.KnownFiles.noteFiles, both),
-            PostgresStatement(SQL.Common.planInBulk),
-        ]
-    }
-
-    /// Deletes a catalog's jobs, because its submitter disconnected. Stored files stay; a later start
-    /// resumes from there.
+    /// Deletes a catalog's jobs, because its submitter disconnected. Stored files stay; a later
+    /// start resumes from there.
     package func interrupt(_ catalog: CatalogID) async throws(Failure) {
         try await database.transaction { connection in
             _ = try await connection.query(SQL.Catalogs.lock, ["catalog": .int(catalog.rawValue)])
@@ -229,11 +168,11 @@ package struct Submissions: Sendable {
                 ).rows.isEmpty
             else { throw Failure.unknownCatalog(catalog) }
             try await database.allowCatalogTime(connection)
-            try await Self.interrupt([catalog.rawValue], connection)
+            try await CatalogInterruption.interrupt([catalog.rawValue], connection)
         }
     }
 
-    /// As `interrupt`, for every running catalog; a private cluster does it before it starts.
+    /// Interrupts every running catalog; a private cluster calls it before it starts.
     package func interruptAll() async throws(Failure) {
         try await database.transaction { connection in
             let running = try await connection.query(SQL.Catalogs.running)
@@ -243,22 +182,7 @@ package struct Submissions: Sendable {
                 _ = try await connection.query(SQL.Catalogs.lock, ["catalog": .int(id)])
             }
             try await database.allowCatalogTime(connection)
-            try await Self.interrupt(ids, connection)
+            try await CatalogInterruption.interrupt(ids, connection)
         }
-    }
-
-    private static func interrupt(_ ids: [Int64], _ connection: PostgresConnection) async throws {
-        _ = try await connection.query(SQL.Common.planInBulk)
-        let catalogs: SQLValues = ["catalogs": .int64Array(ids)]
-        // A report that was under way may leave jobs that a statement begun before it ended cannot
-        // see. Without any job there is no report under way, and nothing makes new ones.
-        repeat {
-            _ = try await connection.query(SQL.Catalogs.interruptJobs, catalogs)
-        } while try await connection.query(SQL.Catalogs.haveJobs, catalogs).only().bool("have_jobs")
-        // What was done of them counts, and what that begins goes too.
-        for id in ids { _ = try await connection.query(SQL.Catalogs.fold, ["catalog": .int(id)]) }
-        _ = try await connection.query(SQL.Catalogs.interruptJobs, catalogs)
-        _ = try await connection.query(SQL.Catalogs.interruptAssets, catalogs)
-        _ = try await connection.query(SQL.Catalogs.interrupt, catalogs)
     }
 }

@@ -10,8 +10,8 @@ struct SubmittedCatalog {
     var state: CatalogState
     var hasMirrors: Bool
 
-    /// Takes the catalog's lock, does `next`, and checks that `generation` is still the one last opened. Answers what
-    /// came of `next` as well.
+    /// Takes the catalog's lock, runs `next`, and checks that `generation` is still the one last
+    /// opened. Returns the results of `next` too.
     static func lock(
         _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection,
         _ next: [PostgresStatement] = []

@@ -1,4 +1,4 @@
-/// The roots of the workers, as a message names them.
+/// Returns the workers' roots for a message.
 func outsideRootsText(_ roots: String, hasSymlink: Bool) -> String {
     hasSymlink ? roots + "; a symlink on the way leads out of them" : roots
 }

@@ -1,13 +1,13 @@
-/// What there is to do for workers now.
+/// The present work for workers.
 package struct PoolLoad: Sendable {
     package var backlogs: [Backlog]
-    /// Jobs that workers hold.
+    /// Number of jobs that workers hold.
     package var leased: Int
-    /// Workers that hold jobs.
+    /// Number of workers that hold jobs.
     package var busy: Int
-    /// Workers that are heard of.
+    /// Number of connected workers.
     package var workers: Int
-    /// Whether a queue has a job that can be leased now, of a catalog or not.
+    /// True if a queue has a job that can be leased now, of a catalog or not.
     package var hasWork: Bool
 
     package init(backlogs: [Backlog], leased: Int, busy: Int, workers: Int, hasWork: Bool) {
@@ -18,20 +18,20 @@ package struct PoolLoad: Sendable {
         self.hasWork = hasWork
     }
 
-    /// What a running catalog lacks.
+    /// The remaining work of a running catalog.
     package struct Backlog: Sendable {
-        /// Jobs to do, those that are leased among them.
+        /// Number of jobs, including leased ones.
         package var jobs: Int
-        /// Until its deadline, by the database's clock; negative when it is over, nil without one.
+        /// Seconds until its deadline, by the database's clock; negative after it, nil without one.
         package var deadlineSeconds: Double?
-        /// Until its work may be handed out; 0 or less when it may.
+        /// Seconds until its jobs may be leased; 0 or less if they may.
         package var beginsSeconds: Double
-        /// Since its work could be handed out first.
+        /// Seconds since its jobs could first be leased.
         package var runningSeconds: Double
-        /// Its queue is not paused, and its site's schedule lets it be fed.
+        /// True if its queue is not paused and its site's schedule is open.
         package var isOpen: Bool
-        /// Its site cannot be written, or no worker that is heard of may write it: its work waits, but for what tries
-        /// whether it can be again.
+        /// True if its site cannot be written, or if no connected worker may write to it. Its jobs
+        /// wait, except for one that tries the site.
         package var isFaulty: Bool
 
         package init(

@@ -1,12 +1,13 @@
 package import Model
 import Postgres
 
-/// Workers, and the cluster that they are.
+/// Workers, and the status of the cluster.
 package struct Workers: Sendable {
     let database: QueueDatabase
     let waits: CatalogWaits
 
-    /// The cluster at a glance: the latest catalogs, the queues, the workers heard of lately.
+    /// Returns an overview of the cluster: the latest catalogs, the queues, and workers seen
+    /// lately.
     package func clusterStatus() async throws(Failure) -> ClusterStatus {
         try await database.withConnection { connection in
             let results = try await connection.pipeline([
@@ -39,7 +40,7 @@ package struct Workers: Sendable {
         }
     }
 
-    /// What there is to do in queue `name`, in all of them when it is nil. Throws `input.notFound`.
+    /// Returns the work of queue `name`, or of all queues if it is nil. Throws `input.notFound`.
     package func load(ofQueue name: String?) async throws(Failure) -> PoolLoad {
         try await database.withConnection { connection in
             let results = try await connection.pipeline([
@@ -64,7 +65,7 @@ package struct Workers: Sendable {
                         isOpen: try row.bool("is_open"), isFaulty: try row.bool("is_faulty"))
                 },
                 leased: Int(try row?.int64("leased") ?? 0), busy: busy,
-                // One may hold jobs before its first heartbeat.
+                // A worker may hold jobs before its first heartbeat.
                 workers: max(busy, Int(try row?.int64("workers") ?? 0)),
                 hasWork: !results[2].rows.isEmpty)
         }
@@ -84,7 +85,7 @@ package struct Workers: Sendable {
             ])
     }
 
-    /// What workers did in the last `seconds`, 1 to `WorkersHistory.keptSeconds`.
+    /// Returns the workers' history of the last `seconds`, 1 to `WorkersHistory.keptSeconds`.
     package func history(seconds: Int) async throws(Failure) -> WorkersHistory {
         try await database.withConnection { connection in
             let minutes = try await connection.query(
@@ -114,7 +115,8 @@ package struct Workers: Sendable {
         }
     }
 
-    /// Forgets what workers may write to, which have all gone: a private cluster does it before it starts.
+    /// Deletes the roots of workers, all of which are gone: a private cluster calls it before it
+    /// starts.
     package func forgetRoots() async throws(Failure) {
         try await database.withConnection { connection in
             _ = try await connection.query(SQL.Workers.forgetRoots)

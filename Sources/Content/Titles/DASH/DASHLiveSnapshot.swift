@@ -22,21 +22,13 @@ struct DASHLiveSnapshot {
         "suggestedPresentationDelay", "availabilityStartTime", "availabilityEndTime",
     ]
 
-    /// The available part of a period, in nanoseconds from its start; nil if unknown.
-    private struct Extent {
-        var begin: Int64?
-        var end: Int64?
-        var isEmpty = true
-    }
-
     private let bytes: [UInt8]
-    private let manifest: DASHManifest
+    let manifest: DASHManifest
     private let elements: MarkupScanner
     private var edits = ManifestEdits()
-    private var written = 0
-    private var extents: [Extent]
-    /// For each representation of the live MPD, true if it has segments.
-    private var isThere: [Bool] = []
+    /// Bytes of timelines so far.
+    var written = 0
+    let available: DASHAvailableSegments
 
     /// Converts a live MPD.
     ///
@@ -49,14 +41,13 @@ struct DASHLiveSnapshot {
         self.bytes = bytes
         self.manifest = manifest
         elements = MarkupScanner(bytes, Self.names, attributes: Self.attributes)
-        extents = Array(repeating: Extent(), count: manifest.periods.count)
-        try manifest.forEachTrack { (track) throws(Failure) in try measure(track) }
+        available = try DASHAvailableSegments(manifest)
         let periods = elements.indices.filter { elements[$0].name == "Period" }
         let tracks = elements.indices.filter { elements[$0].name == "Representation" }
-        guard periods.count == extents.count, tracks.count == isThere.count,
-            let last = extents.lastIndex(where: { !$0.isEmpty })
+        guard periods.count == available.periods.count, tracks.count == available.tracks.count,
+            let last = available.periods.lastIndex(where: { !$0.isEmpty })
         else {
-            throw isThere.contains(true)
+            throw available.tracks.contains(true)
                 ? unsupported("has ignored parts")
                 : manifest.withoutSegments
         }
@@ -78,84 +69,6 @@ struct DASHLiveSnapshot {
             .manifestUnsupported, "a live MPD that \(what) cannot be captured")
     }
 
-    // MARK: Available segments
-
-    private mutating func measure(_ track: DASHManifest.Track) throws(Failure) {
-        let addressing = track.representation.addressing
-        let length = track.span.isOpen ? nil : track.span.length
-        var begin: Int64?
-        var end: Int64?
-        switch addressing.kind {
-        case .template:
-            try manifest.timeline(of: track).forEachRun { run in
-                begin = begin ?? Self.nanoseconds(run.time, addressing)
-                let last = run.time + run.duration * run.count
-                end = run.duration > 0 ? Self.nanoseconds(last, addressing) : length
-                return true
-            }
-        case .list where addressing.timeline?.isEmpty == false:
-            (begin, end) = Self.times(ofList: addressing)
-        case .list:
-            begin = 0
-            end = addressing.duration.map { duration in
-                Int64(
-                    clamping: Int128(duration) * Int128(addressing.list.count) * 1_000_000_000
-                        / Int128(addressing.timescale))
-            }
-        case .none, .base: (begin, end) = (0, length)
-        }
-        isThere.append(begin != nil)
-        guard let begin else { return }
-        let known = extents[track.period]
-        extents[track.period] = Extent(
-            begin: min(known.begin ?? begin, begin),
-            end: end.map { min(max(known.end ?? $0, $0), length ?? .max) } ?? known.end,
-            isEmpty: false)
-    }
-
-    /// Returns the start of the first segment of a list with a timeline, and the end of the last
-    /// one. Timeline entries apply to segments in order, the last entry to all remaining ones
-    /// (5.3.9.3, 5.3.9.6).
-    private static func times(
-        ofList addressing: DASHManifest.Addressing
-    ) -> (begin: Int64, end: Int64) {
-        let entries = addressing.timeline ?? DASHManifest.Timeline()
-        var left = Int128(addressing.list.count)
-        var begin: Int64?
-        var time: Int128 = 0
-        for (place, entry) in entries.enumerated() where left > 0 {
-            if entry.time >= 0 { time = Int128(entry.time) }
-            begin = begin ?? Int64(clamping: time)
-            let isLast = place == entries.count - 1
-            let count = isLast || entry.repeats < 0 ? left : min(left, Int128(entry.repeats) + 1)
-            time += count * Int128(entry.duration)
-            left -= count
-        }
-        return (
-            nanoseconds(begin ?? 0, addressing), nanoseconds(Int64(clamping: time), addressing)
-        )
-    }
-
-    /// Converts a media time to nanoseconds from its period's start.
-    private static func nanoseconds(
-        _ time: Int64, _ addressing: DASHManifest.Addressing
-    ) -> Int64 {
-        let units = Int128(time) - Int128(addressing.presentationTimeOffset)
-        return Int64(clamping: units * 1_000_000_000 / Int128(addressing.timescale))
-    }
-
-    /// Returns the time removed at the start of a period; 0 except for the first one left.
-    private func shift(ofPeriod place: Int) -> Int64 {
-        guard place == extents.firstIndex(where: { !$0.isEmpty }) else { return 0 }
-        return max(0, extents[place].begin ?? 0)
-    }
-
-    /// Returns the same in units of a timescale, rounded.
-    private func shift(ofPeriod place: Int, timescale: Int64) -> Int128 {
-        let units = Int128(shift(ofPeriod: place)) * Int128(timescale)
-        return (units + 500_000_000) / 1_000_000_000
-    }
-
     // MARK: Periods
 
     private mutating func writePeriods(_ places: [Int], last: Int) throws(Failure) {
@@ -164,18 +77,20 @@ struct DASHLiveSnapshot {
         var zero: Int128?
         var total: Int128?
         for (number, place) in places.enumerated() {
-            guard !extents[number].isEmpty else {
+            guard !available.periods[number].isEmpty else {
                 edits.append(ManifestEdit(elements[place].bytes))
                 continue
             }
-            let shift = Int128(shift(ofPeriod: number))
+            let shift = Int128(available.shift(ofPeriod: number))
             let begin = zero ?? Int128(spans[number].start) + shift
             zero = begin
             let start = max(0, Int128(spans[number].start) - begin)
             set(place, "start", Self.duration(start))
             remove(place, "duration")
             if shift > 0 { moveEvents(ofPeriod: number, place) }
-            if number == last { total = extents[number].end.map { start + Int128($0) - shift } }
+            if number == last {
+                total = available.periods[number].end.map { start + Int128($0) - shift }
+            }
         }
         guard let total, total > 0 else { throw unsupported("does not specify its length") }
         guard let root = elements.firstIndex(where: { $0.name == "MPD" }) else { return }
@@ -195,7 +110,7 @@ struct DASHLiveSnapshot {
         where elements[place].name == "EventStream" && elements[place].parent == period {
             let timescale = max(1, value(place, "timescale") ?? 1)
             let offset = Int128(value(place, "presentationTimeOffset") ?? 0)
-            let moved = offset + shift(ofPeriod: number, timescale: timescale)
+            let moved = offset + available.shift(ofPeriod: number, timescale: timescale)
             set(place, "presentationTimeOffset", "\(moved)")
         }
     }
@@ -241,8 +156,8 @@ struct DASHLiveSnapshot {
     private mutating func writeTracks(_ places: [Int]) throws(Failure) {
         var left: [Int: Int] = [:]
         for (number, place) in places.enumerated() {
-            left[elements[place].parent, default: 0] += isThere[number] ? 1 : 0
-            if !isThere[number] { edits.append(ManifestEdit(elements[place].bytes)) }
+            left[elements[place].parent, default: 0] += available.tracks[number] ? 1 : 0
+            if !available.tracks[number] { edits.append(ManifestEdit(elements[place].bytes)) }
         }
         for (place, count) in left where count == 0 {
             edits.append(ManifestEdit(elements[place].bytes))
@@ -251,7 +166,8 @@ struct DASHLiveSnapshot {
         let shared = try setsOfOneTemplate(places)
         var finished: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
-            guard isThere[track.place], track.representation.addressing.kind == .template else {
+            guard available.tracks[track.place], track.representation.addressing.kind == .template
+            else {
                 return
             }
             // Check the size so far before more is written.
@@ -286,14 +202,16 @@ struct DASHLiveSnapshot {
         var moved: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
             let addressing = track.representation.addressing
-            guard addressing.kind == .list, shift(ofPeriod: track.period) > 0 else { return }
+            guard addressing.kind == .list, available.shift(ofPeriod: track.period) > 0 else {
+                return
+            }
             // An attribute above several representations applies to all of them.
             var holder = places[track.place]
             while holder >= 0, lists[holder] == nil { holder = elements[holder].parent }
             guard holder >= 0, let list = lists[holder], moved.insert(list).inserted else { return }
             let offset =
                 Int128(addressing.presentationTimeOffset)
-                + shift(ofPeriod: track.period, timescale: addressing.timescale)
+                + available.shift(ofPeriod: track.period, timescale: addressing.timescale)
             set(list, "presentationTimeOffset", "\(offset)")
         }
     }
@@ -304,7 +222,7 @@ struct DASHLiveSnapshot {
         var first: [Int: DASHManifest.Addressing] = [:]
         var others: Set<Int> = []
         try manifest.forEachTrack { track in
-            guard isThere[track.place] else { return }
+            guard available.tracks[track.place] else { return }
             let set = elements[places[track.place]].parent
             let addressing = track.representation.addressing
             if addressing.kind != .template || addressing != first[set] ?? addressing {
@@ -313,94 +231,5 @@ struct DASHLiveSnapshot {
             first[set] = first[set] ?? addressing
         }
         return Set(first.keys).subtracting(others)
-    }
-
-    /// Returns a representation's complete addressing as an element.
-    private mutating func template(
-        of track: DASHManifest.Track, _ prefix: String
-    ) throws(Failure) -> [UInt8] {
-        let addressing = track.representation.addressing
-        let offset =
-            Int128(addressing.presentationTimeOffset)
-            + shift(ofPeriod: track.period, timescale: addressing.timescale)
-        var text = "<\(prefix)SegmentTemplate timescale=\"\(addressing.timescale)\""
-        text += " presentationTimeOffset=\"\(offset)\""
-        for (name, value) in [
-            ("media", addressing.media), ("index", addressing.index),
-            ("initialization", addressing.initializationTemplate),
-            ("bitstreamSwitching", addressing.bitstreamSwitchingTemplate),
-        ] {
-            if let value { text += " \(name)=\"\(Self.escaped(value))\"" }
-        }
-        let names = [addressing.media, addressing.index].compactMap { $0 }
-        let timeline = try entries(
-            of: track, prefix, isNumbered: names.contains { $0.contains("$Number") })
-        text += timeline.attributes + ">"
-        text += Self.element("Initialization", addressing.initialization, prefix)
-        text += Self.element("RepresentationIndex", addressing.representationIndex, prefix)
-        text += timeline.element
-        text += Self.element("BitstreamSwitching", addressing.bitstreamSwitching, prefix)
-        return Array("\(text)</\(prefix)SegmentTemplate>".utf8)
-    }
-
-    /// Returns the segments of a representation: a SegmentTimeline, and the number of the first
-    /// one.
-    private mutating func entries(
-        of track: DASHManifest.Track, _ prefix: String, isNumbered: Bool
-    ) throws(Failure) -> (attributes: String, element: String) {
-        var attributes = ""
-        var text = ""
-        var number: Int64?
-        try manifest.timeline(of: track).forEachRun { (run) throws(Failure) in
-            if number == nil, isNumbered { attributes = " startNumber=\"\(run.number)\"" }
-            guard run.duration > 0 else {
-                if run.count > 1 { attributes += " endNumber=\"\(run.number + run.count - 1)\"" }
-                return true
-            }
-            let start = text.utf8.count
-            text += "<\(prefix)S t=\"\(run.time)\""
-            if isNumbered, let number, number != run.number { text += " n=\"\(run.number)\"" }
-            text += " d=\"\(run.duration)\""
-            if run.count > 1 { text += " r=\"\(run.count - 1)\"" }
-            if run.sequence > 1 { text += " k=\"\(run.sequence)\"" }
-            text += "/>"
-            number = run.number + run.count
-            written += text.utf8.count - start
-            guard written <= WireLimits.documentBytes else {
-                throw manifest.failure(
-                    .manifestTooLarge,
-                    "the live timelines exceed "
-                        + "\(WireLimits.documentBytes) bytes")
-            }
-            return true
-        }
-        guard !text.isEmpty else { return (attributes, "") }
-        return (attributes, "<\(prefix)SegmentTimeline>\(text)</\(prefix)SegmentTimeline>")
-    }
-
-    private static func element(
-        _ name: String, _ source: DASHManifest.Source?, _ prefix: String
-    ) -> String {
-        guard let source else { return "" }
-        var text = "<\(prefix)\(name)"
-        if let url = source.url { text += " sourceURL=\"\(escaped(url))\"" }
-        if let range = source.range {
-            let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
-            text += " range=\"\(range.offset)-\(last)\""
-        }
-        return text + "/>"
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var out = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": out += "&amp;"
-            case "<": out += "&lt;"
-            case "\"": out += "&quot;"
-            default: out.unicodeScalars.append(character)
-            }
-        }
-        return out
     }
 }

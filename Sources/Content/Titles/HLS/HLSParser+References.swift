@@ -33,7 +33,7 @@ extension HLSParser {
             var segment = ManifestSegment(
                 try reference(text), role, range: range, durationSeconds: seconds)
             segment.kilobits = kilobits
-            segment.isClear = isClear
+            segment.isClear = later.isClear
             playlist.segments.append(segment)
         }
         lastURI = text
@@ -52,6 +52,6 @@ extension HLSParser {
     ) -> ManifestSegments.Facts {
         ManifestSegments.Facts(
             role: role, line: Int32(line), range: range, seconds: seconds, kilobits: kilobits,
-            isClear: isClear)
+            isClear: later.isClear)
     }
 }

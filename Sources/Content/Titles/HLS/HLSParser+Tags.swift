@@ -5,24 +5,25 @@ import Text
 extension HLSParser {
     /// Parses an EXTINF tag.
     mutating func takeDuration(_ text: Range<Int>) throws(Failure) {
-        isAnnounced = true
+        next.isAnnounced = true
         guard try decide(.media) else { return }
-        pendingSeconds = decimal(ASCII.trimmed(bytes, text))
-        if pendingSeconds == nil {
+        next.seconds = decimal(ASCII.trimmed(bytes, text))
+        if next.seconds == nil {
             try note(.hlsDuration) { "EXTINF has no duration" }
-            pendingSeconds = targetSeconds
-        } else if pendingSeconds ?? 0 > 1e9 {
+            next.seconds = later.targetSeconds
+        } else if next.seconds ?? 0 > 1e9 {
             try note(.hlsDuration) { "EXTINF is longer than 10^9 seconds" }
-            pendingSeconds = targetSeconds
+            next.seconds = later.targetSeconds
         }
     }
 
     mutating func takeVariant(_ value: Range<Int>) throws(Failure) {
-        if let pendingStream {
-            try note(.hlsVariantURI, line: pendingStream) { "no URI follows EXT-X-STREAM-INF" }
+        if let pendingVariant {
+            try note(.hlsVariantURI, line: pendingVariant.line) {
+                "no URI follows EXT-X-STREAM-INF"
+            }
         }
-        pendingTrack = track(try attributes(value))
-        pendingStream = line
+        pendingVariant = (line, track(try attributes(value)))
     }
 
     mutating func takeMap(_ attributes: HLSAttributes) throws(Failure) {
@@ -81,14 +82,14 @@ extension HLSParser {
 
     mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {
         if attributes.has("METHOD", "NONE") {
-            isClear = true
+            later.isClear = true
             return
         }
         guard attributes["METHOD"] != nil else {
             throw failure(.manifestMalformed, "a key has no METHOD")
         }
         if attributes["KEYFORMAT"] != nil, !attributes.has("KEYFORMAT", "identity") { return }
-        isClear = false
+        later.isClear = false
         try add(required("URI", in: attributes), .key)
     }
 

@@ -13,44 +13,66 @@ struct HLSParser {
 
     var playlist = HLSPlaylist(kind: .media)
     var line = 0
-    /// True once a tag, or an earlier pass, has determined the kind of playlist.
-    private var kindIsKnown = false
-    /// True in a second pass, which ignores tags of the other kind.
-    private let isMixture: Bool
-    /// True if it has tags of both kinds.
-    private(set) var hasBothKinds = false
+    private var decision: KindDecision
     /// Broken rules.
     var findings: ManifestFindings
-    /// Line of the EXT-X-STREAM-INF whose URI has not come yet.
-    var pendingStream: Int?
-    var pendingTrack: Rendition?
-    private var pendingGap = false
-    private var hasEnded = false
-    var takesSnapshots = false
-    /// Line of the first URI without an EXT-X-STREAM-INF.
-    private var firstSegmentLine: Int?
-    /// EXTINF of the next segment.
-    var pendingSeconds: Double?
-    /// True if an EXTINF announces the next URI.
-    var isAnnounced = false
-    /// EXT-X-TARGETDURATION.
-    var targetSeconds: Double?
-    /// Line of an EXT-X-PLAYLIST-TYPE with VOD.
-    private var vodLine: Int?
-    /// EXT-X-BITRATE, which applies to all later segments that are not byte ranges.
-    private var kilobits: Int32 = 0
-    /// True if EXT-X-KEY with METHOD=NONE came after the last key.
-    var isClear = false
-    /// EXT-X-BYTERANGE of the next segment; without an offset it follows the last.
-    private var pendingRange: (length: Int64, offset: Int64?)?
+    let takesSnapshots: Bool
+    /// EXT-X-STREAM-INF whose URI has not come yet, with its line.
+    var pendingVariant: (line: Int, track: Rendition)?
+    /// Tags that apply to the next segment.
+    var next = NextSegment()
+    /// Tags that apply to all later segments.
+    var later = LaterSegments()
+    /// Tags and URIs that determine how the playlist ends.
+    private var ending = Ending()
     /// The last segment: its URI in `bytes`, and the end of its byte range.
     private var lastSegment: (uri: Range<Int>, end: Int64?)?
     /// The last added URI in `bytes`, shared by byte ranges of one object.
     var lastURI: Range<Int>?
 
+    /// The kind of the playlist, as its tags determine it.
+    private struct KindDecision {
+        /// True once a tag, or an earlier pass, has determined the kind.
+        var isKnown: Bool
+        /// True in a second pass, which ignores tags of the other kind.
+        let isMixture: Bool
+        /// True if it has tags of both kinds.
+        var hasBoth = false
+    }
+
+    struct NextSegment {
+        /// EXTINF.
+        var seconds: Double?
+        /// True if an EXTINF announces the next URI.
+        var isAnnounced = false
+        /// EXT-X-GAP.
+        var isGap = false
+        /// EXT-X-BYTERANGE; without an offset it follows the last.
+        var range: (length: Int64, offset: Int64?)?
+    }
+
+    struct LaterSegments {
+        /// EXT-X-TARGETDURATION.
+        var targetSeconds: Double?
+        /// EXT-X-BITRATE; does not apply to byte ranges.
+        var kilobits: Int32 = 0
+        /// True if EXT-X-KEY with METHOD=NONE came after the last key.
+        var isClear = false
+    }
+
+    private struct Ending {
+        /// EXT-X-ENDLIST.
+        var hasEnded = false
+        /// Line of an EXT-X-PLAYLIST-TYPE with VOD.
+        var vodLine: Int?
+        /// Line of the first URI without an EXT-X-STREAM-INF.
+        var firstSegmentLine: Int?
+    }
+
     init(
         bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
-        rendition: HLSPlaylist.Rendition, policy: ManifestPolicy, mixtureOf kind: HLSPlaylist.Kind?
+        rendition: HLSPlaylist.Rendition, policy: ManifestPolicy, takesSnapshots: Bool,
+        mixtureOf kind: HLSPlaylist.Kind?
     ) {
         self.bytes = bytes
         base = ReferenceBase(url)
@@ -58,17 +80,18 @@ struct HLSParser {
         self.imports = imports
         self.rendition = rendition
         findings = ManifestFindings(policy, of: url)
-        isMixture = kind != nil
-        if let kind {
-            kindIsKnown = true
-            playlist.kind = kind
-        }
+        self.takesSnapshots = takesSnapshots
+        decision = KindDecision(isKnown: kind != nil, isMixture: kind != nil)
+        if let kind { playlist.kind = kind }
     }
 
     func failure(_ code: FailureCode, _ what: String, line: Int? = nil) -> Failure {
         let place = (line ?? self.line) > 0 ? " line \(line ?? self.line)" : ""
         return Failure(code, "\(base.url)\(place): \(what)")
     }
+
+    /// True if it has tags of both kinds.
+    var hasBothKinds: Bool { decision.hasBoth }
 
     /// Records a broken rule at the current line.
     mutating func note(
@@ -166,29 +189,32 @@ struct HLSParser {
     }
 
     private mutating func finish() throws(Failure) -> HLSPlaylist {
-        if let pendingStream {
+        if let pendingVariant {
             throw failure(
-                .manifestMalformed, "no URI follows EXT-X-STREAM-INF", line: pendingStream)
+                .manifestMalformed, "no URI follows EXT-X-STREAM-INF", line: pendingVariant.line)
         }
         line = 0
         switch playlist.kind {
         case .multivariant:
-            if let firstSegmentLine { throw strayURI(line: firstSegmentLine) }
+            if let line = ending.firstSegmentLine { throw strayURI(line: line) }
             if playlist.children.isEmpty {
                 throw failure(.manifestEmpty, "the playlist names no variant")
             }
         case .media:
-            if !hasEnded, !findings.isStrict, firstSegmentLine != nil, let vodLine {
-                hasEnded = true
-                try note(.hlsEnd, line: vodLine) { "a playlist of type VOD has no EXT-X-ENDLIST" }
+            if !ending.hasEnded, !findings.isStrict, ending.firstSegmentLine != nil,
+                let line = ending.vodLine
+            {
+                ending.hasEnded = true
+                try note(.hlsEnd, line: line) { "a playlist of type VOD has no EXT-X-ENDLIST" }
             }
-            playlist.isLive = !hasEnded && (firstSegmentLine != nil || kindIsKnown)
+            playlist.isLive =
+                !ending.hasEnded && (ending.firstSegmentLine != nil || decision.isKnown)
             if playlist.isLive, !takesSnapshots {
                 throw failure(
                     .manifestLive,
                     "the playlist has no EXT-X-ENDLIST: it is live, or it was cut short")
             }
-            if firstSegmentLine == nil {
+            if ending.firstSegmentLine == nil {
                 throw failure(.manifestEmpty, "the playlist lists no segment")
             }
         }
@@ -205,39 +231,38 @@ struct HLSParser {
     // MARK: Lines
 
     private mutating func takeURI(_ text: Range<Int>) throws(Failure) {
-        if pendingStream != nil {
-            var track = pendingTrack ?? Rendition(id: "", kind: .other)
+        if var track = pendingVariant?.track {
             track.id = string(text)
             try addChild(text, .variant, track)
-            pendingStream = nil
-            isAnnounced = false
+            pendingVariant = nil
+            next.isAnnounced = false
             return
         }
-        let wasAnnounced = isAnnounced
-        isAnnounced = false
+        let wasAnnounced = next.isAnnounced
+        next.isAnnounced = false
         if playlist.kind == .multivariant, !findings.isStrict, !wasAnnounced {
             return try note(.hlsStrayURI) { "no EXT-X-STREAM-INF announces this URI" }
         }
-        if firstSegmentLine == nil { firstSegmentLine = line }
+        if ending.firstSegmentLine == nil { ending.firstSegmentLine = line }
         if playlist.kind == .multivariant { return }
         let range = try takeRange(text)
-        let seconds = pendingSeconds
-        pendingSeconds = nil
-        if pendingGap {
-            pendingGap = false
+        let seconds = next.seconds
+        next.seconds = nil
+        if next.isGap {
+            next.isGap = false
             playlist.gaps += 1
             return
         }
-        try add(text, rendition.segmentRole, range, seconds, range == nil ? kilobits : 0)
+        try add(text, rendition.segmentRole, range, seconds, range == nil ? later.kilobits : 0)
     }
 
     /// Returns the byte range of the segment with the URI `text`; nil for the whole object.
     private mutating func takeRange(_ text: Range<Int>) throws(Failure) -> SegmentRange? {
-        guard let (length, given) = pendingRange else {
+        guard let (length, given) = next.range else {
             lastSegment = (text, nil)
             return nil
         }
-        pendingRange = nil
+        next.range = nil
         var offset = given
         if offset == nil, let lastSegment, let end = lastSegment.end,
             isSame(lastSegment.uri, text)
@@ -314,27 +339,29 @@ struct HLSParser {
             try takeMap(attributes(value))
         case "#EXT-X-BYTERANGE":
             guard try decide(.media) else { return }
-            pendingRange = try byteRange(value)
+            next.range = try byteRange(value)
         case "#EXT-X-BITRATE":
             // Used only for an estimate.
-            kilobits = Int32(clamping: whole(ASCII.trimmed(bytes, value)) ?? 0)
+            later.kilobits = Int32(clamping: whole(ASCII.trimmed(bytes, value)) ?? 0)
         case "#EXT-X-DEFINE":
             try define(attributes(value))
         case "#EXT-X-GAP":
             guard try decide(.media) else { return }
-            pendingGap = true
+            next.isGap = true
         case "#EXT-X-ENDLIST":
             guard try decide(.media) else { return }
-            hasEnded = true
+            ending.hasEnded = true
         case "#EXT-X-SKIP":
             throw failure(
                 .manifestUnsupported, "a delta update (EXT-X-SKIP) is not the whole playlist")
         case "#EXT-X-TARGETDURATION":
             guard try decide(.media) else { return }
-            targetSeconds = decimal(ASCII.trimmed(bytes, value)).flatMap { $0 <= 1e9 ? $0 : nil }
+            later.targetSeconds = decimal(ASCII.trimmed(bytes, value)).flatMap {
+                $0 <= 1e9 ? $0 : nil
+            }
         case "#EXT-X-PLAYLIST-TYPE":
             guard try decide(.media) else { return }
-            if ASCII.equal(bytes, ASCII.trimmed(bytes, value), "VOD") { vodLine = line }
+            if ASCII.equal(bytes, ASCII.trimmed(bytes, value), "VOD") { ending.vodLine = line }
         case "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-DISCONTINUITY-SEQUENCE", "#EXT-X-I-FRAMES-ONLY",
             "#EXT-X-DISCONTINUITY", "#EXT-X-PART-INF":
             _ = try decide(.media)
@@ -346,18 +373,18 @@ struct HLSParser {
     /// Records the kind of playlist of a tag; RFC 8216 section 4.1 forbids a mix. Returns false if
     /// the tag must be ignored.
     mutating func decide(_ kind: HLSPlaylist.Kind) throws(Failure) -> Bool {
-        if kindIsKnown {
+        if decision.isKnown {
             if playlist.kind == kind { return true }
-            hasBothKinds = true
+            decision.hasBoth = true
             let what = "it mixes tags of a media playlist and of a multivariant playlist"
-            guard isMixture else { throw failure(.manifestMalformed, what) }
+            guard decision.isMixture else { throw failure(.manifestMalformed, what) }
             try note(.hlsMixedTags) { what }
             return false
         }
-        kindIsKnown = true
+        decision.isKnown = true
         playlist.kind = kind
         if kind == .multivariant, let object = playlist.segments.first {
-            hasBothKinds = true
+            decision.hasBoth = true
             throw strayURI(line: Int(object.reference.line))
         }
         return true

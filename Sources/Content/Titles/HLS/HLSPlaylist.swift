@@ -93,8 +93,7 @@ package struct HLSPlaylist: Sendable {
         func parser(_ kind: Kind?) throws(Failure) -> HLSParser {
             var parser = HLSParser(
                 bytes: bytes, url: url, named: named, imports: imports, rendition: rendition,
-                policy: policy, mixtureOf: kind)
-            parser.takesSnapshots = takesSnapshots
+                policy: policy, takesSnapshots: takesSnapshots, mixtureOf: kind)
             try parser.checkForm(contentType: contentType)
             return parser
         }

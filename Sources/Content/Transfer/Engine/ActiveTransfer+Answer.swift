@@ -19,7 +19,8 @@ extension ActiveTransfer {
             return finish(statusFailure(status), retryAfterSeconds: retryAfter)
         }
         do throws(Failure) {
-            move(to: try redirect(to: location), later: false)
+            let limit = request.followsRedirects ? Self.maximumRedirects : 0
+            move(to: try route.redirected(to: location, atMost: limit), later: false)
         } catch {
             finish(error)
         }
@@ -32,74 +33,9 @@ extension ActiveTransfer {
         return problem(.origin(httpStatus: status), "status \(status)")
     }
 
-    private func redirect(to location: String) throws(Failure) -> Route {
-        guard request.followsRedirects else {
-            throw problem(.originRedirected, "a redirect to \(Redaction.shown(location))")
-        }
-        guard route.redirects < Self.maximumRedirects else {
-            throw problem(.originRedirectLimit, "more than \(Self.maximumRedirects) redirects")
-        }
-        var next = route
-        do {
-            let base = try CurlURL(url)
-            let target = try base.joining(location)
-            guard target.isHTTP else {
-                throw problem(.originRedirectRefused, "a redirect to \(target.scheme):")
-            }
-            let isSameOrigin = target.origin == base.origin
-            // Userinfo belongs to the requester and one origin; a server must not supply it.
-            next.url = try target.withUserInfo(isSameOrigin ? base.userInfo : nil).string
-            if !isSameOrigin { next.isAtOrigin = false }
-        } catch let failure as Failure {
-            throw failure
-        } catch {
-            throw problem(.originRedirectRefused, "a redirect to no URL: \(error)")
-        }
-        next.redirects += 1
-        return next
-    }
-
-    // MARK: Transport
-
     /// Returns the failure for libcurl's result of a request without a complete response.
     func transportFailure(_ code: CurlCode, addressRefusal: Failure? = nil) -> Failure {
-        if let addressRefusal, code == .couldNotConnect {
-            return problem(addressRefusal.code, addressRefusal.message)
-        }
-        if easy.hasTooLongHeader(code) {
-            return problem(
-                .originProtocol,
-                "a header of more than \(profile.maximumHeaderBytes) bytes")
-        }
-        if code == .outOfMemory, hasBegunAnswer {
-            return problem(.originProtocol, "a header line that is too long")
-        }
-        if easy.proxyStatus >= 300 {
-            return problem(.originConnect, "the proxy answers with status \(easy.proxyStatus)")
-        }
-        // libcurl quotes the proxy's URL, which may contain a password.
-        let detail = profile.usesProxy ? "" : easy.errorDetail
-        return problem(
-            easy.failureCode(of: code, url: url),
-            detail.isEmpty ? code.message : detail)
-    }
-
-    /// True if a response has begun. For a header line over 100 KiB, libcurl reports a lack of
-    /// memory because its buffer is full.
-    private var hasBegunAnswer: Bool { easy.status > 0 || easy.timings.firstByteSeconds > 0 }
-}
-
-extension FailureCode {
-    /// The sign of overload that the failure shows; nil for none.
-    var trouble: AdaptiveConcurrency.Trouble? {
-        switch self {
-        case .originHTTP429: .tooManyRequests
-        case .originHTTP503: .unavailable
-        case .originHTTP504, .originHTTP522, .originHTTP524: .gatewayTimeout
-        case .originTimeout: .timeout
-        case .originReset: .reset
-        case .originConnect: .refused
-        default: nil
-        }
+        TransportFailure(easy: easy, url: url, profile: profile)
+            .failure(code, addressRefusal: addressRefusal)
     }
 }

@@ -74,7 +74,7 @@ final class ActiveTransfer {
         // A handle that keeps another buffer size is replaced.
         if !easy.setBuffer(bytes: bufferBytes) {
             easy.delegate = nil
-            easy = try loop.makeEasy(bufferBytes: bufferBytes)
+            easy = try CurlHandles.makeEasy(bufferBytes: bufferBytes)
         }
         easy.delegate = self
         life.connect()

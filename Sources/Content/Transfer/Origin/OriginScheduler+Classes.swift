@@ -39,7 +39,7 @@ extension OriginScheduler.State {
     private mutating func sortQueue(_ effects: inout Effects, now: Double) {
         guard !queue.isEmpty else { return }
         for waiting in queue.remove(where: { $0.lane.pace.isSlow }) {
-            waiting.lane.line.append(waiting)
+            waiting.lane.lines.skipped.append(waiting)
             wait(waiting.lane, for: .slow, &effects, now: now)
             if waiting.lane.cooling != nil { review(waiting.lane, &effects, now: now) }
         }
@@ -53,9 +53,9 @@ extension OriginScheduler.State {
         var wanted = Array(repeating: 0, count: loops)
         var promptWanted = wanted
         for lane in lanes.values where isWanting(lane, now: now) {
-            var left = lane.pending - lane.slowLine.count
+            var left = lane.lines.pending - lane.lines.stopped.count
             var promptLeft = lane.promptRoom
-            var room = (0..<loops).map { max(lane.quotas[$0] - lane.active[$0], 0) }
+            var room = (0..<loops).map { lane.slots.freeCount(on: $0) }
             for takesSlots in [false, true] {
                 for loop in 0..<loops where left > 0 {
                     let most = min(left, room[loop], takesSlots ? .max : max(free[loop], 0))
@@ -83,7 +83,7 @@ extension OriginScheduler.State {
 
     /// Returns true if transfers of a lane that are not slow wait for nothing but a slot.
     private func isWanting(_ lane: OriginState, now: Double) -> Bool {
-        lane.pending > lane.slowLine.count && !lane.pace.isSlow && !lane.isHeldBack(now)
+        lane.lines.pending > lane.lines.stopped.count && !lane.pace.isSlow && !lane.isHeldBack(now)
     }
 
     /// Returns transfers beyond the maximum for slow slots: the last ones of the origins with the
@@ -97,7 +97,7 @@ extension OriginScheduler.State {
             let waiting = lane.popLastSlow()
         {
             excess -= 1
-            lane.pending -= 1
+            lane.lines.pending -= 1
             waitingCount -= 1
             effects.returned.append(waiting.transfer)
         }
@@ -114,11 +114,11 @@ extension OriginScheduler.State {
         var found: [OriginState] = []
         let isContended = classes.isContended
         for lane in lanes.values {
-            let isUnknown = isContended && lane.isInTrialLanes && lane.pace.credit < 1
+            let isUnknown = isContended && lane.slow.isOnTrial && lane.pace.credit < 1
             let isSlow = lane.pace.isSlow && !lane.pace.hasExpired(classes.policy, now: now)
             let count =
-                lane.slowActive + lane.slowWaitingCount
-                + (isUnknown && !lane.pace.isSlow ? lane.line.count : 0)
+                lane.slow.active + lane.slowWaitingCount
+                + (isUnknown && !lane.pace.isSlow ? lane.lines.skipped.count : 0)
             guard count > 0 || isSlow else { continue }
             work.count += count
             // An origin that is prompt but for a few transfers can take more.

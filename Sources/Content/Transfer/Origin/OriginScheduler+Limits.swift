@@ -25,11 +25,11 @@ extension OriginScheduler.State {
         noteLimits(of: lane)
         lane.meter.set(limits.bytesPerSecond, now: now)
         // The limit of bytes per second may have changed or ended for paused transfers.
-        for loop in 0..<loops where lane.active[loop] > 0 {
+        for loop in 0..<loops where lane.slots.active[loop] > 0 {
             markUnsettled(lane, on: loop, &effects)
         }
         let ceiling = min(limits.connections ?? connections, connections)
-        _ = lane.concurrency.handle(.ceiling(ceiling), now: now)
+        lane.speed.setCeiling(ceiling, now: now)
         lane.layOut(connections: connections)
         review(lane, &effects, now: now)
     }
@@ -73,8 +73,8 @@ extension OriginScheduler.State {
         }
         review(lane, at: cooling.until, &effects)
         guard cooling.until - now > Self.longCooling else { return true }
-        for waiting in lane.takeAllWaiting() {
-            lane.pending -= 1
+        for waiting in lane.lines.remove({ _ in true }) {
+            lane.lines.pending -= 1
             waitingCount -= 1
             if (waiting.route?.redirects ?? 0) == 0 {
                 effects.returned.append(waiting.transfer)
@@ -94,24 +94,24 @@ extension OriginScheduler.State {
             if !isCooling { markReady(lane, &effects, now: now) }
             return
         }
-        lane.sockets.removeAll { $0.descriptor < 0 && !$0.counts(now) }
-        let surplus = lane.activeTotal > limits.maxActive(now)
+        lane.connections.removeClosed(now: now)
+        let surplus = lane.slots.activeTotal > limits.maxActive(now)
         for loop in 0..<loops
-        where !lane.sockets.isEmpty || lane.evictions[loop] > 0 || surplus {
-            let isSurplus = surplus && lane.active[loop] > 0
+        where !lane.connections.sockets.isEmpty || lane.slots.evictions[loop] > 0 || surplus {
+            let isSurplus = surplus && lane.slots.active[loop] > 0
             if isSurplus || closingCount(lane, on: loop, now: now) > 0 {
                 markUnsettled(lane, on: loop, &effects)
             }
         }
         if limits.allowsNothing(now) {
             giveBack(lane, &effects, now: now)
-        } else if !lane.line.isEmpty, !isCooling {
+        } else if !lane.lines.skipped.isEmpty, !isCooling {
             if let next = lane.limits?.pacer?.nextPlace(now: now) {
                 review(lane, at: next, &effects)
             } else {
                 markReady(lane, &effects, now: now)
             }
-            if let next = lane.sockets.compactMap(\.closingUntil).filter({ $0 > now }).min() {
+            if let next = lane.connections.nextEnd(now: now) {
                 review(lane, at: next, &effects)
             }
         }
@@ -120,15 +120,15 @@ extension OriginScheduler.State {
 
     /// Returns transfers that waited too long for a quota.
     private mutating func giveBack(_ lane: OriginState, _ effects: inout Effects, now: Double) {
-        guard !lane.line.isEmpty || !lane.slowLine.isEmpty else { return }
+        guard !lane.lines.isEmpty else { return }
         let returnAt = lane.limits?.returnAt ?? now + OriginState.returnSeconds
         guard now >= returnAt else {
             lane.limits?.returnAt = returnAt
             return review(lane, at: returnAt, &effects)
         }
         lane.limits?.returnAt = nil
-        for waiting in lane.takeAllWaiting() {
-            lane.pending -= 1
+        for waiting in lane.lines.remove({ _ in true }) {
+            lane.lines.pending -= 1
             waitingCount -= 1
             if (waiting.route?.redirects ?? 0) > 0 {
                 effects.refused.append(waiting.transfer)
@@ -143,19 +143,20 @@ extension OriginScheduler.State {
     private func mayOpenNow(_ lane: OriginState, on loop: Int, now: Double) -> Bool {
         guard let limits = lane.limits else { return true }
         guard limits.maxActive(now) > 0 else { return false }
-        guard let most = limits.current.connections, let here = lane.connectionQuotas?[loop] else {
+        guard let most = limits.current.connections, let here = lane.slots.connectionQuotas?[loop]
+        else {
             return true
         }
-        return lane.openConnections(now: now) < most
-            && lane.openConnections(on: loop, now: now) < here
+        return lane.connections.count(now: now) < most
+            && lane.connections.count(on: loop, now: now) < here
     }
 
     mutating func mayOpen(
         _ lane: OriginState, on loop: Int, _ effects: inout Effects, now: Double
     ) -> Bool {
         if mayOpenNow(lane, on: loop, now: now) { return true }
-        if lane.sockets.contains(where: { $0.loop == loop && $0.closingUntil == nil }) {
-            lane.evictions[loop] += 1
+        if lane.connections.openCount(on: loop) > 0 {
+            lane.slots.evictions[loop] += 1
             markUnsettled(lane, on: loop, &effects)
         }
         return false
@@ -165,25 +166,18 @@ extension OriginScheduler.State {
         _ descriptor: Int32, _ lane: OriginState, counts: Bool, _ effects: inout Effects,
         now: Double
     ) {
-        guard let index = lane.sockets.firstIndex(where: { $0.descriptor == descriptor }) else {
-            return
-        }
-        lane.sockets[index].descriptor = -1
-        if lane.limits == nil || !counts { lane.sockets[index].closingUntil = now }
-        if lane.sockets[index].closingUntil == nil {
-            lane.sockets[index].closingUntil = now + OriginState.closingSeconds
-        }
-        lane.sockets.removeAll { $0.descriptor < 0 && !$0.counts(now) }
+        let stillCounts = counts && lane.limits != nil
+        guard lane.connections.closed(descriptor, counts: stillCounts, now: now) else { return }
         if lane.isLimited { review(lane, &effects, now: now) }
     }
 
     /// Returns how many idle connections of a loop must close.
     private func closingCount(_ lane: OriginState, on loop: Int, now: Double) -> Int {
         guard let limits = lane.limits else { return 0 }
-        let open = lane.sockets.count { $0.loop == loop && $0.closingUntil == nil }
+        let open = lane.connections.openCount(on: loop)
         if limits.isOver(now) || !lane.hasWork { return open }
-        let most = lane.connectionQuotas?[loop] ?? .max
-        return max(open - most, min(lane.evictions[loop], open), 0)
+        let most = lane.slots.connectionQuotas?[loop] ?? .max
+        return max(open - most, min(lane.slots.evictions[loop], open), 0)
     }
 
     mutating func markUnsettled(
@@ -204,18 +198,10 @@ extension OriginScheduler.State {
         var settlement = OriginScheduler.Settlement()
         guard let limits = lane.limits else { return settlement }
         settlement.ending = endingCount(lane, limits, on: loop, now: now)
-        var left = closingCount(lane, on: loop, now: now)
-        lane.evictions[loop] = 0
-        // A connection opened for a running transfer is still connecting or in use.
-        for index in lane.sockets.indices where left > 0 {
-            let socket = lane.sockets[index]
-            guard socket.loop == loop, socket.closingUntil == nil,
-                !busy.contains(socket.descriptor), !transfers.contains(socket.transfer)
-            else { continue }
-            lane.sockets[index].closingUntil = now + OriginState.closingSeconds
-            settlement.closing.append(socket.descriptor)
-            left -= 1
-        }
+        let closing = closingCount(lane, on: loop, now: now)
+        lane.slots.evictions[loop] = 0
+        settlement.closing = lane.connections.closeIdle(
+            closing, on: loop, busy: busy, transfers: transfers, now: now)
         return settlement
     }
 
@@ -224,11 +210,11 @@ extension OriginScheduler.State {
     private func endingCount(
         _ lane: OriginState, _ limits: LaneLimits, on loop: Int, now: Double
     ) -> Int {
-        var surplus = lane.activeTotal - limits.maxActive(now)
+        var surplus = lane.slots.activeTotal - limits.maxActive(now)
         // Loops with the lowest quotas end theirs first.
-        for other in (0..<loops).sorted(by: { lane.quotas[$0] < lane.quotas[$1] }) {
+        for other in (0..<loops).sorted(by: { lane.slots.quotas[$0] < lane.slots.quotas[$1] }) {
             guard surplus > 0 else { return 0 }
-            let part = min(surplus, lane.active[other])
+            let part = min(surplus, lane.slots.active[other])
             if other == loop { return part }
             surplus -= part
         }
@@ -269,14 +255,11 @@ extension OriginScheduler.State {
     private mutating func sample(_ effects: inout Effects, now: Double) {
         let seconds = now - sampledAt
         sampledAt = now
-        for lane in lanes.values where lane.activeTotal > 0 || now - lane.usedAt < 2 {
-            let received = lane.receivedBytes
-            let sample = AdaptiveConcurrency.Sample(
-                bytes: received - lane.sampledBytes, seconds: seconds,
-                isFull: lane.activeTotal >= lane.quotas.reduce(0, +) && isWaiting(lane),
-                transferSeconds: lane.transferSeconds)
-            lane.sampledBytes = received
-            guard lane.concurrency.handle(.sample(sample), now: now) != nil else { continue }
+        for lane in lanes.values where lane.slots.activeTotal > 0 || now - lane.usedAt < 2 {
+            let isFull = lane.slots.isFull(with: lane.slots.activeTotal) && isWaiting(lane)
+            let decision = lane.speed.sample(
+                receivedBytes: lane.receivedBytes, seconds: seconds, isFull: isFull, now: now)
+            guard decision != nil else { continue }
             lane.layOut(connections: connections)
             review(lane, &effects, now: now)
         }
@@ -285,7 +268,7 @@ extension OriginScheduler.State {
     /// Returns true if a lane has more to start. While slow transfers hold its slots, its transfers
     /// may still wait in the common queue.
     private func isWaiting(_ lane: OriginState) -> Bool {
-        classes == nil ? !lane.line.isEmpty : lane.pending > lane.slowLine.count
+        classes == nil ? !lane.lines.skipped.isEmpty : lane.lines.pending > lane.lines.stopped.count
     }
 
     func statuses(now: Double) -> [OriginActivity] {
@@ -294,8 +277,9 @@ extension OriginScheduler.State {
         }
         return lanes.map { lane in
             OriginActivity(
-                origin: lane.origin, active: lane.activeTotal, waiting: lane.pending,
-                bytesPerSecond: lane.concurrency.bytesPerSecond, decision: lane.concurrency.last,
+                origin: lane.origin, active: lane.slots.activeTotal, waiting: lane.lines.pending,
+                bytesPerSecond: lane.speed.concurrency.bytesPerSecond,
+                decision: lane.speed.concurrency.last,
                 isLimited: lane.limits != nil)
         }
     }
@@ -303,11 +287,11 @@ extension OriginScheduler.State {
     mutating func uses(now: Double) -> [OriginUse] {
         limited.compactMap { lane in
             guard let share = lane.limits?.current, share.number > 0 else { return nil }
-            let connections = max(lane.openConnections(now: now), lane.activeTotal)
+            let connections = max(lane.connections.count(now: now), lane.slots.activeTotal)
             let requests = lane.limits?.pacer?.inWindow(now: now) ?? 0
             return OriginUse(
                 origin: lane.origin, number: share.number, connections: connections,
-                requests: requests, active: lane.activeTotal, isIdle: !lane.hasWork,
+                requests: requests, active: lane.slots.activeTotal, isIdle: !lane.hasWork,
                 isAbove: connections > share.connections ?? .max
                     || Double(requests) > share.requestsPerSecond.map { max($0, 1) } ?? .infinity)
         }
@@ -324,7 +308,7 @@ extension OriginScheduler.State {
     var heldBackCount: Int {
         limited.reduce(0) {
             // The others count as slow work.
-            $0 + ($1.isInTrialLanes || $1.pace.isSlow ? 0 : $1.line.count)
+            $0 + ($1.slow.isOnTrial || $1.pace.isSlow ? 0 : $1.lines.skipped.count)
         }
     }
 }

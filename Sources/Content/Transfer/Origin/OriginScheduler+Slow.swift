@@ -31,8 +31,8 @@ extension OriginScheduler {
             state.release(release, on: loop, &effects, now: now)
             guard !state.isCancelled(waiting.transfer) else { return (false, effects) }
             let lane = waiting.lane
-            lane.slowLine.append(waiting)
-            lane.pending += 1
+            lane.lines.stopped.append(waiting)
+            lane.lines.pending += 1
             state.waitingCount += 1
             state.classes?.putLast(lane)
             state.wait(lane, for: .slow, &effects, now: now)
@@ -92,7 +92,7 @@ extension OriginScheduler.State {
             guard hasChanged else { continue }
             if lane.pace.isSlow {
                 hasSlowLanes = true
-                if !lane.line.isEmpty { wait(lane, for: .slow, &effects, now: now) }
+                if !lane.lines.skipped.isEmpty { wait(lane, for: .slow, &effects, now: now) }
             } else {
                 review(lane, &effects, now: now)
             }
@@ -164,11 +164,11 @@ extension OriginScheduler.State {
         switch slotClass {
         case .prompt: return
         case .trial:
-            guard !lane.isInTrialLanes else { return }
-            lane.isInTrialLanes = true
+            guard !lane.slow.isOnTrial else { return }
+            lane.slow.isOnTrial = true
             classes?.trialLanes.append(lane)
         case .slow:
-            guard !lane.isInSlowLanes else { return }
+            guard !lane.slow.isWaiting else { return }
             classes?.waitForSlow(lane)
         }
         effects.wake.formUnion((0..<loops).filter { $0 != loop })
@@ -206,13 +206,13 @@ extension OriginScheduler.State {
         {
             looks -= 1
             if let lane = classes?.nextPromising() {
-                guard !lane.line.isEmpty, !lane.pace.isSlow else { continue }
+                guard !lane.lines.skipped.isEmpty, !lane.pace.isSlow else { continue }
                 _ = startNext(of: lane, .trial, guaranteed, on: loop, into: &batch, now: now)
                 continue
             }
             guard let lane = classes?.nextTrial() else { break }
-            guard !lane.line.isEmpty, !lane.pace.isSlow else {
-                lane.isInTrialLanes = false
+            guard !lane.lines.skipped.isEmpty, !lane.pace.isSlow else {
+                lane.slow.isOnTrial = false
                 continue
             }
             classes?.triedLanes.append(lane)
@@ -229,13 +229,13 @@ extension OriginScheduler.State {
         into batch: inout Batch, now: Double
     ) -> Bool {
         let isSlow = slotClass == .slow
-        let next = isSlow ? lane.firstSlow(guaranteed: guaranteed) : lane.line.first
+        let next = isSlow ? lane.firstSlow(guaranteed: guaranteed) : lane.lines.skipped.first
         guard let next else { return false }
         switch lane.admit(next.transfer.id, on: loop, now: now) {
         case .later(let time): review(lane, at: time, &batch.effects)
         case .full: break
         case .now:
-            _ = isSlow ? lane.popFirstSlow(guaranteed: guaranteed) : lane.line.popFirst()
+            _ = isSlow ? lane.popFirstSlow(guaranteed: guaranteed) : lane.lines.skipped.popFirst()
             enter(slotClass, next, on: loop, now: now)
             start(next, on: loop, into: &batch, now: now)
             return true

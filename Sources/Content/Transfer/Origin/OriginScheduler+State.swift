@@ -10,10 +10,7 @@ extension OriginScheduler {
         /// Number of all waiting transfers, here and in the lanes' lines.
         var waitingCount = 0
         var isClosed = false
-        var lanes: [String: OriginState] = [:]
-        /// URL prefix of the last look-up, common to most URLs of a batch.
-        private var lastPrefix: String.UTF8View = "".utf8
-        private var lastLane: OriginState?
+        var lanes: OriginLanes
         /// By loop: lanes with waiting transfers that the loop can start.
         var ready: [[OriginState]]
         var unsettled: [[OriginState]]
@@ -34,7 +31,6 @@ extension OriginScheduler {
         /// Time of the next call of `tick`, as far as requested.
         var tickAt = Double.infinity
         var prunedAt = 0.0
-        private var lanesMade = 0
         private var cancellations: [Cancellation] = []
 
         struct Cancellation {
@@ -46,6 +42,7 @@ extension OriginScheduler {
         init(loops: Int, connections: Int, slow policy: SlowPolicy?) {
             self.loops = loops
             self.connections = max(connections, 1)
+            lanes = OriginLanes(loops: loops, connections: self.connections)
             ready = Array(repeating: [], count: loops)
             unsettled = ready
             activeCounts = Array(repeating: 0, count: loops)
@@ -60,32 +57,12 @@ extension OriginScheduler {
 
         // MARK: Lanes
 
-        /// Returns the lane of a URL's origin; all invalid URLs use one lane.
         mutating func lane(ofURL url: String, now: Double) -> OriginState {
-            if let lastLane, Self.isIn(url, lastPrefix) { return lastLane }
-            let origin = originName(of: url) ?? ""
-            let lane = lane(origin, now: now)
-            if !origin.isEmpty, url.utf8.starts(with: origin.utf8) {
-                (lastLane, lastPrefix) = (lane, origin.utf8)
-            }
-            return lane
-        }
-
-        private static func isIn(_ url: String, _ origin: String.UTF8View) -> Bool {
-            var rest = url.utf8.makeIterator()
-            for byte in origin where rest.next() != byte { return false }
-            // Any other byte could continue with a port, or turn the apparent host into userinfo.
-            return rest.next() == UInt8(ascii: "/")
+            lanes.lane(ofURL: url, now: now)
         }
 
         mutating func lane(_ origin: String, now: Double) -> OriginState {
-            if let lane = lanes[origin] { return lane }
-            let lane = OriginState(
-                origin: origin, firstLoop: lanesMade % loops, loops: loops, ceiling: connections,
-                now: now)
-            lanesMade += 1
-            lanes[origin] = lane
-            return lane
+            lanes.lane(origin, now: now)
         }
 
         /// Removes unused lanes: after a minute without limits, ten minutes if slow, and an hour
@@ -93,14 +70,15 @@ extension OriginScheduler {
         mutating func prune(now: Double) {
             guard now - prunedAt >= 10 else { return }
             prunedAt = now
-            lanes = lanes.filter { _, lane in
-                if lane.hasWork || !lane.sockets.isEmpty || lane.reviewAt != nil { return true }
+            lanes.keep { lane in
+                if lane.hasWork || !lane.connections.sockets.isEmpty || lane.reviewAt != nil {
+                    return true
+                }
                 let seconds = lane.limits == nil ? lane.pace.isSlow ? 600.0 : 60 : 3_600
                 return now - max(lane.usedAt, lane.limits?.deadline ?? 0) < seconds
             }
             hasSlowLanes = lanes.values.contains(where: \.pace.isSlow)
             limited.removeAll { lanes[$0.origin] !== $0 }
-            lastLane = nil
         }
 
         // MARK: Cancelling
@@ -117,11 +95,10 @@ extension OriginScheduler {
 
         mutating func remove(where matches: (Transfer) -> Bool) -> [Transfer] {
             var removed = queue.remove { matches($0.transfer) }
-            for lane in lanes.values where !lane.line.isEmpty || !lane.slowLine.isEmpty {
-                removed += lane.line.remove { matches($0.transfer) }
-                removed += lane.slowLine.remove { matches($0.transfer) }
+            for lane in lanes.values where !lane.lines.isEmpty {
+                removed += lane.lines.remove { matches($0.transfer) }
             }
-            for waiting in removed { waiting.lane.pending -= 1 }
+            for waiting in removed { waiting.lane.lines.pending -= 1 }
             waitingCount -= removed.count
             return removed.map(\.transfer)
         }
@@ -140,7 +117,7 @@ extension OriginScheduler {
             while left > 0, let head = queue.popFirst() {
                 let lane = head.lane
                 let slotClass = slotClass(of: lane)
-                if slotClass == .prompt, lane.line.isEmpty {
+                if slotClass == .prompt, lane.lines.skipped.isEmpty {
                     let admission = lane.admit(head.transfer.id, on: loop, now: now)
                     if case .now = admission {
                         start(head, on: loop, into: &batch, now: now)
@@ -151,7 +128,7 @@ extension OriginScheduler {
                         review(lane, at: time, &batch.effects)
                     }
                 }
-                lane.line.append(head)
+                lane.lines.skipped.append(head)
                 if lane.cooling != nil {
                     review(lane, &batch.effects, now: now)
                 } else if slotClass != .prompt {
@@ -172,8 +149,8 @@ extension OriginScheduler {
         ) {
             while batch.starts.count < limit, !ready[loop].isEmpty {
                 let lane = ready[loop].removeFirst()
-                lane.isReady[loop] = false
-                guard let head = lane.line.first else { continue }
+                lane.slots.isReady[loop] = false
+                guard let head = lane.lines.skipped.first else { continue }
                 let slotClass = slotClass(of: lane)
                 if slotClass != .prompt {
                     wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
@@ -181,11 +158,11 @@ extension OriginScheduler {
                 }
                 switch lane.admit(head.transfer.id, on: loop, now: now) {
                 case .now:
-                    _ = lane.line.popFirst()
+                    _ = lane.lines.skipped.popFirst()
                     start(head, on: loop, into: &batch, now: now)
-                    if !lane.line.isEmpty, lane.active[loop] < lane.quotas[loop] {
+                    if !lane.lines.skipped.isEmpty, lane.slots.hasFree(on: loop) {
                         ready[loop].append(lane)
-                        lane.isReady[loop] = true
+                        lane.slots.isReady[loop] = true
                     }
                 case .later(let time): review(lane, at: time, &batch.effects)
                 case .full: break
@@ -196,7 +173,7 @@ extension OriginScheduler {
         mutating func start(
             _ waiting: Waiting, on loop: Int, into batch: inout Batch, now: Double
         ) {
-            waiting.lane.pending -= 1
+            waiting.lane.lines.pending -= 1
             waitingCount -= 1
             occupy(waiting.lane, on: loop, &batch.effects, now: now)
             batch.starts.append(waiting)
@@ -205,7 +182,7 @@ extension OriginScheduler {
         private mutating func occupy(
             _ lane: OriginState, on loop: Int, _ effects: inout Effects, now: Double
         ) {
-            lane.active[loop] += 1
+            lane.slots.active[loop] += 1
             lane.usedAt = now
             activeTotal += 1
             activeCounts[loop] += 1
@@ -221,11 +198,11 @@ extension OriginScheduler {
         mutating func markReady(
             _ lane: OriginState, but own: Int? = nil, _ effects: inout Effects, now: Double
         ) {
-            guard !lane.line.isEmpty else { return }
+            guard !lane.lines.skipped.isEmpty else { return }
             for loop in 0..<loops
-            where lane.active[loop] < lane.quotas[loop] && !lane.isReady[loop] && loop != own {
+            where lane.slots.hasFree(on: loop) && !lane.slots.isReady[loop] && loop != own {
                 ready[loop].append(lane)
-                lane.isReady[loop] = true
+                lane.slots.isReady[loop] = true
                 effects.wake.insert(loop)
             }
         }
@@ -236,7 +213,7 @@ extension OriginScheduler {
             _ release: Release, on loop: Int, _ effects: inout Effects, now: Double
         ) {
             let lane = release.lane
-            lane.active[loop] -= 1
+            lane.slots.active[loop] -= 1
             lane.usedAt = now
             activeTotal -= 1
             activeCounts[loop] -= 1
@@ -247,14 +224,12 @@ extension OriginScheduler {
             case .ended(let seconds):
                 let progress = AdaptiveConcurrency.Progress(
                     receivedBytes: lane.receivedBytes,
-                    isFull: lane.activeTotal + 1 >= lane.quotas.reduce(0, +) && lane.pending > 0,
+                    isFull: lane.slots.isFull(with: lane.slots.activeTotal + 1)
+                        && lane.lines.pending > 0,
                     seconds: seconds)
-                decision = lane.concurrency.handle(.ended(progress), now: now)
-                let isFirst = lane.transferSeconds == 0
-                lane.transferSeconds += (isFirst ? 1 : 0.1) * (seconds - lane.transferSeconds)
+                decision = lane.speed.ended(progress, now: now)
             case .trouble(let trouble, let startedAt):
-                decision = lane.concurrency.handle(
-                    .trouble(trouble, startedAt: startedAt), now: now)
+                decision = lane.speed.failed(trouble, startedAt: startedAt, now: now)
             case .silent: break
             }
             if let decision {
@@ -268,12 +243,12 @@ extension OriginScheduler {
             }
             if lane.isLimited {
                 review(lane, &effects, now: now)
-            } else if !lane.line.isEmpty, lane.active[loop] < lane.quotas[loop],
-                !lane.isReady[loop]
+            } else if !lane.lines.skipped.isEmpty, lane.slots.hasFree(on: loop),
+                !lane.slots.isReady[loop]
             {
                 // For the loop itself, which takes next.
                 ready[loop].append(lane)
-                lane.isReady[loop] = true
+                lane.slots.isReady[loop] = true
             }
         }
 
@@ -289,12 +264,11 @@ extension OriginScheduler {
                 occupy(lane, on: loop, &effects, now: now)
                 return .start
             }
-            lane.line.prepend(waiting)
-            lane.pending += 1
+            lane.lines.skipped.prepend(waiting)
+            lane.lines.pending += 1
             waitingCount += 1
             if later {
-                lane.crowdedUntil = now + OriginState.closingSeconds
-                review(lane, at: lane.crowdedUntil, &effects)
+                review(lane, at: lane.connections.crowd(now: now), &effects)
             } else {
                 review(lane, &effects, now: now)
             }

@@ -79,7 +79,7 @@ final class OriginScheduler: Sendable {
             guard !state.isClosed else { return false }
             for transfer in transfers {
                 let lane = state.lane(ofURL: transfer.request.url, now: now)
-                lane.pending += 1
+                lane.lines.pending += 1
                 state.queue.append(Waiting(transfer: transfer, lane: lane))
             }
             state.waitingCount += transfers.count
@@ -245,7 +245,9 @@ final class OriginScheduler: Sendable {
             guard limits.maxActive(now) > 0 else { return (false, effects) }
             let maySend = lane.limits?.pacer?.sent(transfer, now: now) ?? true
             // The time for the next request is known only now.
-            if limits.pacer != nil, !lane.line.isEmpty { state.review(lane, &effects, now: now) }
+            if limits.pacer != nil, !lane.lines.skipped.isEmpty {
+                state.review(lane, &effects, now: now)
+            }
             return (maySend, effects)
         }
     }
@@ -256,7 +258,7 @@ final class OriginScheduler: Sendable {
             var effects = Effects()
             guard lane.limits?.pacer != nil else { return effects }
             lane.limits?.pacer?.answered(transfer, now: now)
-            if !lane.line.isEmpty { state.review(lane, &effects, now: now) }
+            if !lane.lines.skipped.isEmpty { state.review(lane, &effects, now: now) }
             return effects
         }
     }
@@ -275,12 +277,13 @@ final class OriginScheduler: Sendable {
     /// Returns the open descriptors that were created for a transfer.
     func sockets(of transfer: UInt64, _ lane: OriginState) -> [Int32] {
         state.withLock { _ in
-            lane.sockets.filter { $0.transfer == transfer && $0.descriptor >= 0 }.map(\.descriptor)
+            lane.connections.sockets.filter { $0.transfer == transfer && $0.descriptor >= 0 }.map(
+                \.descriptor)
         }
     }
 
     func opened(_ socket: LaneSocket, _ lane: OriginState) {
-        state.withLock { _ in lane.sockets.append(socket) }
+        state.withLock { _ in lane.connections.add(socket) }
     }
 
     /// Records that libcurl closes a socket; `counts` is true if the peer may not know yet.

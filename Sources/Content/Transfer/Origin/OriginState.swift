@@ -1,123 +1,36 @@
 internal import Model
 import Synchronization
 
-/// A waiting transfer and the lane in which it waits.
-struct Waiting {
-    var transfer: Transfer
-    var lane: OriginState
-    /// Set for a transfer that started before and resumes here.
-    var route: Route?
-}
-
-/// The path by which a transfer reached its next URL: redirects, waits and stops.
-struct Route {
-    var url: String
-    var redirects: Int
-    var isAtOrigin: Bool
-    /// Seconds of the monotonic clock.
-    var startedAt: Double
-    /// Number of times that no connection was available.
-    var postponements = 0
-    var omissions = Omissions()
-    /// Time of its stop in favor of others; the wait since then does not count as the transfer's
-    /// own.
-    var stoppedAt: Double?
-    /// Number of consecutive stops that lost all received bytes.
-    var losses = 0
-
-    /// True if transfers that are not slow may have this one stopped. Only the first stop may lose
-    /// bytes.
-    var mayStop: Bool { losses == 0 }
-
-    /// Returns the route for its next slot at `now`, without the time that it waited since its
-    /// stop.
-    func resumed(_ now: Double) -> Route {
-        var resumed = self
-        resumed.startedAt += stoppedAt.map { now - $0 } ?? 0
-        resumed.stoppedAt = nil
-        return resumed
-    }
-}
-
-/// A connection to an origin, from the creation of its socket until it no longer counts.
-struct LaneSocket {
-    /// -1 once libcurl has closed it.
-    var descriptor: Int32
-    var loop: Int
-    /// The transfer for which the connection was opened.
-    var transfer: UInt64
-    /// Set once this side closed the connection: until then the origin may not have noticed.
-    var closingUntil: Double?
-
-    func counts(_ now: Double) -> Bool { closingUntil.map { $0 > now } ?? true }
-}
-
 /// The state of one origin in an engine: its waiting and running transfers and its limits.
 ///
 /// `@unchecked`: except for the members marked safe, it is accessed under its `OriginScheduler`'s
 /// lock.
 final class OriginState: @unchecked Sendable {
     let origin: String
-    /// The first loop that has the origin's connections while these are limited.
-    let firstLoop: Int
-
     private let received = Atomic<Int64>(0)
     private let limited = Atomic<Bool>(false)
     private let http1 = Atomic<Bool>(false)
     /// Limit of bytes per second.
     let meter = ByteMeter()
 
-    /// Transfers that were skipped because of this origin; later ones of other origins start first.
-    var line = WaitingQueue()
-    /// Transfers that were stopped for being slow; they start in slow slots only.
-    var slowLine = WaitingQueue()
+    var lines = WaitingLines()
+    var slots: LoopSlots
+    var connections = LaneConnections()
+    var speed: OriginSpeed
     /// Pace of the origin's transfers.
     var pace = OriginPace()
-    /// Slow transfers running at this origin, and slow ones anywhere that started from this
-    /// origin's URLs.
-    var slowActive = 0
-    var slowHeld = 0
-    /// Time for which it had slow slots, as `SlotClasses` counts it.
-    var slowSeconds = 0.0
-    /// Membership in the list of lanes that wait for a slow slot, and in that of lanes on trial.
-    var isInSlowLanes = false
-    var isInTrialLanes = false
-    var isPromising = false
-    /// Waiting transfers, in the lane's lines and in the engine's common queue.
-    var pending = 0
-    /// By loop: running transfers and their maximum.
-    var active: [Int]
-    var quotas: [Int]
-    /// By loop: maximum of open connections; nil for no limit.
-    var connectionQuotas: [Int]?
-    /// By loop: true if it is in the loop's list of lanes that can start a transfer.
-    var isReady: [Bool]
-    /// By loop: idle connections to close in favor of another.
-    var evictions: [Int]
-    var concurrency: AdaptiveConcurrency
+    var slow = SlowUse()
     var limits: LaneLimits?
     /// The cooldown's end, and the time at which the cooldown was reported.
     var cooling: (until: Double, toldAt: Double)?
-    var sockets: [LaneSocket] = []
-    /// A transfer that was allowed to start got no connection; none tries again before then.
-    var crowdedUntil = 0.0
     /// Time of the next review; nil if none is needed.
     var reviewAt: Double?
-
-    /// Received bytes at the last sample.
-    var sampledBytes: Int64 = 0
-    /// Recent mean duration of a transfer, in seconds.
-    var transferSeconds = 0.0
     var usedAt = 0.0
 
     init(origin: String, firstLoop: Int, loops: Int, ceiling: Int, now: Double) {
         self.origin = origin
-        self.firstLoop = firstLoop
-        active = Array(repeating: 0, count: loops)
-        quotas = active
-        evictions = active
-        isReady = Array(repeating: false, count: loops)
-        concurrency = AdaptiveConcurrency(ceiling: ceiling)
+        slots = LoopSlots(loops: loops, firstLoop: firstLoop)
+        speed = OriginSpeed(ceiling: ceiling)
         usedAt = now
         layOut(connections: ceiling)
     }
@@ -144,51 +57,15 @@ final class OriginState: @unchecked Sendable {
 
     // MARK: Slots
 
-    var activeTotal: Int { active.reduce(0, +) }
-    var hasWork: Bool { pending > 0 || activeTotal > 0 }
-
-    /// Returns the connections that count, on one loop or on all.
-    func openConnections(on loop: Int? = nil, now: Double) -> Int {
-        sockets.count { $0.counts(now) && (loop == nil || $0.loop == loop) }
-    }
+    var hasWork: Bool { lines.pending > 0 || slots.activeTotal > 0 }
 
     /// Distributes the slots among the loops; `connections` is the engine's total.
-    ///
-    /// Without a limit, the slots follow the engine's own connections. A limited origin uses as few
-    /// loops as its connections need, because a loop cannot use another's connections. An origin
-    /// with a limit of bytes per second uses one loop.
     func layOut(connections: Int) {
-        let loops = active.count
-        guard let limits, limits.current.connections != nil || limits.current.bytesPerSecond != nil
-        else {
-            connectionQuotas = nil
-            quotas = Self.spread(concurrency.concurrency, over: loops, of: loops, from: 0)
-            return
-        }
-        let most = limits.current.connections ?? connections
-        let capacity = max(connections / loops, 1)
-        let needed = min(loops, max(1, most / 4, (most + capacity - 1) / capacity))
-        let used = limits.current.bytesPerSecond == nil ? needed : 1
-        connectionQuotas = Self.spread(most, over: used, of: loops, from: firstLoop)
-        let wanted = min(concurrency.concurrency, most)
-        quotas = Self.spread(wanted, over: used, of: loops, from: firstLoop)
-    }
-
-    private static func spread(
-        _ total: Int, over used: Int, of loops: Int, from first: Int
-    ) -> [Int] {
-        var parts = Array(repeating: 0, count: loops)
-        for index in 0..<used {
-            parts[(first + index) % loops] = (total + used - 1 - index) / used
-        }
-        return parts
+        slots.layOut(
+            concurrency: speed.concurrency.concurrency, connections: connections, limits?.current)
     }
 
     // MARK: Waiting
-
-    /// Slow slots that count for this origin: those used at it, or those used by transfers that
-    /// started from its URLs.
-    var slowShare: Int { max(slowActive, slowHeld) }
 
     /// Returns true if limits or a cooldown prevent any start now, even with free slots.
     func isHeldBack(_ now: Double) -> Bool {
@@ -197,36 +74,22 @@ final class OriginState: @unchecked Sendable {
     }
 
     /// Transfers that wait for a slow slot.
-    var slowWaitingCount: Int {
-        slowLine.count + (pace.isSlow ? line.count : 0)
-    }
+    var slowWaitingCount: Int { lines.slowCount(isSlow: pace.isSlow) }
 
     /// Number of further transfers that may start as prompt ones rather than on trial.
-    var promptRoom: Int { max(Int(pace.credit) - (activeTotal - slowActive), 0) }
+    var promptRoom: Int { max(Int(pace.credit) - (slots.activeTotal - slow.active), 0) }
 
-    /// Returns the next transfer for a slow slot; stopped ones come first. One that must not be
-    /// stopped again gets no slot that others may need back.
+    /// Returns the next transfer for a slow slot; see `WaitingLines.firstSlow`.
     func firstSlow(guaranteed: Bool) -> Waiting? {
-        if let first = slowLine.first, guaranteed || first.route?.mayStop != false { return first }
-        return pace.isSlow ? line.first : nil
+        lines.firstSlow(isSlow: pace.isSlow, guaranteed: guaranteed)
     }
 
     func popFirstSlow(guaranteed: Bool) -> Waiting? {
-        if let first = slowLine.first, guaranteed || first.route?.mayStop != false {
-            return slowLine.popFirst()
-        }
-        return pace.isSlow ? line.popFirst() : nil
+        lines.popFirstSlow(isSlow: pace.isSlow, guaranteed: guaranteed)
     }
 
     /// Removes and returns the last transfer that waits for a slow slot.
-    func popLastSlow() -> Waiting? {
-        if pace.isSlow, let last = line.popLast() { return last }
-        return slowLine.popLast()
-    }
-
-    func takeAllWaiting() -> [Waiting] {
-        line.remove { _ in true } + slowLine.remove { _ in true }
-    }
+    func popLastSlow() -> Waiting? { lines.popLastSlow(isSlow: pace.isSlow) }
 
     // MARK: Starting
 
@@ -238,8 +101,6 @@ final class OriginState: @unchecked Sendable {
         case full
     }
 
-    /// Time for which a connection closed by this side still counts.
-    static let closingSeconds = 0.05
     /// Time for which transfers wait for a quota before they are returned: other engines may first
     /// have to finish.
     static let returnSeconds = 3.0
@@ -247,18 +108,19 @@ final class OriginState: @unchecked Sendable {
     /// Decides whether transfer `id` can start on a loop; if so, reserves its request.
     func admit(_ id: UInt64, on loop: Int, now: Double) -> Admission {
         if let cooling, cooling.until > now { return .later(cooling.until) }
-        guard limits != nil else { return active[loop] < quotas[loop] ? .now : .full }
+        guard limits != nil else { return slots.hasFree(on: loop) ? .now : .full }
         if limits?.allowsNothing(now) == true {
             let returnAt = limits?.returnAt ?? now + Self.returnSeconds
             limits?.returnAt = returnAt
             return .later(returnAt)
         }
-        guard active[loop] < quotas[loop] else { return .full }
-        if crowdedUntil > now { return .later(crowdedUntil) }
-        if let most = limits?.current.connections, let here = connectionQuotas?[loop] {
-            let closing = sockets.filter { $0.closingUntil.map { $0 > now } ?? false }
+        guard slots.hasFree(on: loop) else { return .full }
+        if connections.crowdedUntil > now { return .later(connections.crowdedUntil) }
+        if let most = limits?.current.connections, let here = slots.connectionQuotas?[loop] {
+            let closing = connections.closing(now: now)
             let closingHere = closing.count { $0.loop == loop }
-            guard activeTotal + closing.count < most, active[loop] + closingHere < here else {
+            guard slots.activeTotal + closing.count < most, slots.active[loop] + closingHere < here
+            else {
                 return closing.compactMap(\.closingUntil).min().map { .later($0) } ?? .full
             }
         }
@@ -267,4 +129,22 @@ final class OriginState: @unchecked Sendable {
         }
         return .now
     }
+}
+
+/// The use of slow and trial slots by one origin; see `SlotClasses`.
+struct SlowUse {
+    /// Slow transfers running at this origin.
+    var active = 0
+    /// Slow transfers at any origin that started from this origin's URLs.
+    var held = 0
+    /// Time for which it had slow slots.
+    var seconds = 0.0
+    /// Membership in the list of lanes that wait for a slow slot, and in that of lanes on trial.
+    var isWaiting = false
+    var isOnTrial = false
+    var isPromising = false
+
+    /// Slow slots that count for this origin: those used at it, or those used by transfers that
+    /// started from its URLs.
+    var count: Int { max(active, held) }
 }

@@ -14,7 +14,7 @@ extension SlotClasses {
         private var changes: [ObjectIdentifier: Int] = [:]
 
         func of(_ lane: OriginState) -> Int {
-            lane.slowShare + changes[ObjectIdentifier(lane), default: 0]
+            lane.slow.count + changes[ObjectIdentifier(lane), default: 0]
         }
 
         func of(_ entry: Slow) -> Int { max(of(entry.lane), of(entry.home)) }
@@ -38,9 +38,9 @@ extension SlotClasses {
     ) -> OriginState? {
         var best: (index: Int, share: Int, had: Double)?
         for (index, lane) in slowLanes.enumerated() {
-            let (share, had) = (lane.slowShare, lane.slowSeconds)
+            let (share, had) = (lane.slow.count, lane.slow.seconds)
             guard (share, had) < (best?.share ?? .max, best?.had ?? .infinity),
-                lane.active[loop] < lane.quotas[loop],
+                lane.slots.hasFree(on: loop),
                 lane.firstSlow(guaranteed: guaranteed) != nil,
                 !tried.contains(ObjectIdentifier(lane))
             else { continue }
@@ -49,17 +49,17 @@ extension SlotClasses {
         guard let best else { return nil }
         let lane = slowLanes.remove(at: best.index)
         slowLanes.append(lane)
-        turnSeconds = max(turnSeconds, lane.slowSeconds)
+        turnSeconds = max(turnSeconds, lane.slow.seconds)
         // Slot time that it could not use before is no longer due to it.
-        lane.slowSeconds = max(lane.slowSeconds, turnSeconds - policy.sliceSeconds)
+        lane.slow.seconds = max(lane.slow.seconds, turnSeconds - policy.sliceSeconds)
         return lane
     }
 
     /// Queues a lane for a slow slot.
     mutating func waitForSlow(_ lane: OriginState) {
-        guard !lane.isInSlowLanes else { return }
-        lane.isInSlowLanes = true
-        lane.slowSeconds = max(lane.slowSeconds, turnSeconds)
+        guard !lane.slow.isWaiting else { return }
+        lane.slow.isWaiting = true
+        lane.slow.seconds = max(lane.slow.seconds, turnSeconds)
         slowLanes.append(lane)
     }
 
@@ -68,7 +68,7 @@ extension SlotClasses {
     func book(_ entry: Slow) {
         let most = turnSeconds + sliceSeconds(Self.maxDoublings)
         let lanes = entry.home === entry.lane ? [entry.lane] : [entry.lane, entry.home]
-        for lane in lanes { lane.slowSeconds = min(lane.slowSeconds + entry.slowSeconds, most) }
+        for lane in lanes { lane.slow.seconds = min(lane.slow.seconds + entry.slowSeconds, most) }
     }
 
     /// Advances the clock of turns slowly by itself, so that an origin with more than its part does
@@ -77,7 +77,7 @@ extension SlotClasses {
 
     /// Moves a lane behind the others, because one of its transfers was just stopped.
     mutating func putLast(_ lane: OriginState) {
-        guard lane.isInSlowLanes, let index = slowLanes.firstIndex(where: { $0 === lane }) else {
+        guard lane.slow.isWaiting, let index = slowLanes.firstIndex(where: { $0 === lane }) else {
             return
         }
         slowLanes.append(slowLanes.remove(at: index))
@@ -87,7 +87,7 @@ extension SlotClasses {
     mutating func dropIdleLanes() {
         slowLanes.removeAll { lane in
             guard lane.slowWaitingCount == 0 else { return false }
-            lane.isInSlowLanes = false
+            lane.slow.isWaiting = false
             return true
         }
     }
@@ -132,14 +132,14 @@ extension SlotClasses {
         guard !over.isEmpty else { return [] }
         var shares = Shares()
         var touched: Set<Int> = []
-        let waiting = slowLanes.sorted { $0.slowSeconds < $1.slowSeconds }
+        let waiting = slowLanes.sorted { $0.slow.seconds < $1.slow.seconds }
         for lane in waiting where !over.isEmpty && !lane.isHeldBack(now) {
             let share = shares.of(lane)
             let victim = over.filter { _, entry in
                 let other = shares.of(entry)
-                let isFirst = lane.slowSeconds <= secondsHad(entry)
+                let isFirst = lane.slow.seconds <= secondsHad(entry)
                 guard other >= share + 2 || share == 0 && other == 1 && isFirst,
-                    entry.home !== lane, lane.active[entry.loop] < lane.quotas[entry.loop],
+                    entry.home !== lane, lane.slots.hasFree(on: entry.loop),
                     let isGuaranteed = room(besides: entry)
                 else { return false }
                 return lane.firstSlow(guaranteed: isGuaranteed) != nil
@@ -172,7 +172,7 @@ extension SlotClasses {
 
     /// Returns the slot time of a transfer's origin at the moment of a stop.
     private func secondsHad(_ entry: Slow) -> Double {
-        max(entry.lane.slowSeconds, entry.home.slowSeconds) + entry.slowSeconds
+        max(entry.lane.slow.seconds, entry.home.slow.seconds) + entry.slowSeconds
     }
 
     /// Returns whether a slow transfer could start in the slot of another: nil for no, true in a

@@ -124,14 +124,14 @@ struct SlotClasses {
 
     /// Gives a lane on trial the next turn as well.
     mutating func favour(_ lane: OriginState) {
-        guard lane.isInTrialLanes, !lane.isPromising else { return }
-        lane.isPromising = true
+        guard lane.slow.isOnTrial, !lane.slow.isPromising else { return }
+        lane.slow.isPromising = true
         promisingLanes.append(lane)
     }
 
     mutating func nextPromising() -> OriginState? {
         let lane = promisingLanes.popLast()
-        lane?.isPromising = false
+        lane?.slow.isPromising = false
         return lane
     }
 
@@ -156,10 +156,10 @@ struct SlotClasses {
         guard slow.updateValue(entry, forKey: transfer) == nil else { return }
         removeTrial(transfer)
         slowCounts[entry.loop] += 1
-        entry.lane.slowActive += 1
-        entry.home.slowHeld += 1
+        entry.lane.slow.active += 1
+        entry.home.slow.held += 1
         for lane in [entry.lane, entry.home] {
-            lane.slowSeconds = max(lane.slowSeconds, turnSeconds - policy.sliceSeconds)
+            lane.slow.seconds = max(lane.slow.seconds, turnSeconds - policy.sliceSeconds)
         }
     }
 
@@ -169,8 +169,8 @@ struct SlotClasses {
         removeTrial(transfer)
         guard !slow.isEmpty, let entry = slow.removeValue(forKey: transfer) else { return nil }
         slowCounts[entry.loop] -= 1
-        entry.lane.slowActive -= 1
-        entry.home.slowHeld -= 1
+        entry.lane.slow.active -= 1
+        entry.home.slow.held -= 1
         if entry.isStopping { stops[entry.loop].removeAll { $0 == transfer } }
         return entry
     }

@@ -39,7 +39,8 @@ extension HTTP1Transport {
         let executor = EventLoopTaskExecutor(loop.loop)
         Task(executorPreference: executor) { [weak loop] in
             let found = await lookup.addresses(of: host)
-            loop?.loop.execute { [weak loop] in loop?.http1?.found(found, origin: origin) }
+            loop?.loop.execute { [weak loop] in loop?.transports.http1?.found(found, origin: origin)
+            }
             withExtendedLifetime(executor) {}
         }
     }

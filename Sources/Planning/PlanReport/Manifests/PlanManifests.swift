@@ -3,7 +3,7 @@ package import Planner
 import Rendering
 import Text
 
-/// Prints a plan as configuration: files and settings to use directly.
+/// Prints a plan as configuration: a file of `deploy/` with the plan's numbers.
 package enum PlanManifests: String, CaseIterable, Sendable {
     case compose, kubernetes, keda, postgresql
 
@@ -17,12 +17,39 @@ package enum PlanManifests: String, CaseIterable, Sendable {
                     "use --emit \(rawValue) with a plan that has workers; the plan "
                     + "without --emit shows what would help")
         }
-        return switch self {
-        case .compose: Self.compose(plan)
-        case .kubernetes: Self.kubernetes(plan, version: version)
-        case .keda: Self.keda(plan)
-        case .postgresql: Self.postgresql(plan)
+        return Self.filled(template, values(plan, version: version))
+    }
+
+    /// The embedded file of `deploy/`.
+    var template: [UInt8] {
+        switch self {
+        case .compose: PackageResources.compose_yml
+        case .kubernetes: PackageResources.kubernetes_yaml
+        case .keda: PackageResources.keda_yaml
+        case .postgresql: PackageResources.postgresql_conf
         }
+    }
+
+    /// A template that is malformed, or that has other names, is a programmer's error.
+    private static func filled(_ template: [UInt8], _ values: [String: String]) -> String {
+        do throws(PlanTemplate.Malformed) {
+            return try PlanTemplate(template).filled(values)
+        } catch {
+            preconditionFailure("a template of deploy/ does not fit: \(error)")
+        }
+    }
+
+    /// Returns the plan's values by their names in the template.
+    private func values(_ plan: Plan, version: String) -> [String: String] {
+        var values =
+            switch self {
+            case .compose: Self.compose(plan)
+            case .kubernetes: Self.kubernetes(plan, version: version)
+            case .keda: Self.keda(plan)
+            case .postgresql: Self.postgresql(plan)
+            }
+        values["name"] = printable(String(plan.name.prefix(80)))
+        return values
     }
 
     /// Returns the likely value of an input of the plan.
@@ -39,15 +66,8 @@ package enum PlanManifests: String, CaseIterable, Sendable {
     /// Formats millicores for Kubernetes.
     static func cpu(_ cores: Double) -> String { "\(Int(saturating: (cores * 1_000).rounded()))m" }
 
-    /// Returns the plan's name for a comment.
-    static func comment(_ plan: Plan) -> String {
-        printable(String(plan.name.prefix(80)))
-    }
-
-    // MARK: PostgreSQL
-
-    /// Returns settings for `postgresql.conf` with the values that the plan requires.
-    static func settings(_ plan: Plan) -> [(name: String, value: String, why: String)] {
+    /// Returns settings of PostgreSQL.
+    private static func settings(_ plan: Plan) -> [String: String] {
         let database = plan.sizing.database
         let memory = value(plan, .memoryGigabytes) * 1_024
         // The log of two checkpoint intervals of 15 minutes: one is written while the previous
@@ -55,25 +75,11 @@ package enum PlanManifests: String, CaseIterable, Sendable {
         let written = database.walBytesPerSecond * 900 * 2 / 1_048_576
         let wal = max(1_024, (written / 1_024).rounded(.up) * 1_024)
         return [
-            (
-                "max_connections", "\(plan.sizing.connections.database + 20)",
-                "coordinators' connections, and some for people"
-            ),
-            ("shared_buffers", "\(Int(saturating: memory / 4))MB", "a quarter of the memory"),
-            (
-                "effective_cache_size", "\(Int(saturating: memory * 3 / 4))MB",
-                "what the system caches with it"
-            ),
-            (
-                "max_wal_size", "\(Int(saturating: min(wal, 1_048_576)))MB",
-                "two checkpoints' worth of log"
-            ),
-            ("checkpoint_timeout", "15min", "fewer whole pages in the log"),
-            ("synchronous_commit", "on", "what was acknowledged survives a crash"),
-            ("jit", "off", "every statement is short"),
-            ("max_parallel_workers_per_gather", "0", "the same"),
-            ("autovacuum_naptime", "15s", "rows of the queue live for seconds"),
-            ("autovacuum_vacuum_cost_limit", "\(400 * autovacuumScale(plan))", "vacuum keeps up"),
+            "maxConnections": "\(plan.sizing.connections.database + 20)",
+            "sharedBuffers": "\(Int(saturating: memory / 4))MB",
+            "effectiveCacheSize": "\(Int(saturating: memory * 3 / 4))MB",
+            "maxWALSize": "\(Int(saturating: min(wal, 1_048_576)))MB",
+            "autovacuumCostLimit": "\(400 * autovacuumScale(plan))",
         ]
     }
 
@@ -82,62 +88,52 @@ package enum PlanManifests: String, CaseIterable, Sendable {
         return rows > 100_000 ? 10 : rows > 10_000 ? 5 : 1
     }
 
-    private static func postgresql(_ plan: Plan) -> String {
+    private static func postgresql(_ plan: Plan) -> [String: String] {
         let database = plan.sizing.database
-        let head = """
-            # \(comment(plan)): PostgreSQL for \(Quantity.rate(database.segmentsPerSecond)) segments, \
-            \(Quantity.rate(database.rowsPerSecond)) rows, \
-            \(Quantity.bytes(database.walBytesPerSecond))/s of log,
-            # \(Quantity.bytes(database.diskBytes)) of tables; \
-            \(Scenario.plain(value(plan, .databaseCores))) cores, \
-            \(Scenario.plain(value(plan, .memoryGigabytes))) GB.
-
-            """
-        let settings = settings(plan)
-        let width = settings.map { $0.name.count + $0.value.count }.max() ?? 0
-        return head
-            + settings.map { setting in
-                let line = "\(setting.name) = \(setting.value)"
-                return "\(TextLayout.padded(line, to: width + 3))  # \(setting.why)\n"
-            }.joined()
+        let values = [
+            "segmentRate": Quantity.rate(database.segmentsPerSecond),
+            "rowRate": Quantity.rate(database.rowsPerSecond),
+            "logRate": "\(Quantity.bytes(database.walBytesPerSecond))/s",
+            "tableBytes": Quantity.bytes(database.diskBytes),
+            "cores": Scenario.plain(value(plan, .databaseCores)),
+            "memoryGigabytes": Scenario.plain(value(plan, .memoryGigabytes)),
+        ]
+        return values.merging(settings(plan)) { $1 }
     }
 
-    // MARK: Compose
+    private static func compose(_ plan: Plan) -> [String: String] {
+        let values = [
+            "workers": "\(plan.sizing.workers.total ?? 0)",
+            "machines": "\(plan.sizing.machines.workers ?? 0)",
+            "coordinators": "\(plan.sizing.database.coordinators)",
+            "connections": "\(Int(value(plan, .connections)))",
+            "workerCores": Scenario.plain(workerCores(plan)),
+        ]
+        return values.merging(settings(plan)) { $1 }
+    }
 
-    private static func compose(_ plan: Plan) -> String {
-        let workers = plan.sizing.workers.total ?? 0
-        let arguments = settings(plan).map { "      - \"-c\"\n      - \($0.name)=\($0.value)\n" }
-        return """
-            # \(comment(plan)): beside docker-compose.yml, which runs everything on one machine.
-            #
-            #   docker-compose -f docker-compose.yml -f docker-compose.plan.yml up --build \\
-            #     --detach --scale worker=\(workers)
-            #
-            # The plan has \(plan.sizing.machines.workers ?? 0) machines for workers and \
-            \(plan.sizing.database.coordinators) coordinators: one machine is a trial of it.
-            version: "3.8"
+    private static func kubernetes(_ plan: Plan, version: String) -> [String: String] {
+        [
+            "coordinators": "\(plan.sizing.database.coordinators)",
+            "coordinatorCPU": cpu(value(plan, .coordinatorCores)),
+            "version": version,
+            "workers": "\(plan.sizing.workers.total ?? 0)",
+            "workerCPU": cpu(workerCores(plan)),
+            "connections": "\(Int(value(plan, .connections)))",
+            "spareWorkers": "\(max(1, plan.sizing.workers.spare))",
+        ]
+    }
 
-            services:
-              postgres:
-                command:
-                  - postgres
-            \(arguments.joined().split(separator: "\n").joined(separator: "\n"))
-
-              worker:
-                command:
-                  - worker
-                  - --coordinator
-                  - http://coordinator:7400
-                  - --root
-                  - /srv/edge
-                  - --connections
-                  - "\(Int(value(plan, .connections)))"
-                deploy:
-                  replicas: \(workers)
-                  resources:
-                    limits:
-                      cpus: "\(Scenario.plain(workerCores(plan)))"
-
-            """
+    private static func keda(_ plan: Plan) -> [String: String] {
+        let scaling = WorkerScaling(plan)
+        return [
+            "minimum": "\(scaling.minimum)",
+            "maximum": "\(scaling.maximum)",
+            "maxRequested": "\(scaling.maxRequested)",
+            "pollingSeconds": "\(Int(max(5, min(30, value(plan, .bootSeconds))).rounded()))",
+            "segmentsPerSecond": scaling.segmentsPerSecondText,
+            "withinSeconds": "\(scaling.withinSeconds)",
+            "bootSeconds": "\(scaling.bootSeconds)",
+        ]
     }
 }

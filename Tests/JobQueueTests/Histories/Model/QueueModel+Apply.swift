@@ -79,7 +79,7 @@ extension QueueModel {
         return .grant(of: permitted, sites: sites, most: most, mustGive: mustGive && most > 0)
     }
 
-    /// What a worker is told of a piece of work.
+    /// The description of a job for a worker.
     private func granted(_ work: Work, attempt: Int) -> Granted {
         var granted = Granted(work: work, attempt: attempt)
         guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],

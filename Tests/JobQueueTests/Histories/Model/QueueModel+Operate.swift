@@ -24,7 +24,7 @@ extension QueueModel {
         return .volume(volumes[site], fileSystem: fileSystems[site])
     }
 
-    /// The site's fault is over as well, and what waits for room is tried.
+    /// The site's failure ends too, and jobs that wait for space are tried.
     mutating func acceptVolume(of site: Int) -> Answer {
         guard queues[site] != nil else { return .refused("input.notFound") }
         (volumes[site], fileSystems[site]) = (nil, nil)
@@ -212,7 +212,7 @@ extension QueueModel {
 
     // MARK: Reprioritise
 
-    /// What is under way of a catalog; nothing is written but its row.
+    /// Running jobs of a catalog; only its row is written.
     private func left(of catalog: Catalog) -> Expected {
         guard catalog.state == .running else {
             return .selected(SelectionAnswer(assets: 0, jobs: 0), isWritten: false)

@@ -58,7 +58,7 @@ extension QueueModel {
             return .verdicts([.rejected])
         }
         if work.kind == .switchOver {
-            // Granted to this ticket, and asked for once more.
+            // Granted to this ticket, and requested once more.
             let isRepeated = switches && self[key]?.handedIn?.by == ticket
             return .verdicts([isRepeated ? .accepted : .rejected])
         }

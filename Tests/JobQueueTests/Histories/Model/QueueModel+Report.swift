@@ -1,7 +1,7 @@
 import Model
 import TestSupport
 
-/// Reports: what a batch of results comes to, first as a plan, then carried out.
+/// Reports: the changes of a batch of results, first as a plan, then executed.
 extension QueueModel {
     /// One batch, in the order in which its parts take effect.
     struct Plan {
@@ -36,7 +36,7 @@ extension QueueModel {
         var withoutRoom: Set<Work> = []
         private var resets: Set<Work> = []
 
-        /// Decides between another try and the end, as the failure table says.
+        /// Decides between another attempt and the end, by the failure table.
         mutating func fail(
             _ work: Work, _ code: FailureCode, retryAfter: Double?, in model: QueueModel
         ) {
@@ -79,7 +79,7 @@ extension QueueModel {
             }
         }
 
-        /// Parts that do not belong together: the file is fetched anew.
+        /// Parts that do not belong together: the file is fetched again.
         private func asksForTheWhole(_ work: Work, _ code: FailureCode) -> Bool {
             switch (work.kind, code) {
             case (.fetch, "content.changed"), (.fetch, "origin.http.416"),

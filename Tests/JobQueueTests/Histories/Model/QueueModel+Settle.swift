@@ -17,7 +17,7 @@ extension QueueModel {
                 if one.isAdopted { self[key]?.adoptedBytes += stored.bytes }
             case .failed(let code):
                 codes[key]?.insert(code)
-                // What the manifest said no longer holds: the next start reads it anew.
+                // The manifest is outdated: the next start reads it again.
                 if code == "manifest.changed" { self[key]?.isResolved = false }
             }
             if let offset = one.work.offset {
@@ -161,7 +161,7 @@ extension QueueModel {
 }
 
 extension QueueModel.Catalog {
-    /// Directories that are taken for busy, and in which nothing is under way any more.
+    /// Directories that count as busy, and in which no job runs any more.
     var endedDirectories: Set<String> {
         busy.filter { directory in
             !assets.values.contains {

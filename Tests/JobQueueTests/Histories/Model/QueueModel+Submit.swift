@@ -130,7 +130,7 @@ extension QueueModel {
         self[key] = asset
     }
 
-    /// Gives an asset that is not under way jobs for what it lacks. One that lacks nothing is
+    /// Gives an idle asset jobs for the files it lacks. One that lacks nothing is
     /// checked, file by file.
     mutating func startAsset(_ key: AssetKey) {
         guard var asset = self[key],
@@ -189,7 +189,7 @@ extension QueueModel {
             }
             return
         }
-        // Its tries are counted anew, like those of a job.
+        // Its attempts count from 1 again, like those of a job.
         assembly.isFailed = false
         assembly.attempt = 0
         for (offset, part) in assembly.parts {
@@ -213,7 +213,7 @@ extension QueueModel {
         let counted = catalog.assets.values.filter(\.isCounted)
         let unsettled = counted.filter { !$0.state.isSettled }
         let busy = Set(unsettled.map(\.directory))
-        // A list that was about to be written waits until what is under way there has ended.
+        // A list that was about to be written waits until running jobs there have ended.
         for directory in busy { cancelList(.sums(number, directory)) }
         for directory in ended.subtracting(busy) { jobs[.sums(number, directory)] = Job() }
         let written = jobs.keys.filter { $0.kind == .sums && $0.catalog == number }.map(\.name)

@@ -10,7 +10,7 @@ struct QueueModel: Equatable, Sendable {
     var jobs: [Work: Job] = [:]
     /// By their numbers; those that were ended are not here.
     var leases: [Int: Lease] = [:]
-    /// Origins that asked to be left alone.
+    /// Origins in cooldown.
     var coolingOrigins: Set<String> = []
     /// Sites that could not be written: nothing of them is handed out.
     var faultySites: Set<Int> = []
@@ -49,7 +49,7 @@ struct QueueModel: Equatable, Sendable {
         var generation = 0
         var state = CatalogState.open
         var assets: [String: Asset] = [:]
-        /// Directories with something under way, as far as it has been folded.
+        /// Directories with running jobs, as far as they have been folded.
         var busy: Set<String> = []
         /// Directories whose list of digests is still to be written.
         var sumsOwed: Set<String> = []
@@ -93,7 +93,7 @@ struct QueueModel: Equatable, Sendable {
         var failures: Set<FailureCode> = []
         /// What its refresh has handed in of its first file.
         var handedIn: HandedIn?
-        /// What its files come to since a refresh changed them.
+        /// Totals of its files since a refresh changed them.
         var refreshedBytes: Int64?
     }
 
@@ -173,7 +173,7 @@ extension QueueModel.Asset {
     var verifiedCount: Int { assemblies.count { $0.isVerified } }
     var verifyFailedCount: Int { assemblies.count { $0.isFailed } }
 
-    /// The state that its counts come to once something was recorded of it.
+    /// The state that follows from its counts once a result is recorded.
     var stateByCounts: AssetState {
         if doneCount + failedCount < segmentCount { return .inProgress }
         if verifiedCount + verifyFailedCount < verifyCount { return .verifying }

@@ -1,0 +1,128 @@
+internal import EventLoop
+internal import LoadModel
+
+/// Starts arrivals: at the planned times of the open model, or at the end of the previous request.
+extension LoadLoop {
+    func beginArrivals() {
+        guard case .open(let process) = scenario.model else { return levelTick() }
+        let schedule = ArrivalSchedule(
+            stages: scenario.stages, process: process, share: share, seed: scenario.seed)
+        arrivals = OpenArrivals(schedule)
+        pump()
+    }
+
+    // MARK: Open
+
+    /// Sends due arrivals while slots are free.
+    func pump() {
+        guard life.isRunning else { return }
+        let now = clock.seconds
+        while let planned = arrivals?.next, planned <= now, life.isRunning {
+            guard slots.hasFree || isViewers else {
+                arrivals?.block()
+                return
+            }
+            arrivals?.start()
+            let blockedUntil = arrivals?.blockedUntil ?? 0
+            if planned < blockedUntil { record.interval.counts.queued += 1 }
+            // An arrival that waited for a slot is not late because of this loop.
+            countIfLate(plannedSeconds: max(planned, blockedUntil), atSeconds: now)
+            arrive(plannedSeconds: planned)
+        }
+        if let next = arrivals?.next {
+            timers?.arrival.schedule(afterSeconds: next - clock.seconds)
+        }
+    }
+
+    /// Counts an arrival as late if a slot was free when it was due.
+    func countIfLate(plannedSeconds: Double, atSeconds now: Double) {
+        guard now - plannedSeconds > LoadHealth.lateSeconds, slots.hasFree else { return }
+        record.interval.counts.lateSends += 1
+    }
+
+    private var isViewers: Bool {
+        if case .viewers = scenario.user { true } else { false }
+    }
+
+    private func arrive(plannedSeconds: Double) {
+        let target = targets.next()
+        if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
+            guard viewers.count < capacity.viewers else {
+                record.interval.counts.viewersRefused += 1
+                record.interval.counts.missedSends += 1
+                return
+            }
+            startViewer(title, settings, plannedSeconds: plannedSeconds)
+        } else {
+            send(nextObject(of: target), .arrival, plannedSeconds: plannedSeconds)
+        }
+    }
+
+    /// Uses a free slot, first for waiting requests.
+    func slotIsFree(atSeconds now: Double) {
+        while slots.hasFree, let entry = slots.popWaiting() {
+            send(entry.object, entry.owner, plannedSeconds: entry.plannedSeconds)
+        }
+        guard arrivals?.isBlocked == true, slots.hasFree else { return }
+        arrivals?.unblock(atSeconds: now)
+        pump()
+    }
+
+    /// Counts the arrivals that are due up to `seconds`.
+    func countDue(atSeconds seconds: Double) {
+        guard life.isRunning, let due = arrivals?.countDue(atSeconds: seconds) else { return }
+        record.interval.counts.planned += due
+    }
+
+    // MARK: Closed
+
+    /// Seconds between two adjustments of the number of users.
+    private static let levelSeconds = 0.1
+
+    /// Adjusts the number of users to the stages, periodically.
+    func levelTick() {
+        guard life.isRunning else { return }
+        adjustUsers(atSeconds: clock.seconds)
+        timers?.level.schedule(afterSeconds: Self.levelSeconds)
+    }
+
+    private func adjustUsers(atSeconds now: Double) {
+        let wanted = users.wanted(atSeconds: now)
+        while users.count < wanted, life.isRunning {
+            users.add()
+            startUser(plannedSeconds: now)
+        }
+        // Users between requests leave at the end of a request, which is short. Titles are long, so
+        // viewers are cut off.
+        let leaving = min(users.count - wanted, viewers.count)
+        guard leaving > 0 else { return }
+        users.remove(leaving)
+        cutOffViewers(atMost: leaving)
+    }
+
+    private func startUser(plannedSeconds: Double) {
+        let target = targets.next()
+        if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
+            startViewer(title, settings, plannedSeconds: plannedSeconds)
+        } else {
+            request(nextObject(of: target), .user, plannedSeconds: plannedSeconds)
+        }
+    }
+
+    /// Starts the user's next request or title after the think time, unless there are too many
+    /// users.
+    func userEnded(atSeconds now: Double) {
+        guard life.isRunning, !users.leaves(atSeconds: now) else { return }
+        let seconds = users.thinkSeconds()
+        guard seconds > 0 else { return startUser(plannedSeconds: now) }
+        loop.schedule(afterSeconds: seconds) { [unowned self] in
+            guard life.isRunning, !users.leaves(atSeconds: clock.seconds) else { return }
+            countIfLate(plannedSeconds: now + seconds, atSeconds: clock.seconds)
+            startUser(plannedSeconds: now + seconds)
+        }
+    }
+
+    private func nextObject(of target: Int) -> Int {
+        targets.nextObject(of: target, plan.targets[target].objects)
+    }
+}

@@ -1,0 +1,96 @@
+internal import EventLoop
+internal import LoadModel
+internal import Model
+
+/// One thread of a load generator: its part of the arrivals or users, its connections, its counts.
+///
+/// `@unchecked`: everything but `start` and `stop` runs on the loop's thread, which `EventLoop` and
+/// `CurlMulti` check.
+final class LoadLoop: @unchecked Sendable {
+    let loop: EventLoop
+    let plan: LoadPlan
+    let scenario: LoadScenario
+    let share: LoadShard
+    let options: LoadEngine.Options
+    let budget: LoadBudget
+    let capacity: LoopCapacity
+    let onInterval: @Sendable (LoadInterval) -> Void
+    /// Called once, with the totals by object, after the last interval.
+    let onEnd: @Sendable (LoadLoopEnd) -> Void
+
+    var clock = LoadClock(startNanoseconds: 0)
+    var life: LoopLife
+    /// Nil before the start.
+    var timers: LoopTimers?
+    var transports: LoopTransports
+    var slots: RequestSlots
+    var record = LoopRecord()
+    var cpu = ThreadCPU()
+    var targets: TargetRotation
+    /// Nil for the closed model, and before the start.
+    var arrivals: OpenArrivals?
+    var users: ClosedUsers
+    var viewers: [ViewerSlot] = []
+
+    /// Creates a loop.
+    ///
+    /// - Parameters:
+    ///   - share: its part of the whole test.
+    ///   - part: its part of this process's limits.
+    init(
+        plan: LoadPlan, scenario: LoadScenario, share: LoadShard, of part: LoadShard,
+        options: LoadEngine.Options, budget: LoadBudget, routes: HTTP1Routes,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void,
+        onEnd: @escaping @Sendable (LoadLoopEnd) -> Void
+    ) throws(Failure) {
+        do {
+            loop = try EventLoop(name: "load")
+        } catch {
+            throw Failure(.workerInternal, "\(error)")
+        }
+        self.plan = plan
+        self.scenario = scenario
+        self.share = share
+        self.options = options
+        self.budget = budget
+        self.onInterval = onInterval
+        self.onEnd = onEnd
+        capacity = LoopCapacity(plan, scenario, of: part, options)
+        life = LoopLife(durationSeconds: scenario.durationSeconds)
+        transports = LoopTransports(routes)
+        slots = RequestSlots(capacity: capacity.requests)
+        targets = TargetRotation(plan, scenario, share)
+        users = ClosedUsers(scenario, share)
+    }
+
+    // MARK: From any thread
+
+    func start(_ clock: LoadClock) {
+        loop.execute { [self] in begin(clock) }
+    }
+
+    /// Stops the loop at once. Requests in flight are dropped and counted as unfinished.
+    func stop(_ ending: LoadResult.Ending) {
+        loop.execute { [self] in end(ending) }
+    }
+
+    /// Starts draining because the caps are used up.
+    func cap() {
+        loop.execute { [self] in
+            life.cap()
+            drain(.capped)
+        }
+    }
+}
+
+/// Results of an ended loop.
+struct LoadLoopEnd: Sendable {
+    /// Second of its last interval; -1 for none.
+    var lastSecond: Int
+    /// Time of its end on the test's clock.
+    var seconds: Double
+    var ending: LoadResult.Ending
+    var failure: Failure?
+    /// Totals by object.
+    var tallies: [Int32: LoadTally]
+}

@@ -1,0 +1,120 @@
+internal import Curl
+internal import Digest
+internal import LoadModel
+internal import Model
+
+/// A request of a load test, reused for one request after another. Confined to its loop.
+final class LoadRequest {
+    /// The owner, which is notified of the end.
+    enum Owner {
+        /// An arrival of the open model; it has no owner.
+        case arrival
+        case user
+        case viewer(ViewerSlot)
+
+        /// True for a viewer's first request.
+        var opensConnection: Bool {
+            if case .viewer(let slot) = self { slot.isNew } else { false }
+        }
+
+        /// Multi handle of a viewer's connections; nil for other owners.
+        var multi: Int? {
+            if case .viewer(let slot) = self { slot.multi } else { nil }
+        }
+    }
+
+    private unowned let loop: LoadLoop
+    /// Index in the plan.
+    private(set) var object = 0
+    var owner = Owner.arrival
+    /// Times in seconds on the test's clock.
+    private(set) var plannedSeconds = 0.0
+    private(set) var sentSeconds = 0.0
+    /// Arrival of the response's first byte; nil before that.
+    private(set) var firstByteSeconds: Double?
+    /// Received bytes of the body.
+    private(set) var bytes: Int64 = 0
+    /// Index among the requests in flight.
+    var slot = -1
+    private let body: CheckedBody?
+
+    // Set by its transport.
+
+    /// The reason for which the last address was denied.
+    private(set) var addressRefusal: FailureCode?
+    /// Status of the response; 0 before that.
+    var status = 0
+    /// True if it opened a new connection.
+    var openedConnection = false
+    /// Seconds from sending until the connection was established, with its handshakes; 0 if it was
+    /// reused.
+    var connectSeconds = 0.0
+
+    // State of its transports.
+
+    var curl: CurlExchange?
+    var connection: HTTP1Connection?
+
+    init(loop: LoadLoop, checksBodies: Bool) {
+        self.loop = loop
+        body = checksBodies ? CheckedBody() : nil
+    }
+
+    func begin(_ object: Int, _ owner: Owner, plannedSeconds: Double, sentSeconds: Double) {
+        self.object = object
+        self.owner = owner
+        self.plannedSeconds = plannedSeconds
+        self.sentSeconds = sentSeconds
+        bytes = 0
+        firstByteSeconds = nil
+        addressRefusal = nil
+        status = 0
+        openedConnection = false
+        connectSeconds = 0
+        body?.restart()
+    }
+
+    /// Returns the digest of the received body; nil if bodies are not checked.
+    func digest() -> SHA256Digest? { body?.finish() }
+
+    /// True if the bytes of the body matter, not only their number.
+    var checksBody: Bool { body != nil }
+
+    // MARK: From its transport
+
+    /// Returns true if a connection to an address is allowed for it.
+    func admits(_ address: PeerAddress) -> Bool {
+        addressRefusal = loop.options.addresses.refusal(
+            of: address, for: loop.plan.objects[object].url)
+        return addressRefusal == nil
+    }
+
+    func beginsAnswer() {
+        if firstByteSeconds == nil { firstByteSeconds = loop.clock.seconds }
+    }
+
+    /// Receives a part of the body; false ends the request.
+    func receives(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard receives(bytes.count) else { return false }
+        body?.update(bytes)
+        return true
+    }
+
+    /// Receives bytes of a body that is not checked.
+    func receives(_ count: Int) -> Bool {
+        guard loop.takes(count) else { return false }
+        bytes += Int64(count)
+        return true
+    }
+
+    func ended(_ end: LoadRequestEnd) { loop.ended(self, end) }
+}
+
+/// Hashes one body after another.
+private final class CheckedBody {
+    private var hasher = SHA256Hasher()
+
+    func restart() { _ = hasher.finish() }
+    func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bytes) }
+    func finish() -> SHA256Digest { hasher.finish() }
+}

@@ -1,0 +1,77 @@
+internal import LoadModel
+internal import Model
+internal import Statistics
+
+/// The counts of a loop: those of the current second, and the totals by object.
+struct LoopRecord {
+    var interval = LoadInterval(second: 0)
+    /// Totals by object, without the warm-up.
+    private(set) var tallies: [Int32: LoadTally] = [:]
+    /// Start-up times in microseconds, without those of the current interval.
+    private var startups = (count: Int64(0), sum: 0.0)
+
+    /// Records an ended request.
+    mutating func record(
+        _ request: LoadRequest, _ failure: FailureCode?, atSeconds now: Double,
+        isAfterLoad: Bool, isMeasured: Bool
+    ) {
+        let delay = request.sentSeconds - request.plannedSeconds
+        let total = Self.microseconds(now - request.plannedSeconds)
+        interval.record(total, .total)
+        interval.record(Self.microseconds(now - request.sentSeconds), .totalUncorrected)
+        interval.record(Self.microseconds(delay), .sendDelay)
+        // A request that timed out without a byte waited for its first byte at least so long.
+        if let firstByte = request.firstByteSeconds ?? (failure == .originTimeout ? now : nil) {
+            interval.record(
+                Self.microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
+            interval.record(Self.microseconds(firstByte - request.plannedSeconds), .firstByte)
+        }
+        if request.openedConnection {
+            interval.counts.connections += 1
+            let connected = request.connectSeconds
+            if connected > 0 { interval.record(Self.microseconds(connected), .connect) }
+        }
+        let afterEnd: Int64 = isAfterLoad ? 1 : 0
+        if let failure {
+            interval.counts.failed += 1
+            interval.counts.failedAfterEnd += afterEnd
+            interval.counts.failedBytes += request.bytes
+            interval.record(Self.microseconds(now - request.sentSeconds), .failedUncorrected)
+            interval.errors[failure.rawValue, default: 0] += 1
+        } else {
+            interval.counts.succeeded += 1
+            interval.counts.succeededAfterEnd += afterEnd
+        }
+        guard isMeasured else { return }
+        tallies[Int32(request.object), default: LoadTally()].record(
+            bytes: request.bytes, microseconds: total, isFailure: failure != nil)
+    }
+
+    /// Records a request whose full duration is unknown, because the test stopped.
+    mutating func recordUnfinished(_ request: LoadRequest, atSeconds now: Double) {
+        interval.counts.unfinished += 1
+        interval.counts.longestUnfinishedSeconds = max(
+            interval.counts.longestUnfinishedSeconds, now - request.plannedSeconds)
+    }
+
+    /// Returns the interval of the current second, and begins the next.
+    mutating func nextInterval() -> LoadInterval {
+        if let startup = interval[.startup] {
+            startups.count += startup.total
+            startups.sum += startup.mean * Double(startup.total)
+        }
+        let whole = interval
+        interval = LoadInterval(second: whole.second + 1)
+        return whole
+    }
+
+    /// Mean start-up time of viewers so far, in seconds; 0 before the first.
+    var usualStartupSeconds: Double {
+        let new = interval[.startup]
+        let count = startups.count + (new?.total ?? 0)
+        let sum = startups.sum + (new.map { $0.mean * Double($0.total) } ?? 0)
+        return count > 0 ? sum / Double(count) / 1e6 : 0
+    }
+
+    private static func microseconds(_ seconds: Double) -> Int64 { Int64(max(seconds, 0) * 1e6) }
+}

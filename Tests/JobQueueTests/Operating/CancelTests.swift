@@ -1,0 +1,167 @@
+import JobQueue
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+/// Work that operators cancel.
+@Suite struct CancelTests: SelectionSuite {
+    @Test func cancellingACatalogEndsItAndStopsItsWorkers() async throws {
+        try await F.with("cancel") { fixture in
+            let catalog = try await fixture.submit(files(1...5))
+            let other = try await fixture.submit(
+                files(1...2, in: "other"), catalog: "other")
+            let grant = try await fixture.lease(2)
+            let mine = grant.jobs.filter { $0.asset != AssetID(0) }
+            _ = try await fixture.report([F.done(mine[0], grant)])
+            let before = try await fixture.assets(of: catalog).count { $0.state == .completed }
+
+            let answer = try await apply(fixture, .cancel, catalog)
+            #expect(answer.assets == 5 - before && answer.jobs == 5 - before)
+            // Once more finds nothing.
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+            let cancelled = try await heartbeat(fixture, grant).cancelled ?? []
+            let held = try await fixture.assets(of: catalog)
+                .filter { $0.state == .cancelled }.map(\.id)
+            #expect(
+                Set(cancelled) == Set(mine.dropFirst().filter { held.contains($0.asset) }.map(\.id))
+            )
+            // It is reported again in case the answer was lost, and to no other worker.
+            #expect(try await heartbeat(fixture, grant).cancelled ?? [] == cancelled)
+            let stranger = try await fixture.queue.leases.heartbeat(
+                Heartbeat(
+                    worker: F.newID(), leases: [grant.lease ?? ""], progress: [:], name: "n",
+                    activeTransfers: 0))
+            #expect(stranger.cancelled == nil)
+            for job in mine.dropFirst() where held.contains(job.asset) {
+                #expect(try await fixture.report([F.done(job, grant)]) == [.stale])
+            }
+            try await fixture.expireLeases()
+            try await expectEnded(
+                fixture, catalog, completed: before, failed: 0, cancelled: 5 - before)
+            let failures = try await fixture.assets(of: catalog).compactMap(\.failure)
+            #expect(failures.allSatisfy { $0.code == "worker.cancelled" })
+            try await expectEnded(fixture, other, completed: 2, failed: 0)
+        }
+    }
+
+    @Test func cancellingOneAssetLeavesTheOthers() async throws {
+        try await F.with("cancel_asset") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            #expect(
+                try await apply(fixture, .cancel, catalog, asset: "f2")
+                    == SelectionAnswer(assets: 1, jobs: 1))
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0, cancelled: 1)
+            let states = try await fixture.assets(of: catalog).map(\.state)
+            #expect(states == [.completed, .cancelled, .completed])
+        }
+    }
+
+    /// Whatever keeps its work from being handed out: the catalog has ended with the answer.
+    @Test(arguments: [
+        "UPDATE catalog SET not_before = now() + interval '1 hour'",
+        "UPDATE queue SET state = 'paused'", "UPDATE site SET schedule_closed = true",
+        "UPDATE origin SET cooldown_until = now() + interval '1 hour'",
+        "UPDATE origin SET breaker = 'failing'",
+    ])
+    func cancellingACatalogThatIsHeldEndsIt(hold: String) async throws {
+        try await F.with("cancel_held") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            try await fixture.pool.query(hold)
+            #expect(try await apply(fixture, .cancel, catalog).assets == 3)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.state == .cancelled && status.state.isTerminal)
+            #expect(status.totals.cancelled == 3 && status.totals.failed == 0)
+            #expect(try await fixture.count("job") + fixture.count("delayed_job") == 0)
+            // Once more changes nothing.
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
+            // And a retry begins where it was.
+            #expect(try await apply(fixture, .retry, catalog).assets == 3)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
+        }
+    }
+
+    /// Of a catalog that has all its files, and whose list of digests cannot be written.
+    @Test func cancellingDoesNotWaitForLists() async throws {
+        try await F.with("cancel_lists") { fixture in
+            let catalog = try await fixture.submit(files(1...1))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            let lists = try await fixture.lease(1)
+            #expect(lists.jobs.map(\.kind) == [.sums])
+            _ = try await apply(fixture, .cancel, catalog)
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
+            #expect(try await heartbeat(fixture, lists).cancelled == lists.jobs.map(\.id))
+            // A retry writes it.
+            #expect(try await apply(fixture, .retry, catalog).jobs == 1)
+            try await fixture.drain()
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func cancellingWhatHasEndedChangesNothing() async throws {
+        try await F.with("cancel_ended") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+        }
+    }
+
+    @Test func titlesAndLargeFilesAreCancelledInAnyStage() async throws {
+        try await F.with("cancel_stages") { fixture in
+            // One that is being resolved, one in parts, one about to be put together.
+            let catalog = try await fixture.submit([F.title("film"), F.file("large")])
+            let grant = try await fixture.lease()
+            let file = try #require(grant.jobs.first { $0.kind == .fetch })
+            let split = try await fixture.queue.segments.split(
+                SplitRequest(
+                    worker: fixture.worker, job: file.id, lease: grant.lease ?? "",
+                    assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20, validator: "v"))
+            let part = try #require(split.job)
+            #expect(try await fixture.report([F.done(part, grant, bytes: 1 << 20)]) == [.accepted])
+            #expect(try await apply(fixture, .cancel, catalog).assets == 2)
+            #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
+            try await expectEnded(fixture, catalog, completed: 0, failed: 0, cancelled: 2)
+
+            // And both can be taken up again.
+            #expect(try await apply(fixture, .retry, catalog).assets == 2)
+            var sizes: [Int64?] = []
+            while true {
+                let grant = try await fixture.lease()
+                guard grant.lease != nil else { break }
+                for job in grant.jobs {
+                    if job.kind == .fetch { sizes.append(job.length) }
+                    var report = F.done(job, grant, bytes: job.length ?? 3 << 20)
+                    if job.kind == .resolve {
+                        report = F.failed(job, grant, "manifest.empty")
+                    }
+                    _ = try await fixture.report([report])
+                }
+            }
+            // The part that was stored is not fetched again.
+            #expect(sizes == [1 << 20, 1 << 20])
+            try await expectEnded(fixture, catalog, completed: 1, failed: 1)
+        }
+    }
+
+    @Test func whatIsNotStartedYetIsNotCancelled() async throws {
+        try await F.with("cancel_new") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let again = try await fixture.queue.submissions.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.submissions.add(
+                files(1...4), to: catalog, generation: again.generation)
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 2, jobs: 2))
+            let totals = try await fixture.queue.catalogs.status(of: catalog).totals
+            #expect(totals.assets == 2 && totals.cancelled == 2)
+            try await fixture.queue.submissions.start(catalog, generation: again.generation)
+            try await expectEnded(fixture, catalog, completed: 4, failed: 0)
+        }
+    }
+}
