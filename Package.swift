@@ -113,21 +113,24 @@ let package = Package(
             "Load/LoadReport",
             ["LoadModel", "Model", "Rendering", "Services", "Statistics", "Text"]),
 
-        // Cluster. The processes of a cluster, and their client.
+        // Cluster. The processes of a cluster, their client, and the messages between them.
+        library("Cluster/API", ["Model"]),
         library(
             "Cluster/JobQueue",
-            ["Model", "Postgres", "Rendering", "Schedule", "Services", "Statistics"],
+            ["API", "Model", "Postgres", "Rendering", "Schedule", "Services", "Statistics"],
             resources: [.embedInCode("SQL")]),
-        library("Cluster/CoordinatorClient", ["Curl", "EventLoop", "Model", "Services"]),
+        library("Cluster/CoordinatorClient", ["API", "Curl", "EventLoop", "Model", "Services"]),
         library(
             "Cluster/Coordinator",
             [
+                "API",
                 "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres", "Schedule", "Services",
                 "Text",
             ]),
         library(
             "Cluster/Worker",
             [
+                "API",
                 "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Model",
                 "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),
@@ -136,12 +139,14 @@ let package = Package(
         library(
             "Client/Embedded",
             [
+                "API",
                 "Coordinator", "FileSystem", "JobQueue", "Model", "Services", "Storage", "Text",
                 "Transfer", "Worker",
             ]),
         library(
             "Client/Client",
             [
+                "API",
                 "CommandLine", "Coordinator", "CoordinatorClient", "Digest", "Embedded",
                 "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
@@ -152,12 +157,14 @@ let package = Package(
         library(
             "Commands/Benchmark",
             [
+                "API",
                 "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model", "Postgres",
                 "Rendering", "Services", "Storage", "Text", "Transfer",
             ], resources: [.embedInCode("SQL")]),
         .executableTarget(
             name: "dray",
             dependencies: [
+                "API",
                 "Benchmark", "Client", "CommandLine", "Coordinator", "CoordinatorClient", "Digest",
                 "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "PlanReport", "Planner", "Postgres",
@@ -169,12 +176,14 @@ let package = Package(
         .executableTarget(
             name: "dray-benchmark",
             dependencies: [
+                "API",
                 "Benchmark", "Client", "CommandLine", "Model", "Planner", "Rendering", "Services",
                 "Statistics", "Titles", "WebURL",
             ], path: "Benchmarks/dray-benchmark", swiftSettings: settings),
 
         .target(
-            name: "TestSupport", dependencies: ["Digest", "EventLoop", "Model", "Statistics"],
+            name: "TestSupport",
+            dependencies: ["API", "Digest", "EventLoop", "Model", "Statistics"],
             path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
@@ -187,7 +196,8 @@ let package = Package(
         tests("HTTPServer"),
         tests("XML"),
         tests("Gzip"),
-        tests("Model", ["Statistics", "Transfer"]),
+        tests("Model", ["API", "Statistics", "Transfer"]),
+        tests("API", ["Model", "Statistics"]),
         tests("WebURL", ["Model", "Statistics"]),
         tests("Statistics"),
         tests("Rendering", ["Services", "Text"]),
@@ -211,23 +221,32 @@ let package = Package(
             ]),
         tests(
             "LoadReport", ["LoadModel", "Model", "Rendering", "Statistics"], exclude: ["Golden"]),
-        tests("JobQueue", ["EventLoop", "Model", "Postgres", "Services", "Statistics"]),
-        tests("CoordinatorClient", ["HTTPServer", "Model"]),
+        tests("JobQueue", ["API", "EventLoop", "Model", "Postgres", "Services", "Statistics"]),
+        tests("CoordinatorClient", ["API", "HTTPServer", "Model"]),
         tests(
             "Coordinator",
-            ["CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres"]),
+            [
+                "API", "CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Model",
+                "Postgres",
+            ]),
         tests(
             "Worker",
             [
+                "API", "Client",
                 "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
                 "LoadModel", "Model", "Services", "Statistics", "Storage", "Transfer", "WebURL",
             ]),
-        tests("Embedded", ["Model", "Services"]),
+        tests("Embedded", ["API", "Model", "Services"]),
         tests(
-            "Client", ["CommandLine", "LoadModel", "LoadReport", "Model", "Rendering", "Services"]),
+            "Client",
+            [
+                "API", "CommandLine", "LoadModel", "LoadReport", "Model", "Planner", "Rendering",
+                "Services", "Statistics",
+            ]),
         tests(
             "dray",
             [
+                "API",
                 "Client", "CoordinatorClient", "Digest", "LoadGenerator", "LoadModel", "Model",
                 "Rendering", "Services",
             ]),

@@ -118,7 +118,7 @@ def secrets_of_workers(lab, record, documents, host):
         reports = [("/v1/reports", {
             "worker": documents.worker, "results": [{
                 "job": documents.job, "lease": documents.lease, "outcome": "failed",
-                "failure": {"code": "origin.timeout", "message": text[:400]}
+                "failureCode": "origin.timeout", "failureMessage": text[:400]
             }]
         }),
                    ("/v1/heartbeats", {

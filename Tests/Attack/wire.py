@@ -23,8 +23,6 @@ class Documents:
         self.queue, self.generation = status["queue"], status["generation"]
         granted = json.loads(lab.ask("POST", "/v1/leases", self.lease_request() | {"lease": self.lease}).body)
         jobs = granted.get("jobs") or []
-        if not jobs and granted.get("fetches"):
-            jobs = [{"id": number} for fetch in granted["fetches"] for number in fetch["id"]]
         self.job = jobs[0]["id"] if jobs else 1
 
     def lease_request(self):
@@ -53,10 +51,10 @@ class Documents:
             ("/v1/leases", self.lease_request()),
             ("/v1/reports", {"worker": self.worker, "results": [
                 {"job": self.job, "lease": self.lease, "outcome": "failed", "retryAfterSeconds": 1,
-                 "failure": {"code": "origin.timeout", "message": "m"},
+                 "failureCode": "origin.timeout", "failureMessage": "m",
                  "origins": [{"origin": "http://127.0.0.1:1", "code": "origin.timeout", "retryAfterSeconds": 1}]}]}),
             ("/v1/reports", {"worker": self.worker, "results": [
-                {"job": self.job, "lease": self.lease, "outcome": "done", "stored": stored, "segments": 3}]}),
+                {"job": self.job, "lease": self.lease, "outcome": "done", "segments": 3} | stored]}),
             ("/v1/heartbeats", {
                 "worker": self.worker, "leases": [self.lease], "name": "w", "activeTransfers": 1,
                 "progress": {"1": {"receivedBytes": 1, "expectedBytes": 2, "transfers": 1, "partBytes": 1}},
@@ -73,7 +71,7 @@ class Documents:
             ("/v1/refreshes", holder | {"job": self.job, "files": [{
                 "segment": segment, "stored": stored, "staged": 1}], "switchOver": {"segments": 1}}),
             ("/v1/refreshes/files", holder | {"job": self.job, "after": 1}),
-            ("/v1/documents", holder | {"job": self.job}),
+            ("/v1/rewritten-manifests", holder | {"job": self.job}),
             ("/v1/sums/turns", holder | {"jobs": [self.job]}),
             ("/v1/sites/volumes", holder | {"site": 1, "volume": str(uuid.uuid4())}),
             ("/v1/releases", holder),

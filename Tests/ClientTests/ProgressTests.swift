@@ -1,3 +1,4 @@
+import API
 import CommandLine
 import Model
 import Rendering

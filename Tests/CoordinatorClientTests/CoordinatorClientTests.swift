@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import FoundationEssentials
 import HTTPServer
@@ -10,7 +11,7 @@ import Testing
 struct CoordinatorClientTests {
     @Test("each method has its route")
     func routes() async throws {
-        let lease = "11111111-2222-3333-4444-555555555555"
+        let lease: LeaseID = "11111111-2222-3333-4444-555555555555"
         try await withCoordinator { request in
             switch request.path {
             case "/v1/catalogs": json(CatalogHandle(id: CatalogID(7), queue: "q", generation: 3))
@@ -82,13 +83,13 @@ struct CoordinatorClientTests {
             AssetSubmission(name: "a\(number)", url: "http://o/\(number)", kind: .file, key: "o/x")
         }
         try await withCoordinator(token: .test) { request in
-            let batch = try? JSONDecoder().decode(AssetBatch.self, from: Data(request.body))
+            let batch = try? WireFormat.rows.decode(AssetBatch.self, from: request.body)
             return batch?.assets == assets ? json([String: String]()) : .text(500, "")
         } _: { client, log in
             try await client.submit(AssetBatch(generation: 1, assets: assets), to: CatalogID(1))
             let request = try #require(log.all.first)
             #expect(request.header("Authorization") == "Bearer \(AccessToken.test.text)")
-            #expect(request.header("Content-Type") == "application/json")
+            #expect(request.header("Content-Type") == "application/vnd.dray.rows")
             #expect(request.header("Expect") == nil)
         }
     }

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import TestSupport
@@ -23,9 +24,15 @@ import Testing
         #"{"worker":"\#(worker)",\#(fields)}"#
     }
 
+    /// A report in rows: names of columns, and its lines.
+    private static func rows(_ names: String, _ lines: String) -> String {
+        "worker\n\(worker)\n\(names)\n\(lines)"
+    }
+
     private struct Case {
         var target: String
         var body: [UInt8]
+        var isRows = false
         var status = 400
         var code = "input.malformed"
 
@@ -34,6 +41,14 @@ import Testing
             _ code: String = "input.malformed"
         ) {
             self.init(target, Array(body.utf8), status, code)
+        }
+
+        init(
+            _ target: String, rows: String, _ status: Int = 400,
+            _ code: String = "input.malformed"
+        ) {
+            self.init(target, Array(rows.utf8), status, code)
+            isRows = true
         }
 
         init(
@@ -52,9 +67,10 @@ import Testing
             try await fixture.submit(["a", "b"])
             let before = try await fixture.tables()
             for one in cases {
+                var headers = Fixture.authorization
+                if one.isRows { headers["Content-Type"] = "application/vnd.dray.rows" }
                 let answer = try await Wire.exchange(
-                    port: fixture.port, "POST", one.target, headers: Fixture.authorization,
-                    body: one.body)
+                    port: fixture.port, "POST", one.target, headers: headers, body: one.body)
                 let shown = "\(one.target) \(String(decoding: one.body.prefix(120), as: UTF8.self))"
                 #expect(answer.status == one.status, "\(shown): \(answer)")
                 #expect(answer.code == one.code, "\(shown): \(answer)")
@@ -184,13 +200,21 @@ import Testing
                     "/v1/reports", Self.report(#""results":[\#(Self.times("{},", 3 << 20)){}]"#),
                     413,
                     "input.tooLarge"),
-                // Columns with the length of the list.
                 Case(
                     "/v1/reports",
-                    Self.report(
-                        #""results":[],"done":[{"lease":"\#(Self.lease)","adopted":false,"place":["#
-                            + Self.times("0,", 1 << 20) + #"0],"job":[],"bytes":[],"sha256":[]}]"#),
-                    413, "input.tooLarge"),
+                    rows: Self.rows("job\tlease", Self.times("1\t\(Self.lease)\n", 100_000)), 413,
+                    "input.tooLarge"),
+                Case(
+                    "/v1/leases",
+                    rows: "worker\tmaxJobs\twaitMilliseconds\troots\n\(Self.worker)\t1\t0\t"
+                        + Self.times("\\n", 1 << 20) + "\n", 413, "input.tooLarge"),
+                Case(
+                    "/v1/reports",
+                    rows: Self.rows(
+                        "job\tlease\torigins",
+                        "1\t\(Self.lease)\t" + Self.times("[", 1 << 20) + "\n")),
+                Case("/v1/reports", rows: Self.times("worker\t", 1 << 20) + "\n"),
+                Case("/v1/reports", rows: Self.times("\t", 15 << 20) + "\n"),
                 Case(
                     "/v1/heartbeats",
                     Self.report(#""progress":{\#(Self.list(200_000) { #""\#($0)":1"# })}"#), 413,
@@ -198,7 +222,8 @@ import Testing
                 Case("/v1/reports", Self.report(#""results":\#(Self.times("1", deep))"#)),
                 Case(
                     "/v1/reports",
-                    #"{"worker":"\#(Self.times("\\\\", deep / 2))","results":[{}]}"#),
+                    #"{"worker":"\#(Self.times("\\\\", deep / 2))","results":[{}]}"#, 400,
+                    "input.field"),
                 Case("/v1/reports", Self.times(" ", deep)),
                 Case("/v1/reports", Self.report(#""\#(Self.times("n", deep))":1"#)),
             ])
@@ -213,17 +238,15 @@ import Testing
             Self.report(
                 #""leases":[\#(leases)],"progress":{\#(progress)},"name":"n","activeTransfers":0"#)
         }
-        let done =
-            #"{"lease":"\#(Self.lease)","adopted":false,"place":[\#(Self.list(1_001) { "\($0)" })],"#
-            + #""job":[\#(Self.list(1_001) { "\($0)" })],"bytes":[\#(Self.list(1_001) { _ in "1" })],"#
-            + #""sha256":[\#(Self.list(1_001) { _ in "\"\"" })]}"#
         try await Self.expectRefused([
             Case(
                 "/v1/reports", Self.report(#""results":[\#(Self.list(1_001) { _ in result })]"#),
                 400,
                 "input.field"),
             Case(
-                "/v1/reports", Self.report(#""results":[],"done":[\#(done)]"#), 400, "input.field"),
+                "/v1/reports",
+                rows: Self.rows("job\tlease", Self.times("1\t\(Self.lease)\n", 1_001)), 400,
+                "input.field"),
             Case(
                 "/v1/segments",
                 Self.report(
@@ -278,7 +301,7 @@ import Testing
                 "POST", "/v1/reports",
                 Self.report(
                     #""results":[{"job":\#(grant.jobs[0].id),"lease":"\#(lease)","outcome":"failed","#
-                        + #""failure":{"code":"origin.http.404","message":"\u0000\u001ba\#(marks)"}}]"#
+                        + #""failureCode":"origin.http.404","failureMessage":"\u0000\u001ba\#(marks)"}]"#
                 ))
             #expect(answer.status == 200)
             let length = try await fixture.execute(

@@ -1,3 +1,4 @@
+import API
 import Coordinator
 import CoordinatorClient
 import Foundation
@@ -7,7 +8,7 @@ import Testing
 
 /// Load tests over HTTP: who is called and when, what is refused.
 @Suite struct LoadTestTests {
-    private static let id = "aaaaaaaa-2222-4333-8444-555555555555"
+    private static let id: LoadTestID = "aaaaaaaa-2222-4333-8444-555555555555"
     private static let clock = ContinuousClock()
 
     private static func test(queue: String? = nil, workers: Int = 1) -> LoadTestSubmission {
@@ -109,7 +110,8 @@ import Testing
     ]) func wrongTestsAreRefused(_ change: String, _ code: String) async throws {
         try await Fixture.with { fixture in
             var fields: [String: Any] = [
-                "id": Self.id, "name": "smoke", "scenario": "{}", "workers": 2, "atLeast": 1,
+                "id": Self.id.description, "name": "smoke", "scenario": "{}", "workers": 2,
+                "atLeast": 1,
                 "waitSeconds": 60, "durationSeconds": 5,
             ]
             let changed = try #require(

@@ -247,7 +247,7 @@ import Testing
     static let work: [Case] = [
         leases(#""worker":"junk","queues":[],"maxJobs":1,"waitMilliseconds":0"#),
         leases(
-            #""worker":"\#(worker.uppercased().replacing("1", with: "A"))","queues":[],"#
+            #""worker":"\#(worker.description.uppercased().replacing("1", with: "A"))","queues":[],"#
                 + #""maxJobs":1,"waitMilliseconds":0"#),
         leases(
             #""worker":"' OR 1=1 --","queues":[],"maxJobs":1,"waitMilliseconds":0"#),
@@ -270,7 +270,8 @@ import Testing
         Case(target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[]}"#),
         report(#""job":1,"lease":"junk","outcome":"done""#),
         report(
-            #""job":1,"lease":"\#(lease)","outcome":"failed","failure":{"code":"","message":"m"}"#),
+            #""job":1,"lease":"\#(lease)","outcome":"failed","failureCode":"","failureMessage":"m""#
+        ),
         report(#""job":1,"lease":"\#(lease)","outcome":"done","validator":"" "#),
         report(#""job":1,"lease":"\#(lease)","outcome":"done","validator":"\u0001""#),
         refreshed(key: "../a"), refreshed(ordinal: -1), refreshed(ordinal: 1_000_050),
@@ -343,6 +344,48 @@ import Testing
                 #expect(!answer.body.contains("geheim"), "\(one)")
             }
             #expect(try await fixture.tables() == before)
+        }
+    }
+
+    @Test func anIdentityThatIsNoUUIDIsNamedByItsField() async throws {
+        let allowed = "junk was given; allowed: a UUID in lower case."
+        let cases: [(String, String, String)] = [
+            (
+                "/v1/leases", #"{"worker":"junk","queues":[],"maxJobs":1,"waitMilliseconds":0}"#,
+                "worker"
+            ),
+            (
+                "/v1/leases",
+                #"{"worker":"\#(Self.worker)","queues":[],"maxJobs":1,"waitMilliseconds":0,"#
+                    + #""pastLoadTests":["\#(Self.lease)","junk"]}"#, "pastLoadTests[1]"
+            ),
+            (
+                "/v1/reports",
+                #"{"worker":"\#(Self.worker)","results":[{"job":1,"lease":"junk","outcome":"done"}]}"#,
+                "results[0].lease"
+            ),
+            (
+                "/v1/heartbeats",
+                #"{"worker":"\#(Self.worker)","leases":["junk"],"progress":{},"name":"n","#
+                    + #""activeTransfers":0}"#, "leases[0]"
+            ),
+        ]
+        try await Fixture.with { fixture in
+            for (target, body, field) in cases {
+                let answer = try await fixture.send("POST", target, body)
+                #expect(answer.code == "input.field", "\(answer)")
+                #expect(answer.body.contains("\(field): \(allowed)"), "\(answer)")
+            }
+            let fileSystem = try await fixture.send(
+                "POST", "/v1/sites/volumes",
+                #"{"worker":"\#(Self.worker)","site":1,"lease":"\#(Self.lease)","#
+                    + #""volume":"\#(Self.lease)","fileSystem":"EXT4"}"#)
+            #expect(
+                fileSystem.body.contains(
+                    "fileSystem: 4 bytes was given; allowed: 1 to 64 hexadecimal digits and colons."
+                ))
+            let path = try await fixture.send("GET", "/v1/load-tests/junk")
+            #expect(path.body.contains("load test: \(allowed)"), "\(path)")
         }
     }
 

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import TestSupport
@@ -13,8 +14,11 @@ import Testing
             let before = try await fixture.tables()
             let stored = StoredObject(bytes: 1, sha256: String(repeating: "0", count: 64))
             let job = grant.jobs[0].id
+            let (noWorker, noLease) = (
+                WorkerID(stringLiteral: Fixture.unknown), LeaseID(stringLiteral: Fixture.unknown)
+            )
             for (worker, lease, job) in [
-                (Fixture.unknown, held, job), (Fixture.worker, Fixture.unknown, job),
+                (noWorker, held, job), (Fixture.worker, noLease, job),
                 (Fixture.worker, held, JobID(job.rawValue + 1)), (Fixture.worker, held, JobID(-1)),
             ] {
                 var done = JobReport(job: job, lease: lease, outcome: .done)

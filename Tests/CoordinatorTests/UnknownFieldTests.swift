@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import TestSupport
@@ -61,7 +62,7 @@ import Testing
         (
             "/v1/reports",
             #"{"worker":"\#(worker)","results":[{"job":1,"lease":"\#(lease)","outcome":"done","#
-                + #""stored":{"bytes":1,"sha256":"\#(zeros)","odd":1}}]}"#, "results[0].stored.odd"
+                + #""bytes":1,"sha256":"\#(zeros)","odd":1}]}"#, "results[0].odd"
         ),
         (
             "/v1/heartbeats",

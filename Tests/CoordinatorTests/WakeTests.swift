@@ -1,3 +1,4 @@
+import API
 import Coordinator
 import CoordinatorClient
 import EventLoop

@@ -1,3 +1,4 @@
+import API
 import Coordinator
 import CoordinatorClient
 import Foundation
@@ -277,7 +278,7 @@ import Testing
 
 /// `GET /v1/workers/history` over PostgreSQL.
 @Suite(.timeLimit(.minutes(3))) struct WorkersHistoryTests {
-    private static let other = "22222222-2222-4222-8222-222222222222"
+    private static let other: WorkerID = "22222222-2222-4222-8222-222222222222"
 
     private func history(_ fixture: Fixture, _ query: String = "") async throws -> WorkersHistory {
         let answer = try await fixture.send("GET", "/v1/workers/history\(query)")

@@ -1,3 +1,4 @@
+import API
 import EventLoop
 import Foundation
 import JobQueue
@@ -15,7 +16,7 @@ struct QueueFixture {
     let url: String
     let pool: PostgresPool
     let queue: JobQueue
-    let worker: WorkerID = newID()
+    let worker = WorkerID.random()
     let transitions: TransitionLog
     static let site = "file:///srv/edge"
 
@@ -65,8 +66,6 @@ struct QueueFixture {
         }
     }
 
-    static func newID() -> String { UUID().uuidString.lowercased() }
-
     // MARK: Submitting
 
     static func file(_ name: String, sha256: String? = nil) -> AssetSubmission {
@@ -101,7 +100,7 @@ struct QueueFixture {
         try await queue.claims.lease(
             LeaseRequest(
                 worker: worker ?? self.worker, queues: [], maxJobs: most, waitMilliseconds: 0),
-            as: Self.newID())
+            as: .random())
     }
 
     func report(

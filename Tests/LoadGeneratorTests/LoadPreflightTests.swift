@@ -31,7 +31,8 @@ struct FixedProbe: LoadProbe {
 func preflight(
     _ scenario: LoadScenario, lookup: any HostLookup = SystemHostLookup(),
     probe: any LoadProbe = CurlLoadProbe(), policy: AddressPolicy = AddressPolicy(),
-    lists: [String: [AssetSubmission]] = [:]
+    lists: [String: [AssetSubmission]] = [:],
+    refusedBy prefix: (AddressOption) -> String = { _ in "" }
 ) async throws -> LoadPreflight.Outcome {
     var options = LoadPreflight.transferOptions(scenario.http, policy)
     options.connections = 64
@@ -43,7 +44,8 @@ func preflight(
     }
     means.lookup = lookup
     means.probe = probe
-    return try await LoadPreflight(scenario, means, addressPolicy: policy, nowSeconds: 0).run()
+    return try await LoadPreflight(scenario, means, addressPolicy: policy, nowSeconds: 0)
+        .run(refusedBy: prefix)
 }
 
 /// A resolver that cancels its waiting task at the first request.
@@ -326,6 +328,25 @@ private final class EndedLookup: HostLookup {
             scenario([("http://meta.example/a", .file)]), lookup: metadata)
         #expect(message.contains("meta.example is 169.254.169.254, which is link-local"))
         #expect(!message.contains("--allow-addresses"), "\(message)")
+    }
+
+    @Test(arguments: [
+        ("10.1.1.1", "--allow-addresses"), ("93.184.216.34", "--deny-addresses"),
+        ("169.254.169.254", nil),
+    ])
+    func theOptionThatRefusesAnAddressIsKnown(address: String, option: String?) async throws {
+        do {
+            _ = try await preflight(
+                scenario([("http://lab.example/a", .file)]),
+                lookup: FixedLookup(hosts: ["lab.example": [address]]),
+                policy: AddressPolicy(
+                    denied: try ["10.0.0.0/8", "93.184.216.34/32"].map { try AddressBlock($0) })
+            ) { "\($0.rawValue): " }
+            Issue.record("it was admitted")
+        } catch let failure as Failure {
+            #expect(failure.code == "input.target")
+            #expect(failure.message.hasPrefix((option.map { "\($0): " } ?? "") + "targets[0]"))
+        }
     }
 
     /// No longer prefix can allow one that is denied by itself.

@@ -1,5 +1,7 @@
+import API
 import Foundation
 import Model
+import TestSupport
 import Testing
 
 @Suite struct OriginTests {
@@ -30,8 +32,7 @@ import Testing
             let object = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(value))
             return Set(((object as? [String: Any]) ?? [:]).keys)
         }
-        var grant = LeaseGrant(lease: nil, seconds: 1, sites: [:], jobs: [])
-        grant.shares = []
+        let grant = LeaseGrant(lease: nil, seconds: 1, sites: [:], jobs: [])
         #expect(try !keys(grant).contains("shares"))
         #expect(try keys(HeartbeatAnswer(leases: [], seconds: 1)) == ["leases", "seconds"])
         let beat = Heartbeat(

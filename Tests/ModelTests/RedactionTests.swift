@@ -1,3 +1,4 @@
+import API
 import Model
 import TestSupport
 import Testing
@@ -94,6 +95,27 @@ struct RedactionTests {
         ])
     func messagesWithURLs(text: String, shown: String) {
         #expect(Redaction.message(text) == shown)
+    }
+
+    @Test(
+        "a key is shown without what may be a secret in it",
+        arguments: [
+            ("h/a?v=1", "h/a?v=1"), ("h/a?token=s", "h/a?…"), ("h/a?v=1&sig=s", "h/a?v=1&…"),
+            ("h/hdnts=s/a?v=1", "h/…/a?v=1"), ("h/a", "h/a"),
+        ])
+    func keys(key: String, shown: String) {
+        #expect(Redaction.key(key) == shown)
+    }
+
+    @Test(
+        "a failure's message has neither the query nor a token of a key",
+        arguments: [
+            ("h/a?v=1", "h/a?…"), ("rename h/a?token=s", "rename h/a?…"),
+            ("open h/hdnts=s/a.ts", "open h/…/a.ts"),
+            ("h/st=1~exp=2~hmac=s/v/a.ts?x", "h/…/v/a.ts?…"), ("open h/a", "open h/a"),
+        ])
+    func paths(text: String, shown: String) {
+        #expect(Redaction.path(text) == shown)
     }
 
     @Test("an asset is shown without the secrets of its URLs, and of a name that is one")

@@ -1,3 +1,4 @@
+import API
 import Coordinator
 import Foundation
 import JobQueue

@@ -134,6 +134,22 @@ import Testing
         }
     }
 
+    @Test func whatIsNotPreparedIsPlannedEachTime() async throws {
+        try await withConnection { connection in
+            let statement = PostgresStatement("SELECT $1::bigint + 1", [1], isPrepared: false)
+            for _ in 0..<3 {
+                #expect(try await connection.query(statement).firstRow?.int64(0) == 2)
+            }
+            let mixed = try await connection.pipeline([
+                PostgresStatement("SELECT $1::bigint", [5]), statement,
+            ])
+            #expect(try mixed.map { try $0.firstRow?.int64(0) } == [5, 2])
+            let prepared = try await connection.query(
+                "SELECT statement FROM pg_prepared_statements WHERE statement LIKE 'SELECT $1%'")
+            #expect(try prepared.rows.map { try $0.string(0) } == ["SELECT $1::bigint"])
+        }
+    }
+
     @Test func changedResultTypeIsPreparedAgain() async throws {
         try await withConnection { connection in
             try await connection.simple("CREATE TABLE t (x int); INSERT INTO t VALUES (1)")

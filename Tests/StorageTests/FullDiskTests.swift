@@ -43,7 +43,7 @@ struct FullDiskTests {
                         lease: Site.lease, job: JobID(1), key: "h/large", reservingBytes: bytes)
                 },
                 code {
-                    _ = try storage.openAssembly(
+                    _ = try storage.openMultipart(
                         id: "part", offset: 0, length: bytes, of: bytes, isNew: true)
                 },
             ]
@@ -91,7 +91,7 @@ struct FullDiskTests {
         let total: Int64 = 6 << 20
         func begin(_ number: Int64, at storage: DirectoryStorage) throws -> PendingObject {
             isInParts
-                ? try storage.openAssembly(
+                ? try storage.openMultipart(
                     id: "file-\(number)", offset: 0, length: total, of: total, isNew: true)
                 : try storage.createTemporary(
                     lease: Site.lease, job: JobID(number), key: "h/\(number)",
@@ -104,7 +104,7 @@ struct FullDiskTests {
             let other = try DirectoryStorage(storage.url)
             #expect(code { _ = try begin(2, at: other) } == "storage.noRoom")
             for part in 0..<3 {
-                let object = try other.openAssembly(
+                let object = try other.openMultipart(
                     id: "file-1", offset: Int64(part) << 21, length: 2 << 20, of: total, isNew: true
                 )
                 try Self.fill(object, from: part << 21, bytes: 2 << 20)
@@ -116,7 +116,7 @@ struct FullDiskTests {
         first = nil
         #expect(code { _ = try begin(2, at: storage) } == "storage.noRoom")
         if isInParts {
-            storage.removeAssembly(id: "file-1")
+            storage.removeMultipart(id: "file-1")
         } else {
             try FileManager.default.removeItem(atPath: disk.directory.path("h/1"))
         }
@@ -126,7 +126,7 @@ struct FullDiskTests {
             try await waitUntil(deadlineSeconds: 60, "its room") {
                 let next = try? begin(Int64(number), at: storage)
                 next?.discard()
-                storage.removeAssembly(id: "file-\(number)")
+                storage.removeMultipart(id: "file-\(number)")
                 return next != nil
             }
         }

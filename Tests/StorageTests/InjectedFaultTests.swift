@@ -99,7 +99,7 @@ struct InjectedFaultTests {
     /// What a disk dropped must not be found to be well by the next try.
     @Test func aMultipartFileThatCannotBeSyncedIsFetchedAgain() async throws {
         let site = try Site(.none)
-        let part = try site.storage.openAssembly(
+        let part = try site.storage.openMultipart(
             id: UnderInjection.assembly, offset: 0, length: 3, of: 3, isNew: true)
         try UnderInjection.bytes.withUnsafeBytes { try part.write($0, at: 0) }
         for result in site.storage.commit([part]) { try result.get() }
@@ -251,13 +251,13 @@ struct UnderInjection {
     static let bytes: [UInt8] = [1, 2, 3]
 
     @Test func promotes() throws {
-        let part = Assembly.Part(
+        let part = MultipartFile.Part(
             offset: 0, length: 3, sha256: SHA256Digest(hashing: Self.bytes).description)
-        let assembly = Assembly(
+        let assembly = MultipartFile(
             id: Self.assembly, totalBytes: 3, validator: "\"v1\"", parts: [part])
         let storage = try storage()
         let failure = #expect(throws: Failure.self) {
-            try storage.promoteAssembly(assembly, key: "h/large")
+            try storage.promoteMultipart(assembly, key: "h/large")
         }
         #expect(failure?.code.rawValue == environment[Injection.codeVariable])
     }
@@ -267,15 +267,15 @@ struct UnderInjection {
         let digest = SHA256Digest(hashing: Self.bytes).description
         let offsets = [0, 3] as [Int64]
         for offset in offsets {
-            let part = try storage.openAssembly(
+            let part = try storage.openMultipart(
                 id: Self.assembly, offset: offset, length: 3, of: 6, isNew: offset == 0)
             try write(to: part, at: offset)
             for result in storage.commit([part]) { try result.get() }
         }
-        let assembly = Assembly(
+        let assembly = MultipartFile(
             id: Self.assembly, totalBytes: 6, validator: "\"v1\"",
-            parts: offsets.map { Assembly.Part(offset: $0, length: 3, sha256: digest) })
-        _ = try storage.promoteAssembly(assembly, key: "h/new/large")
+            parts: offsets.map { MultipartFile.Part(offset: $0, length: 3, sha256: digest) })
+        _ = try storage.promoteMultipart(assembly, key: "h/new/large")
     }
 
     static func ranged(_ number: Int) -> String { "\(number)c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f57" }
@@ -287,7 +287,7 @@ struct UnderInjection {
         for (number, isOrdered) in [(0, true), (1, false)] {
             let id = Self.ranged(number)
             let opened = try ([0, 3] as [Int64]).map { offset in
-                let part = try storage.openAssembly(
+                let part = try storage.openMultipart(
                     id: id, offset: offset, length: 3, of: 6, isFirstTry: true, isNew: true)
                 if isOrdered { try write(to: part, at: offset) }
                 return part
@@ -299,10 +299,10 @@ struct UnderInjection {
             }
             for part in opened { part.note(sha256: digest) }
             for result in storage.commit(opened) { try result.get() }
-            let assembly = Assembly(
+            let assembly = MultipartFile(
                 id: id, totalBytes: 6, validator: "\"v1\"",
-                parts: [0, 3].map { Assembly.Part(offset: $0, length: 3, sha256: digest) })
-            let stored = Result { try storage.promoteAssembly(assembly, key: "h/\(number)") }
+                parts: [0, 3].map { MultipartFile.Part(offset: $0, length: 3, sha256: digest) })
+            let stored = Result { try storage.promoteMultipart(assembly, key: "h/\(number)") }
             if isOrdered {
                 #expect(
                     try stored.get().sha256

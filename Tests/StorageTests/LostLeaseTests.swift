@@ -37,7 +37,7 @@ import Testing
             guard looks.add(1, ordering: .relaxed).newValue == 1 else { return false }
             do {
                 let object = try winner.createTemporary(
-                    lease: UUID().uuidString.lowercased(), job: JobID(7), key: "h/a")
+                    lease: .random(), job: JobID(7), key: "h/a")
                 try [UInt8]([7, 7]).withUnsafeBytes { try object.write($0, at: 0) }
                 #expect(code(winner.commit([object]) { _ in true }) == [nil])
             } catch { Issue.record(error) }

@@ -6,6 +6,7 @@ import Testing
 
 /// Records of how far an object is, written by several threads beside its transfer.
 @Suite struct RecordTests {
+    private static let other: LeaseID = "other"
     private static let identity = PartialIdentity(url: "http://h/a", key: "h/a", cluster: "c")
     private static let content = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
     private let site: Site
@@ -32,7 +33,7 @@ import Testing
     private func taken(asset: Int64) throws -> PartialBody? {
         try site.storage.takePartial(
             Self.identity, of: try site.storage.partials(),
-            for: ObjectAttempt(lease: "other", job: JobID(2), asset: AssetID(asset)),
+            for: ObjectAttempt(lease: Self.other, job: JobID(2), asset: AssetID(asset)),
             place: .key("h/a"))
     }
 
@@ -60,7 +61,9 @@ import Testing
         let body = try taken(asset: 2)
         #expect(body?.record.bytes == 5_000)
         // Taken as it is, and not copied.
-        #expect(try site.privateFiles().filter { $0.contains("/tmp/") } == [".dray/tmp/other-2"])
+        #expect(
+            try site.privateFiles().filter { $0.contains("/tmp/") } == [".dray/tmp/\(Self.other)-2"]
+        )
     }
 
     /// It had written all of it, and recorded a half; another reuses that, and waits for space.
@@ -69,7 +72,7 @@ import Testing
         func take(_ job: Int64) throws -> PartialBody? {
             try site.storage.takePartial(
                 Self.identity, of: try site.storage.partials(),
-                for: ObjectAttempt(lease: "other", job: JobID(job), asset: AssetID(1)),
+                for: ObjectAttempt(lease: Self.other, job: JobID(job), asset: AssetID(1)),
                 place: .key("h/a"))
         }
         site.storage.setBounds(floorBytes: .max / 2, quotaLeftBytes: nil)

@@ -36,8 +36,14 @@ import Testing
     }
 
     /// The name of an object whose URL had a query holds what was signed.
-    @Test func aRefusalDoesNotShowAQuery() throws {
+    @Test func aRefusalDoesNotShowAQueryOrAToken() throws {
         let site = try Site()
+        try site.store("h/hdnts=exp=1~hmac=secret", [1])
+        let failure = #expect(throws: Failure.self) {
+            try site.store("h/hdnts=exp=1~hmac=secret/a.ts", [1])
+        }
+        #expect(failure?.message.contains("h/…") == true, "\(String(describing: failure))")
+        #expect(failure?.message.contains("secret") == false)
         try site.store("h/a.ts?sig=secret/x", [1])
         for key in ["h/a.ts?sig=secret", "h/a.ts?sig=secret/x/y", "h/../a.ts?sig=secret"] {
             let failure = #expect(throws: Failure.self) { try site.store(key, [1]) }
@@ -50,14 +56,11 @@ import Testing
     func anIdThatIsNotOneIsRefused(id: String) throws {
         let site = try Site()
         #expect(throws: Failure.self) {
-            try site.storage.createTemporary(lease: id, job: JobID(1), key: "a")
+            try site.storage.openMultipart(id: id, offset: 0, length: 1, of: 1, isNew: true)
         }
+        let assembly = MultipartFile(id: id, totalBytes: 1, validator: "v", parts: [])
         #expect(throws: Failure.self) {
-            try site.storage.openAssembly(id: id, offset: 0, length: 1, of: 1, isNew: true)
-        }
-        let assembly = Assembly(id: id, totalBytes: 1, validator: "v", parts: [])
-        #expect(throws: Failure.self) {
-            try site.storage.promoteAssembly(assembly, key: "a")
+            try site.storage.promoteMultipart(assembly, key: "a")
         }
         #expect(try site.directory.files().isEmpty)
     }

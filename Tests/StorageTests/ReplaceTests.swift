@@ -108,10 +108,10 @@ import Testing
         #expect(try site.visibleFiles() == ["h/a", "h/b"])
     }
 
-    @Test(arguments: [("../../a", "x"), ("h/a", "../x"), ("h/.dray/../../a", "x")])
-    func namesThatLeadOutOfTheSiteAreRefused(key: String, lease: LeaseID) {
+    @Test(arguments: ["../../a", "h/.dray/../../a"])
+    func namesThatLeadOutOfTheSiteAreRefused(key: String) {
         #expect(
-            code { _ = try StagedObject(lease: lease, job: Self.job, number: 1, key: key) }
+            code { _ = try StagedObject(lease: Site.lease, job: Self.job, number: 1, key: key) }
                 == "storage.pathRefused")
     }
 

@@ -7,7 +7,7 @@ import TestSupport
 struct Site {
     let directory: TemporaryDirectory
     let storage: DirectoryStorage
-    static let lease = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
+    static let lease: LeaseID = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
 
     init(_ durability: Durability = .batch, in parent: String = "/tmp") throws {
         directory = try TemporaryDirectory("site", in: parent)

@@ -22,7 +22,7 @@ import Testing
         #expect(site.codeOfStoring("h/a") == "storage.full")
         #expect(
             code {
-                _ = try site.storage.openAssembly(
+                _ = try site.storage.openMultipart(
                     id: "part", offset: 0, length: 5, of: 5, isNew: true)
             }
                 == "storage.full")
@@ -41,7 +41,7 @@ import Testing
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
         func begin(_ id: String, isNew: Bool) -> FailureCode? {
             code {
-                _ = try site.storage.openAssembly(
+                _ = try site.storage.openMultipart(
                     id: id, offset: 0, length: 20, of: 60, isNew: isNew)
             }
         }

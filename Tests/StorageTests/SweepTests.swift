@@ -17,7 +17,7 @@ import Testing
         try age(site.directory.path("h/kept"), bySeconds: 1_000_000)
         let old = try site.pending("h/old", [1], job: 1)
         let young = try site.pending("h/young", [2], job: 2)
-        let part = try site.storage.openAssembly(
+        let part = try site.storage.openMultipart(
             id: "abandoned", offset: 0, length: 1, of: 1, isNew: true)
         for result in site.storage.commit([part]) { try result.get() }
         try age(site.directory.path(".dray/tmp/\(Site.lease)-1"), bySeconds: 7200)

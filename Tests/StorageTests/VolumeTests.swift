@@ -6,7 +6,7 @@ import Testing
 
 /// A site is on one volume, and nothing is written to another one.
 @Suite struct VolumeTests {
-    private static let unknown = "0b8f4a52-5f0e-4c07-9d38-5a4d0f4b1c11"
+    private static let unknown: VolumeID = "0b8f4a52-5f0e-4c07-9d38-5a4d0f4b1c11"
 
     private static func open(
         _ path: String, on volume: VolumeID?, fileSystem: FileSystemID? = nil,

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+package import Model
 
 /// A temporary directory of a test, removed with its contents with the last reference.
 ///
@@ -64,9 +65,9 @@ package final class TemporaryDirectory: Sendable {
     }
 
     /// Returns the IDs of a site's volume marks here.
-    package func volumeMarks() -> [String] {
+    package func volumeMarks() -> [VolumeID] {
         let names = try? FileManager.default.contentsOfDirectory(atPath: path(".dray/volume"))
-        return (names ?? []).sorted()
+        return (names ?? []).compactMap { VolumeID($0) }.sorted()
     }
 
     /// Returns the bytes of a file in the directory.

@@ -22,7 +22,7 @@ struct RangeTests {
         var request = TransferRequest(
             url: origin.url("/large.mp4"), group: "lease-1",
             destination: .object { (_) throws(Failure) in
-                try storage.openAssembly(
+                try storage.openMultipart(
                     id: "assembly-1", offset: offset, length: length, of: 300_000, isNew: true)
             }, role: .media)
         request.range = .init(

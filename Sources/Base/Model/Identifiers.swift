@@ -31,12 +31,18 @@ extension Identifier: CustomStringConvertible {
     package var description: String { String(rawValue) }
 }
 
-/// Tags for `Identifier`.
+/// Tags for `Identifier` and `UniqueID`.
 package enum CatalogEntity {}
 package enum AssetEntity {}
 package enum SegmentEntity {}
 package enum JobEntity {}
 package enum SiteEntity {}
+package enum LeaseEntity {}
+package enum ClusterEntity {}
+package enum VolumeEntity {}
+package enum WorkerEntity {}
+package enum LoadTestEntity {}
+package enum AssemblyEntity {}
 
 package typealias CatalogID = Identifier<CatalogEntity>
 package typealias AssetID = Identifier<AssetEntity>
@@ -44,22 +50,21 @@ package typealias SegmentID = Identifier<SegmentEntity>
 package typealias JobID = Identifier<JobEntity>
 package typealias SiteID = Identifier<SiteEntity>
 
-/// Identity of a lease: a lower-case UUID, so that it stays unique across a database failover.
-package typealias LeaseID = String
+/// Identity of a lease, chosen by the worker that asks for it, so that it stays unique across a
+/// database failover.
+package typealias LeaseID = UniqueID<LeaseEntity>
 
-/// Identity of a database: a lower-case UUID, created with it.
-package typealias ClusterID = String
+/// Identity of a database, created with it.
+package typealias ClusterID = UniqueID<ClusterEntity>
 
-/// Identity of a volume: a lower-case UUID, in the name of the mark in a site's directory.
-package typealias VolumeID = String
+/// Identity of a volume, in the name of the mark in a site's directory.
+package typealias VolumeID = UniqueID<VolumeEntity>
 
-/// Identity of a file system, stable across mounts and reboots: its type and its UUID or `f_fsid`,
-/// in hexadecimal.
-package typealias FileSystemID = String
+/// Identity of a worker process, created by the worker at each start.
+package typealias WorkerID = UniqueID<WorkerEntity>
 
-/// Identity of a worker process: a lower-case UUID, created by the worker at each start.
-package typealias WorkerID = String
+/// Identity of a multipart file, created by the worker that splits a transfer.
+package typealias AssemblyID = UniqueID<AssemblyEntity>
 
-/// Identity of a load test: a lower-case UUID, created by the client, so that a repeated request
-/// starts one test only.
-package typealias LoadTestID = String
+/// Identity of a load test, created by the client, so that a repeated request starts one test only.
+package typealias LoadTestID = UniqueID<LoadTestEntity>

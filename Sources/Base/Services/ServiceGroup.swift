@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 
 /// Runs services and stops them in order.
@@ -183,12 +184,8 @@ package final class ServiceGroup: Sendable {
 
     /// Waits until `run` has ended, the deadline passed, or a second signal arrived.
     private func waitForEnd(of one: Running, until deadline: ContinuousClock.Instant) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await one.isOver.wait() }
-            group.addTask { await self.hurry.wait() }
-            group.addTask { try? await Task.sleep(until: deadline) }
-            await group.next()
-            group.cancelAll()
+        await waitAtMost(deadline - .now) {
+            await waitForFirst(of: { await one.isOver.wait() }, { await self.hurry.wait() })
         }
     }
 }

@@ -1,3 +1,4 @@
+import EventLoop
 import Synchronization
 
 /// An event that happens at most once and that any number of tasks can await.
@@ -50,12 +51,7 @@ package final class ShutdownSignal: Sendable {
 
     /// Waits at most `duration`; returns true if the signal was triggered by then.
     package func wait(atMost duration: Duration) async -> Bool {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.wait() }
-            group.addTask { try? await Task.sleep(for: duration) }
-            await group.next()
-            group.cancelAll()
-        }
+        await waitAtMost(duration) { await self.wait() }
         return isDraining
     }
 }

@@ -58,6 +58,11 @@ package struct WebURL: Sendable {
     /// The path, percent-encoded, from its first `/`.
     package var path: String { slice(pathStart, queryStart) }
 
+    /// The same URL without its query.
+    package var withoutQuery: WebURL {
+        WebURL(text: slice(0, queryStart), pathStart: pathStart, queryStart: queryStart)
+    }
+
     /// The text after the `?`, or nil.
     package var query: String? {
         let end = text.utf8.count

@@ -35,7 +35,8 @@ enum PostgresSettings {
             "huge_pages": "off",
             // All queries are short: compiling one takes longer than running it.
             "jit": "off",
-            "max_parallel_workers_per_gather": "0",
+            // The planner uses them for large reads only, such as a page of a large catalog by size.
+            "max_parallel_workers_per_gather": "2",
             // Parallel maintenance needs more /dev/shm than a container has.
             "max_parallel_maintenance_workers": "0",
             // The queue's rows live for seconds: vacuum often, a little at a time.

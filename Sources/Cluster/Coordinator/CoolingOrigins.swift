@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Synchronization
@@ -63,7 +64,7 @@ final class CoolingOrigins: Sendable {
     func answer(to grant: LeaseGrant, askedAt: Instant) -> [OriginCooldown]? {
         var origins: Set<String>?
         return answer { entry in
-            if origins == nil { origins = Set(grant.jobs.compactMap { originName(of: $0.url) }) }
+            if origins == nil { origins = grant.origins }
             guard origins?.contains(entry.origin.origin) == true else { return true }
             return entry.updatedAt >= askedAt && !entry.origin.isTried
         }

@@ -1,3 +1,4 @@
+import EventLoop
 import Synchronization
 
 /// Wakes long polls when there may be jobs. Safe from any thread.
@@ -38,11 +39,15 @@ final class WorkSignal: Sendable {
 
     /// Waits for a signal after `version`, for `duration` at most.
     func wait(after version: Int, atMost duration: Duration) async {
+        await waitAtMost(duration) { await self.wait(after: version) }
+    }
+
+    /// Waits for a signal after `version`, or until the task is cancelled.
+    private func wait(after version: Int) async {
         let number = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        var timer: Task<Void, Never>?
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
@@ -52,20 +57,10 @@ final class WorkSignal: Sendable {
                     state.waiters[number] = continuation
                     return false
                 }
-                guard !isOver else { return continuation.resume() }
-                // Starts after the waiter is set: a timer that fires earlier would wake nothing.
-                timer = Task { [weak self] in
-                    try? await Task.sleep(for: duration)
-                    self?.release(number)
-                }
+                if isOver { continuation.resume() }
             }
         } onCancel: {
-            release(number)
+            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
         }
-        timer?.cancel()
-    }
-
-    private func release(_ number: Int) {
-        state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
     }
 }

@@ -1,5 +1,6 @@
+package import API
 package import JobQueue
-package import Model
+import Model
 
 /// An autoscaler's policy for its pool.
 package struct PoolPolicy: Sendable {

@@ -1,3 +1,4 @@
+package import API
 package import Model
 
 /// The coordinator's API, one method per route. `Call` explains `retrySeconds`.
@@ -148,10 +149,10 @@ extension CoordinatorClient {
 
     /// Returns the rewritten manifest that a leased job stores; without content if the lease is
     /// lost.
-    package func document(
-        _ request: DocumentRequest, retrySeconds: Double? = nil
-    ) async throws(Failure) -> Document {
-        try await post("/v1/documents", request, call: Call(retrySeconds: retrySeconds))
+    package func rewrittenManifest(
+        _ request: RewrittenManifestRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> RewrittenManifest {
+        try await post("/v1/rewritten-manifests", request, call: Call(retrySeconds: retrySeconds))
     }
 
     /// Returns a page of the stored files of an asset whose refresh is leased. Throws

@@ -1,3 +1,4 @@
+package import API
 package import Model
 
 /// Requests of operators. All may be repeated: a second one finds nothing left to change.

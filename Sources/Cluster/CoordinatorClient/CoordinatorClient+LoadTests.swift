@@ -1,3 +1,4 @@
+package import API
 package import Model
 
 /// Load tests on workers. All requests may be repeated: a second one has the same effect.

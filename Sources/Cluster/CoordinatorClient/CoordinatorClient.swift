@@ -1,9 +1,10 @@
+import API
 internal import Curl
 internal import FoundationEssentials
 package import Model
 import Synchronization
 
-/// Sends requests to a cluster's coordinators: JSON over HTTP, to one of several endpoints.
+/// Sends requests to a cluster's coordinators over HTTP, to one of several endpoints.
 ///
 /// Safe from any task. If a coordinator is down, the request goes to the next endpoint. A
 /// repeatable request is retried with exponential backoff and full jitter until its time is over.
@@ -50,7 +51,8 @@ package final class CoordinatorClient: Sendable {
         self.retrySeconds = retrySeconds
         self.timeoutSeconds = timeoutSeconds
         tokenSource = token.map { $0.source ?? "this process" }
-        var lines = ["Accept: application/json", "Content-Type: application/json", "Expect:"]
+        let types = [WireFormat.rows, .json].map(\.contentType).joined(separator: ", ")
+        var lines = ["Accept: \(types)", "Expect:"]
         if let token { lines.append("Authorization: Bearer \(token.text)") }
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         options.bufferBytes = 64 << 10
@@ -132,7 +134,7 @@ package final class CoordinatorClient: Sendable {
         _ path: String, _ body: some Encodable & Sendable, or other: Answer, call: Call
     ) async throws(Failure) -> Answer {
         let answer = try await answer(path, body: Self.encode(body), call: call)
-        return (try? WireJSON.decode(from: answer)) ?? other
+        return (try? answer.format.decode(from: answer.bytes)) ?? other
     }
 
     /// Sends POST `path` with `body` and ignores the answer's body.
@@ -147,19 +149,20 @@ package final class CoordinatorClient: Sendable {
         _ = try await answer(path, body: nil, call: call)
     }
 
-    private static func encode(_ value: some Encodable) throws(Failure) -> [UInt8] {
+    private static func encode(_ value: some Encodable) throws(Failure) -> WireBody {
+        let format = WireFormat.preferred(for: value)
         do {
-            return try WireJSON.encode(value)
+            return WireBody(bytes: try format.encode(value), format: format)
         } catch {
-            throw Failure(.workerInternal, "a request that JSON cannot hold")
+            throw Failure(.workerInternal, "a request cannot be encoded: \(error)")
         }
     }
 
     private static func decode<Answer: Decodable>(
-        _ body: [UInt8], _ path: String
+        _ body: WireBody, _ path: String
     ) throws(Failure) -> Answer {
         do {
-            return try WireJSON.decode(from: body)
+            return try body.format.decode(from: body.bytes)
         } catch {
             throw Failure(
                 .clusterProtocol,
@@ -169,8 +172,8 @@ package final class CoordinatorClient: Sendable {
 
     /// Returns the body of a 2xx answer, after as many attempts as `call` allows.
     private func answer(
-        _ path: String, body: [UInt8]?, call: Call
-    ) async throws(Failure) -> [UInt8] {
+        _ path: String, body: WireBody?, call: Call
+    ) async throws(Failure) -> WireBody {
         let retrySeconds = call.retrySeconds ?? retrySeconds
         let mayRepeat = retrySeconds > 0
         var backoff = Backoff(forSeconds: retrySeconds)
@@ -201,8 +204,8 @@ package final class CoordinatorClient: Sendable {
 
     /// Tries each endpoint once, from the current one on.
     private func pass(
-        _ path: String, body: [UInt8]?, call: Call, mayRepeat: Bool
-    ) async throws(WireFailure) -> [UInt8] {
+        _ path: String, body: WireBody?, call: Call, mayRepeat: Bool
+    ) async throws(WireFailure) -> WireBody {
         let first = current.load(ordering: .relaxed)
         var last = WireFailure(
             failure: Failure(.clusterCoordinatorUnreachable, "no coordinator"), isUnsent: true)
@@ -256,7 +259,7 @@ package final class CoordinatorClient: Sendable {
     /// Returns the failure in an answer that is not 2xx, or that of its status if another server
     /// answered.
     private static func failure(_ answer: WireAnswer, _ path: String) -> Failure {
-        if let said = try? JSONDecoder().decode(ErrorAnswer.self, from: Data(answer.body)) {
+        if let said = try? JSONDecoder().decode(ErrorAnswer.self, from: Data(answer.body.bytes)) {
             return said.error
         }
         let code: FailureCode

@@ -1,3 +1,4 @@
+import API
 internal import Curl
 internal import EventLoop
 internal import Model
@@ -7,7 +8,7 @@ import Synchronization
 struct WireRequest: Sendable {
     var url: String
     /// Body of a POST; nil for a GET.
-    var body: [UInt8]?
+    var body: WireBody?
     var connectTimeoutSeconds: Double
     var timeoutSeconds: Double
     var maximumAnswerBytes: Int
@@ -15,7 +16,13 @@ struct WireRequest: Sendable {
 
 struct WireAnswer: Sendable {
     var status: Int
-    var body: [UInt8]
+    var body: WireBody
+}
+
+/// A body with its format.
+struct WireBody: Sendable {
+    var bytes: [UInt8]
+    var format: WireFormat
 }
 
 /// The reason for which there is no answer.
@@ -34,11 +41,12 @@ final class RequestLoop: @unchecked Sendable {
     private let maximumConnections: Int
     private let options: CurlEasy.Options
     private let headerLines: [String]
+    /// Headers by the format of the body.
+    private var headers: [WireFormat: CurlHeaders] = [:]
     private var peers: PeerCheck
     private var multi: CurlMulti?
     private var idle: [CurlEasy] = []
     private var active: [ObjectIdentifier: Exchange] = [:]
-    private var headers: CurlHeaders?
     private var isClosed = false
 
     init(
@@ -82,7 +90,7 @@ final class RequestLoop: @unchecked Sendable {
             multi?.close()
             multi = nil
             idle.removeAll()
-            headers = nil
+            headers = [:]
         }
         loop.shutdown()
     }
@@ -132,11 +140,15 @@ final class RequestLoop: @unchecked Sendable {
 
     private func prepare(_ easy: CurlEasy, for request: WireRequest) throws(CurlError) {
         try easy.setURL(request.url)
-        if headers == nil { headers = try CurlHeaders(headerLines) }
-        try easy.setHeaders(headers)
+        let format = request.body?.format ?? .json
+        if headers[format] == nil {
+            headers[format] = try CurlHeaders(
+                headerLines + ["Content-Type: \(format.contentType)"])
+        }
+        try easy.setHeaders(headers[format])
         if let body = request.body {
             var refusal: CurlError?
-            body.withUnsafeBytes { bytes in
+            body.bytes.withUnsafeBytes { bytes in
                 do throws(CurlError) { try easy.setPost(bytes) } catch { refusal = error }
             }
             if let refusal { throw refusal }
@@ -224,7 +236,9 @@ private final class Exchange: CurlEasyDelegate {
             return finish(.failure(WireFailure(failure: refusal, isUnsent: true)))
         }
         if code == .ok {
-            return finish(.success(WireAnswer(status: easy.status, body: body)))
+            let format = easy.header("content-type").flatMap { WireFormat(contentType: $0) }
+            let answer = WireBody(bytes: body, format: format ?? .json)
+            return finish(.success(WireAnswer(status: easy.status, body: answer)))
         }
         let failure: Failure
         if isTooLarge {

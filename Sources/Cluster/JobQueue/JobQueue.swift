@@ -75,14 +75,9 @@ package final class JobQueue: Sendable {
 
     /// Settings of every session of the pool.
     ///
-    /// The frequent statements read a batch of rows through an index each. Planned while the tables
-    /// were empty, or with stale statistics, they would scan whole tables; and planned for each
-    /// execution, planning would cost more than the work.
-    package static let sessionSettings = [
-        "plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off",
-        "enable_mergejoin": "off", "enable_material": "off", "enable_memoize": "off",
-        "enable_seqscan": "off", "jit": "off",
-    ]
+    /// No statement runs long enough for compiling it to pay. Planner settings are the server's:
+    /// functions that need others set them in their definition (`SQL/functions`).
+    package static let sessionSettings = ["jit": "off"]
 
     /// - Parameter random: source of the jitter of retries.
     package init(

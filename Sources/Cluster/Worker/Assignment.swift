@@ -1,3 +1,4 @@
+import API
 import Model
 import Storage
 
@@ -18,13 +19,33 @@ struct LeasedJob: Sendable, Hashable {
     }
 }
 
-/// A leased job with the storage of its site; fetching, committing and refreshing pass it on.
+/// A leased job with the fields of its task.
+struct Leased<Task: Hashable & Sendable>: Sendable, Hashable {
+    let work: LeasedJob
+    let task: Task
+
+    init(_ work: LeasedJob, _ task: Task) {
+        self.work = work
+        self.task = task
+    }
+
+    var job: Job { work.job }
+    var lease: LeaseID { work.lease }
+
+    static func == (one: Self, other: Self) -> Bool { one.work == other.work }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(work) }
+}
+
+/// A leased fetch with the storage of its site; fetching and committing pass it on.
 struct Assignment: Sendable {
     let leased: LeasedJob
+    let fetch: Fetch
     let storage: DirectoryStorage
 
-    init(_ leased: LeasedJob, _ storage: DirectoryStorage) {
-        self.leased = leased
+    init(_ fetch: Leased<Fetch>, _ storage: DirectoryStorage) {
+        leased = fetch.work
+        self.fetch = fetch.task
         self.storage = storage
     }
 

@@ -10,12 +10,3 @@ final class Shared<Value: Sendable>: Sendable {
         value.withLock { body(&$0) }
     }
 }
-
-/// Waits for the first of several waits and cancels the others, which must then end.
-func waitForFirst(of waits: (@Sendable () async -> Void)...) async {
-    await withTaskGroup(of: Void.self) { group in
-        for wait in waits { group.addTask { await wait() } }
-        await group.next()
-        group.cancelAll()
-    }
-}

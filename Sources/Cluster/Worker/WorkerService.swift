@@ -1,5 +1,5 @@
 import CoordinatorClient
-import FoundationEssentials
+import EventLoop
 package import Model
 import Services
 import Transfer
@@ -25,7 +25,7 @@ package final class WorkerService: DrainableService {
         drainSeconds = configuration.drainSeconds
         core = WorkerCore(
             identity: WorkerIdentity(
-                id: UUID().uuidString.lowercased(), name: configuration.name,
+                id: .random(), name: configuration.name,
                 queues: configuration.queues),
             connections: configuration.connections,
             client: try CoordinatorClient(
@@ -128,12 +128,13 @@ package final class WorkerService: DrainableService {
 
     /// Waits for a task, and cancels it after `seconds`.
     private static func wait(for task: Task<Void, Never>, atMostSeconds seconds: Double) async {
-        let timer = Task {
-            try? await Task.sleep(for: .seconds(seconds))
-            if !Task.isCancelled { task.cancel() }
+        await waitAtMost(.seconds(seconds)) {
+            await withTaskCancellationHandler {
+                await task.value
+            } onCancel: {
+                task.cancel()
+            }
         }
-        await task.value
-        timer.cancel()
     }
 
     /// Waits for running jobs, for a bounded time; cancels and returns the rest.
@@ -145,7 +146,7 @@ package final class WorkerService: DrainableService {
         let end = ContinuousClock.now + .seconds(2)
         while !held.isEmpty && ContinuousClock.now < end {
             // Repeated each time: a title may just have requested its next playlist.
-            for lease in held.leases { core.engine.cancelAll(group: lease) }
+            for lease in held.leases { core.engine.cancelAll(group: lease.description) }
             await held.waitUntil(.isEmpty, atMost: .milliseconds(100))
         }
     }

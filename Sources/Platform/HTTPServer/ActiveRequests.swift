@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Synchronization
 
 /// The requests that are being handled or answered. Safe from any thread.
@@ -51,21 +52,30 @@ final class ActiveRequests: Sendable {
 
     /// Waits until no request is active, at most for the given time.
     func waitUntilIdle(atMostSeconds seconds: Double) async {
+        // Not cancelled with its caller: requests get their time to end all the same.
+        _ = await Task {
+            await waitAtMost(.seconds(seconds)) { await self.waitUntilIdle() }
+        }.value
+    }
+
+    /// Waits until no request is active or the task is cancelled.
+    private func waitUntilIdle() async {
         let id = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        let timer = Task {
-            try? await Task.sleep(for: .seconds(seconds))
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    // The cancellation handler may have run before this; it found no waiter then.
+                    if state.exchanges.isEmpty || Task.isCancelled { return true }
+                    state.waiters[id] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
             state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
         }
-        await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
-                if !state.exchanges.isEmpty { state.waiters[id] = continuation }
-                return state.exchanges.isEmpty
-            }
-            if isIdle { continuation.resume() }
-        }
-        timer.cancel()
     }
 }

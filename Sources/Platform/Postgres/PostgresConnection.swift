@@ -100,7 +100,15 @@ package actor PostgresConnection {
     package func query(
         _ sql: String, _ parameters: [PostgresValue] = []
     ) async throws(PostgresError) -> PostgresResult {
-        let results = try await pipeline([PostgresStatement(sql, parameters)])
+        try await query(PostgresStatement(sql, parameters))
+    }
+
+    /// Runs one statement.
+    @discardableResult
+    package func query(
+        _ statement: PostgresStatement
+    ) async throws(PostgresError) -> PostgresResult {
+        let results = try await pipeline([statement])
         guard let result = results.first else {
             throw PostgresError(.connectionLost, "no answer to the statement")
         }
@@ -114,7 +122,7 @@ package actor PostgresConnection {
     ) async throws(PostgresError) -> [PostgresResult] {
         guard !statements.isEmpty else { return [] }
         let encoded = try statements.map { statement throws(PostgresError) in
-            (statement.sql, try EncodedParameters(statement.parameters))
+            (statement, try EncodedParameters(statement.parameters))
         }
         await takeTurn()
         defer { endTurn() }
@@ -125,10 +133,10 @@ package actor PostgresConnection {
         var isSent = PQenterPipelineMode(handle.pointer) == 1
         if let begin {
             let nothing = try EncodedParameters([])
-            isSent = isSent && send(begin, nothing, &commands)
+            isSent = isSent && send(PostgresStatement(begin), nothing, &commands)
         }
-        for (sql, parameters) in encoded {
-            isSent = isSent && send(sql, parameters, &commands)
+        for (statement, parameters) in encoded {
+            isSent = isSent && send(statement, parameters, &commands)
         }
         guard isSent, PQpipelineSync(handle.pointer) == 1 else { throw sendFailed() }
         // The server's timeout applies to each statement, but it answers all together.
@@ -167,10 +175,18 @@ package actor PostgresConnection {
         try await simple("LISTEN \(try PostgresEscaping.identifier(channel))")
     }
 
-    /// Queues one statement with its preparation; returns false if libpq refuses.
+    /// Queues one statement, with its preparation if it has to be; returns false if libpq refuses.
     private func send(
-        _ sql: String, _ parameters: EncodedParameters, _ commands: inout [Command]
+        _ statement: PostgresStatement, _ parameters: EncodedParameters,
+        _ commands: inout [Command]
     ) -> Bool {
+        let sql = statement.sql
+        guard statement.isPrepared else {
+            commands.append(.statement(sql))
+            return parameters.withPointers { count, values, lengths, formats in
+                PQsendQueryParams(handle.pointer, sql, count, nil, values, lengths, formats, 0)
+            } == 1
+        }
         let name: String
         if let known = cache.name(for: sql) {
             name = known

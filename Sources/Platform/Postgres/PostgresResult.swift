@@ -29,12 +29,17 @@ package struct PostgresResult: Sendable {
     /// The command tag: `INSERT 0 5`, `COMMIT`, `ROLLBACK`.
     package var commandTag: String { String(cString: PQcmdStatus(storage.pointer)) }
 
-    /// Returns the index of the column of this name: look it up once for all rows.
+    /// Returns the column of this name by its index: look it up once for all rows.
     package func column(_ name: String) throws(PostgresError) -> PostgresColumn {
+        .index(try index(ofColumn: name))
+    }
+
+    /// Returns the index of the column of this name.
+    package func index(ofColumn name: String) throws(PostgresError) -> Int {
         let count = columnCount
         for index in 0..<count where name == String(cString: PQfname(storage.pointer, Int32(index)))
         {
-            return .index(index)
+            return index
         }
         throw PostgresError(.decoding, "no column named \(name)")
     }
@@ -142,6 +147,24 @@ package struct PostgresRow: Sendable {
     package func textArray(_ column: PostgresColumn) throws(PostgresError) -> [String?] {
         try required(
             column, "a text array", try decode(column, "a text array", PostgresArray.parse))
+    }
+
+    /// Calls `body` with a function that returns the text of a column, by its index; nil for null.
+    /// The texts are valid until `body` returns.
+    package func withTexts<Value>(
+        _ body: (_ text: (Int) -> UnsafeBufferPointer<UInt8>?) throws -> Value
+    ) rethrows -> Value {
+        try withExtendedLifetime(storage) {
+            try body { column in
+                let number = Int32(column)
+                guard PQgetisnull(storage.pointer, row, number) == 0,
+                    let text = PQgetvalue(storage.pointer, row, number)
+                else { return nil }
+                let length = Int(PQgetlength(storage.pointer, row, number))
+                return UnsafeRawBufferPointer(start: text, count: length)
+                    .assumingMemoryBound(to: UInt8.self)
+            }
+        }
     }
 
     // MARK: -

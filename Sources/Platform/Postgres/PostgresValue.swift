@@ -52,10 +52,14 @@ extension PostgresValue: ExpressibleByNilLiteral, ExpressibleByStringLiteral,
 package struct PostgresStatement: Sendable, Equatable {
     package let sql: String
     package let parameters: [PostgresValue]
+    /// Prepared on its first use, and soon planned once for all values; otherwise planned each time it runs, for its
+    /// values and the sizes that tables have then.
+    package let isPrepared: Bool
 
-    package init(_ sql: String, _ parameters: [PostgresValue] = []) {
+    package init(_ sql: String, _ parameters: [PostgresValue] = [], isPrepared: Bool = true) {
         self.sql = sql
         self.parameters = parameters
+        self.isPrepared = isPrepared
     }
 }
 

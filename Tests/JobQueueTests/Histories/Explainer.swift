@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// Looks for an order of steps that ran at once which explains their answers.

@@ -1,3 +1,4 @@
+import API
 import Model
 
 // How histories are written: short enough that a failure can be read.

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// A whole history: made up from a seed, or given; then all faults heal and the work is done.

@@ -18,10 +18,10 @@ struct HistoryDatabase: Sendable {
             INSERT INTO worker (id, name)
             SELECT DISTINCT worker_id, 'w' FROM lease WHERE id = ANY($1::uuid[])
             ON CONFLICT (id) DO UPDATE SET last_seen = now()
-            """, [.textArray(leases)])
+            """, [.textArray(leases.map(\.description))])
         try await pool.query(
             "UPDATE lease SET expires_at = now() - interval '1 second' WHERE id = ANY($1::uuid[])",
-            [.textArray(leases)])
+            [.textArray(leases.map(\.description))])
     }
 
     /// Ends delays and cooldowns, and resets the failures of sites.
@@ -101,8 +101,8 @@ struct HistoryDatabase: Sendable {
             StoredJob(
                 kind: try row.string(0), catalog: try row.string(1), name: try row.string(2),
                 ordinal: try row.int64(3), offset: try row.optionalInt64(4),
-                id: JobID(try row.int64(5)), lease: try row.optionalString(6),
-                worker: try row.optionalString(7), priority: try row.int64(8),
+                id: JobID(try row.int64(5)), lease: try row.optionalUUID(6),
+                worker: try row.optionalUUID(7), priority: try row.int64(8),
                 ownOrigin: try row.optionalString(9))
         }
     }

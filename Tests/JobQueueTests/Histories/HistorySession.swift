@@ -1,3 +1,4 @@
+import API
 import Foundation
 import JobQueue
 import Model
@@ -43,12 +44,16 @@ struct HistorySession: Sendable {
             + String(repeating: "0", count: 12 - digits.count) + digits
     }
 
-    private static func number(_ uuid: String) -> Int {
-        Int(uuid.suffix(12), radix: 16) ?? -1
+    private static func number(_ id: UniqueID<some Any>) -> Int {
+        Int(id.description.suffix(12), radix: 16) ?? -1
     }
 
-    static func worker(_ number: Int) -> WorkerID { uuid(.worker, number) }
-    static func lease(_ number: Int) -> LeaseID { uuid(.lease, number) }
+    private static func id<Entity>(_ kind: Kind, _ number: Int) -> UniqueID<Entity> {
+        UniqueID(stringLiteral: uuid(kind, number))
+    }
+
+    static func worker(_ number: Int) -> WorkerID { id(.worker, number) }
+    static func lease(_ number: Int) -> LeaseID { id(.lease, number) }
 
     /// A job's number is not what it is known by, but it has to be named in requests.
     private func job(_ ticket: Ticket) -> JobID { jobs[ticket] ?? JobID(0) }
@@ -74,13 +79,13 @@ struct HistorySession: Sendable {
         var granted = Granted(work: work, attempt: job.attempt)
         granted.length = job.length
         granted.sha256 = job.sha256
-        if job.kind == .fetch { granted.known = job.known }
+        if job.kind == .fetch { granted.known = job.previous }
         if work.offset != nil || job.kind == .verify {
-            granted.split = job.assembly.map { number($0.id) }
+            granted.split = job.multipart.map { number(AssemblyID(stringLiteral: $0.id)) }
         }
         if job.kind == .verify {
             granted.parts = Dictionary(
-                (job.assembly?.parts ?? []).map { ($0.offset, $0.sha256) }
+                (job.multipart?.parts ?? []).map { ($0.offset, $0.sha256) }
             ) { first, _ in first }
         }
         return granted
@@ -153,18 +158,18 @@ struct HistorySession: Sendable {
             let recorded = try await queue.sites.room.volume(
                 SiteVolumeRequest(
                     worker: Self.worker(worker), site: id ?? SiteID(1_000_000),
-                    lease: Self.lease(lease), volume: Self.uuid(.volume, volume),
-                    fileSystem: fileSystem.map(String.init)))
+                    lease: Self.lease(lease), volume: Self.id(.volume, volume),
+                    fileSystem: fileSystem.flatMap { FileSystemID("\($0)") }))
             return Outcome(
                 answer: .volume(
-                    recorded.volume.map(Self.number),
-                    fileSystem: recorded.fileSystem.flatMap { Int($0) }))
+                    recorded.volume.map { Self.number($0) },
+                    fileSystem: recorded.fileSystem.flatMap { Int($0.description) }))
         case .acceptVolume(let site):
             var settings = SiteSettings(site: Self.sites[site])
             settings.acceptsVolume = true
             return Outcome(
                 answer: .volume(
-                    try await queue.sites.configure(settings).volume.map(Self.number),
+                    try await queue.sites.configure(settings).volume.map { Self.number($0) },
                     fileSystem: nil))
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
@@ -381,7 +386,7 @@ extension WorkResult.Outcome {
         switch self {
         case .stored(let bytes, let sha256, let isAdopted):
             report.stored = StoredObject(bytes: bytes, sha256: sha256)
-            report.adopted = isAdopted ? true : nil
+            report.isReused = isAdopted
         case .resolved(let count): report.segments = count
         case .written, .nothingStored: break
         case .refreshed(let outcome): report.refreshed = outcome

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -183,7 +184,7 @@ import Testing
         var request = LeaseRequest(
             worker: fixture.worker, queues: [], maxJobs: most, waitMilliseconds: 0)
         request.slow = SlowOrigins(origins: origins, maxJobs: maxJobs)
-        return try await fixture.queue.claims.lease(request, as: F.newID())
+        return try await fixture.queue.claims.lease(request, as: .random())
     }
 
     private static func filesOf(_ host: String, _ count: Int) -> [AssetSubmission] {
@@ -204,7 +205,7 @@ import Testing
             #expect(Self.count(first, "fast") == 20 && first.jobs.count == 23)
             #expect(try await Self.slow(fixture, 30, of: slow, maxJobs: 0).lease == nil)
             // Each for itself: another worker may find them fast.
-            let other = try await fixture.lease(30, as: F.newID())
+            let other = try await fixture.lease(30, as: WorkerID.random())
             #expect(other.jobs.count == 30)
             let last = try await Self.slow(fixture, 30, of: ["http://one.test"], maxJobs: 0)
             #expect(last.jobs.allSatisfy { $0.url.hasPrefix("http://two.test/") })
@@ -223,9 +224,9 @@ import Testing
                     let host = number % 2 == 0 ? "one.test" : "two.test"
                     group.addTask {
                         var request = LeaseRequest(
-                            worker: F.newID(), queues: [], maxJobs: 10, waitMilliseconds: 0)
+                            worker: .random(), queues: [], maxJobs: 10, waitMilliseconds: 0)
                         request.slow = SlowOrigins(origins: ["http://\(host)"], maxJobs: 2)
-                        return (host, try await fixture.queue.claims.lease(request, as: F.newID()))
+                        return (host, try await fixture.queue.claims.lease(request, as: .random()))
                     }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }

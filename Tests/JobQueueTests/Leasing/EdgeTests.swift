@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -22,7 +23,7 @@ import Testing
     private static func endBeforeTheStart(_ queue: JobQueue) async throws {
         let test = L.test(workers: 3)
         _ = try await queue.loadTests.create(test)
-        let (ready, joined) = (QueueFixture.newID(), QueueFixture.newID())
+        let (ready, joined) = (WorkerID.random(), WorkerID.random())
         for worker in [ready, joined] { _ = try await L.join(queue, test.id, worker) }
         _ = try await queue.loadTests.shares.report(L.report(ready, .ready), of: test.id)
         #expect(try await queue.loadTests.stop(test.id).state == .ended)
@@ -33,7 +34,7 @@ import Testing
         for isReady in [false, true] {
             let test = L.test(workers: 2)
             _ = try await queue.loadTests.create(test)
-            let worker = QueueFixture.newID()
+            let worker = WorkerID.random()
             _ = try await L.join(queue, test.id, worker)
             if isReady {
                 _ = try await queue.loadTests.shares.report(L.report(worker, .ready), of: test.id)
@@ -175,7 +176,7 @@ import Testing
         let id = try await fixture.submit([QueueFixture.file(name)], catalog: name)
         let grant = try await fixture.lease()
         let request = SplitTests.request(
-            fixture, grant, total: 2 * SplitTests.part, assembly: QueueFixture.newID())
+            fixture, grant, total: 2 * SplitTests.part, assembly: AssemblyID.random().description)
         #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
         let second = try await fixture.lease()
         for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)].prefix(count) {

@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 import Synchronization
@@ -76,7 +77,7 @@ import Testing
     @Test func workersThatAskTogetherGetJobsOfTheirOwn() async throws {
         try await F.with("groupClaims") { fixture in
             try await fixture.submit((0..<80).map { F.file("f\($0)") })
-            let workers = (0..<8).map { _ in F.newID() }
+            let workers = (0..<8).map { _ in WorkerID.random() }
             let grants = try await withThrowingTaskGroup(of: LeaseGrant.self) { group in
                 try await fixture.pool.withConnection { connection in
                     try await connection.transaction { connection in
@@ -111,7 +112,7 @@ import Testing
     @Test func reportsThatArriveTogetherAreFencedOneByOne() async throws {
         try await F.with("groupReports") { fixture in
             try await fixture.submit((0..<12).map { F.file("f\($0)") })
-            let workers = (0..<4).map { _ in F.newID() }
+            let workers = (0..<4).map { _ in WorkerID.random() }
             var grants: [LeaseGrant] = []
             for worker in workers { grants.append(try await fixture.lease(3, as: worker)) }
             let queue = fixture.queue

@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 import TestSupport
@@ -213,7 +214,7 @@ import Testing
             #expect(try await fixture.queue.origins.mirrors.move() == 200)
             var connections = 0
             for _ in 0..<3 {
-                let grant = try await fixture.lease(100, as: F.newID())
+                let grant = try await fixture.lease(100, as: WorkerID.random())
                 guard grant.lease != nil else { continue }
                 let share = try #require(
                     grant.shares?.first { $0.origin == Self.mirror }?.connections)

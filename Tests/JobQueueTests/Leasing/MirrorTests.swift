@@ -1,5 +1,7 @@
+import API
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 /// Jobs have mirrors, those of the last list.
@@ -57,7 +59,7 @@ import Testing
                 try await fixture.submit([file("a", mirrors: mirrors)])
                 let grant = try await fixture.lease()
                 #expect(grant.jobs.map(\.mirrors) == [mirrors])
-                #expect(grant.jobs.allSatisfy { $0.known != nil })
+                #expect(grant.jobs.allSatisfy { $0.previous != nil })
                 _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
                 try await fixture.drain()
             }

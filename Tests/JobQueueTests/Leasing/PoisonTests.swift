@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -18,7 +19,7 @@ import Testing
     ) async throws -> Int {
         var deaths = 0
         while true {
-            let worker = F.newID()
+            let worker = WorkerID.random()
             let name = "edge-\(deaths + 1)"
             _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
@@ -74,7 +75,7 @@ import Testing
             var aloneJobs: [String] = []
             while true {
                 try await fixture.skipDelays()
-                let grant = try await fixture.lease(100, as: F.newID())
+                let grant = try await fixture.lease(100, as: WorkerID.random())
                 guard grant.lease != nil else { break }
                 if grant.isAlone == true { aloneJobs += grant.jobs.map(\.key) }
                 _ = try await fixture.queue.reports.record(
@@ -95,7 +96,7 @@ import Testing
     ) async throws -> WorkerID {
         try await fixture.pool.query(
             "SELECT worker_id FROM lease WHERE id = $1", [.uuid(grant.lease ?? "")]
-        ).firstRow?.string("worker_id") ?? ""
+        ).firstRow?.uuid("worker_id") ?? ""
     }
 
     /// Whatever comes together in a lease, and whatever else becomes of it: a bad file costs two workers at most, and
@@ -110,7 +111,7 @@ import Testing
             let catalog = try await fixture.submit(names.map { F.file($0) })
             var deaths = 0
             while true {
-                let worker = F.newID()
+                let worker = WorkerID.random()
                 let most = Int.random(in: 1...12, using: &random)
                 let grant = try await fixture.lease(most, as: worker)
                 guard grant.lease != nil else { break }
@@ -142,7 +143,7 @@ import Testing
     @Test func aWorkerThatComesBackHasNotDied() async throws {
         try await F.with("returned") { fixture in
             let catalog = try await fixture.submit([F.file("slow")])
-            let workers = (0..<3).map { _ in F.newID() }
+            let workers = (0..<3).map { _ in WorkerID.random() }
             for worker in workers {
                 let grant = try await fixture.lease(as: worker)
                 #expect(grant.jobs.count == 1)
@@ -167,10 +168,10 @@ import Testing
     @Test func whatIsTriedAloneIsLeftTimeForItsWorkerToComeBack() async throws {
         try await F.with("patience") { fixture in
             try await fixture.submit([F.file("a")])
-            let first = F.newID()
+            let first = WorkerID.random()
             _ = try await fixture.lease(as: first)
             try await fixture.silence(first)
-            let second = F.newID()
+            let second = WorkerID.random()
             #expect(try await fixture.lease(as: second).isAlone == true)
             // Its lease is over, but for less than another lease's time.
             try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '29 s'")
@@ -191,7 +192,7 @@ import Testing
         try await F.with("outage") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             for _ in 0..<3 {
-                let grant = try await fixture.lease(as: F.newID())
+                let grant = try await fixture.lease(as: WorkerID.random())
                 #expect(grant.jobs.count == 1 && grant.isAlone == nil)
                 // The coordinators were away for a minute, in which the lease ran out.
                 try await fixture.pool.query(
@@ -220,7 +221,7 @@ import Testing
                 let before = JobQueue(pool: fixture.pool, settings: settings)
                 _ = try await before.leases.sweep()
                 try await fixture.serveForHours()
-                let grant = try await fixture.lease(as: F.newID())
+                let grant = try await fixture.lease(as: WorkerID.random())
                 #expect(grant.jobs.count == 1)
                 try await fixture.pool.query(
                     "UPDATE cluster SET served_at = now() - interval '2 min'")
@@ -240,10 +241,10 @@ import Testing
     @Test func suspectsGoToWorkersThatHoldNothingElse() async throws {
         try await F.with("alone") { fixture in
             let catalog = try await fixture.submit((0..<8).map { F.file("\($0)") })
-            let dead = F.newID()
+            let dead = WorkerID.random()
             #expect(try await fixture.lease(as: dead).jobs.count == 8)
             try await fixture.submit((0..<4).map { F.file("new\($0)") }, catalog: "new")
-            let busy = F.newID()
+            let busy = WorkerID.random()
             let inHand = try await fixture.lease(1, as: busy)
             #expect(inHand.jobs.count == 1)
             try await fixture.silence(dead)
@@ -255,7 +256,7 @@ import Testing
                 _ = try await fixture.report(more.jobs.map { F.done($0, more) }, as: busy)
             }
             // One that has one of them gets nothing else.
-            let tester = F.newID()
+            let tester = WorkerID.random()
             var alone = try await fixture.lease(as: tester)
             for _ in 0..<4 where alone.isAlone != true {
                 _ = try await fixture.report(alone.jobs.map { F.done($0, alone) }, as: tester)
@@ -283,7 +284,8 @@ import Testing
             let large = try await fixture.submit([F.file("large")], catalog: "large")
             let first = try await fixture.lease(1)
             let request = SplitTests.request(
-                fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
+                fixture, first, total: 2 * SplitTests.part,
+                assembly: AssemblyID.random().description)
             #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             #expect(try await Self.work(fixture) { $0.offset != nil } == 2)
@@ -300,17 +302,18 @@ import Testing
     @Test func partsOfASuspectAreSuspects() async throws {
         try await F.with("parts") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
-            let dead = F.newID()
+            let dead = WorkerID.random()
             _ = try await fixture.lease(as: dead)
             try await fixture.silence(dead)
             let first = try await fixture.lease()
             #expect(first.isAlone == true)
             let request = SplitTests.request(
-                fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
+                fixture, first, total: 2 * SplitTests.part,
+                assembly: AssemblyID.random().description)
             #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             // The second death with the file is the end of it.
-            let second = try await fixture.lease(as: F.newID())
+            let second = try await fixture.lease(as: WorkerID.random())
             #expect(second.isAlone == true && second.jobs.map(\.offset) == [SplitTests.part])
             try await fixture.silence(try await Self.holder(of: second, fixture))
             let asset = try await fixture.assets(of: catalog)[0]

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -43,7 +44,8 @@ import Testing
             let failure = F.failed(old.jobs[0], old, "origin.http.404")
             #expect(try await fixture.report([failure]) == [.stale])
             // The right lease in the wrong hands.
-            let foreign = try await fixture.report([F.done(new.jobs[0], new)], as: F.newID())
+            let foreign = try await fixture.report(
+                [F.done(new.jobs[0], new)], as: WorkerID.random())
             #expect(foreign == [.stale])
             #expect(try await fixture.count("result") == 0)
             #expect(try await fixture.queue.catalogs.status(of: catalog).totals.segmentsDone == 0)
@@ -100,7 +102,7 @@ import Testing
             both.leases = leases
             #expect(try await fixture.queue.leases.heartbeat(both).leases == [leases[0]])
             // A lease is extended for the worker that holds it only.
-            both.worker = F.newID()
+            both.worker = .random()
             #expect(try await fixture.queue.leases.heartbeat(both).leases.isEmpty)
             #expect(try await fixture.report([F.done(kept.jobs[0], kept)]) == [.accepted])
             #expect(try await fixture.report([F.done(lost.jobs[0], lost)]) == [.stale])
@@ -232,7 +234,7 @@ import Testing
             let taken = try await withThrowingTaskGroup(of: [JobID].self) { group in
                 for _ in 1...8 {
                     group.addTask {
-                        let worker = F.newID()
+                        let worker = WorkerID.random()
                         var jobs: [JobID] = []
                         while true {
                             let grant = try await fixture.lease(37, as: worker)

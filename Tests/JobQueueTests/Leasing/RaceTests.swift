@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -79,7 +80,8 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = SplitTests.request(
-                fixture, grant, total: 2 * SplitTests.part, assembly: F.newID())
+                fixture, grant, total: 2 * SplitTests.part,
+                assembly: AssemblyID.random().description)
             try await fixture.inOrder([
                 { _ = try await fixture.queue.segments.split(request) },
                 {
@@ -120,7 +122,7 @@ import Testing
                         }
                         _ = try await connection.query(
                             "SELECT claim_jobs(id, ARRAY[$1::uuid], ARRAY[$2::uuid], '{10}', 30) FROM queue",
-                            [.uuid(F.newID()), .uuid(fixture.worker)])
+                            [.uuid(WorkerID.random()), .uuid(fixture.worker)])
                     }
                 }
                 try await group.waitForAll()

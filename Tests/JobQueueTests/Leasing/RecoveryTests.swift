@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -32,7 +33,7 @@ import Testing
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let request = LeaseRequest(
                 worker: fixture.worker, queues: [], maxJobs: 2, waitMilliseconds: 0)
-            let (early, late) = (F.newID(), F.newID())
+            let (early, late) = (LeaseID.random(), LeaseID.random())
             // Before it is granted: it never is.
             try await fixture.queue.leases.release(
                 LeaseRelease(worker: fixture.worker, lease: early))
@@ -40,7 +41,7 @@ import Testing
             let grant = try await fixture.queue.claims.lease(request, as: late)
             #expect(grant.jobs.count == 2)
             // Others cannot release it.
-            try await fixture.queue.leases.release(LeaseRelease(worker: F.newID(), lease: late))
+            try await fixture.queue.leases.release(LeaseRelease(worker: .random(), lease: late))
             #expect(try await fixture.queue.sites.queues().map(\.leased) == [2])
             for _ in 0..<2 {
                 try await fixture.queue.leases.release(
@@ -109,7 +110,7 @@ import Testing
     ) async throws -> (LeaseGrant, LeaseGrant) {
         let first = try await fixture.lease(1)
         let request = SplitTests.request(
-            fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
+            fixture, first, total: 2 * SplitTests.part, assembly: AssemblyID.random().description)
         #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
         return (first, try await fixture.lease(1))
     }

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -31,7 +32,7 @@ import Testing
             #expect(try await heartbeat(fixture, grant).cancelled ?? [] == cancelled)
             let stranger = try await fixture.queue.leases.heartbeat(
                 Heartbeat(
-                    worker: F.newID(), leases: [grant.lease ?? ""], progress: [:], name: "n",
+                    worker: .random(), leases: [grant.lease ?? ""], progress: [:], name: "n",
                     activeTransfers: 0))
             #expect(stranger.cancelled == nil)
             for job in mine.dropFirst() where held.contains(job.asset) {
@@ -121,7 +122,8 @@ import Testing
             let split = try await fixture.queue.segments.split(
                 SplitRequest(
                     worker: fixture.worker, job: file.id, lease: grant.lease ?? "",
-                    assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20, validator: "v"))
+                    assembly: AssemblyID.random().description, totalBytes: 3 << 20,
+                    partBytes: 1 << 20, validator: "v"))
             let part = try #require(split.job)
             #expect(try await fixture.report([F.done(part, grant, bytes: 1 << 20)]) == [.accepted])
             #expect(try await apply(fixture, .cancel, catalog).assets == 2)

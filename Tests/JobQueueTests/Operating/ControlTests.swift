@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -223,7 +224,7 @@ import Testing
                 FROM origin o, (SELECT $1::uuid AS id UNION SELECT $2::uuid) AS w,
                      generate_series(1, 3) AS n
                 WHERE o.url = 'http://o1'
-                """, [.uuid(fixture.worker), .uuid(F.newID())])
+                """, [.uuid(fixture.worker), .uuid(WorkerID.random())])
             try await fixture.pool.query(
                 """
                 INSERT INTO origin_decision (origin_id, decision, code, failures, seconds)
@@ -240,7 +241,7 @@ import Testing
                 SELECT 'origin', o.id, w.id, 1, 1, c, c, now() + interval '1 minute' * m
                 FROM origin o, (VALUES ($1::uuid, 5, 1), ($2::uuid, 4, 1), ($3::uuid, 9, -1)) AS w(id, c, m)
                 WHERE o.url = 'http://o1'
-                """, [.uuid(fixture.worker), .uuid(F.newID()), .uuid(F.newID())])
+                """, [.uuid(fixture.worker), .uuid(WorkerID.random()), .uuid(WorkerID.random())])
 
             var names: [String] = []
             var after: String?

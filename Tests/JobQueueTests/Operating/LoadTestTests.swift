@@ -1,3 +1,4 @@
+import API
 import Foundation
 import JobQueue
 import Model
@@ -13,7 +14,7 @@ import Testing
         workers: Int? = 2, atLeast: Int? = nil, queue: String? = nil
     ) -> LoadTestSubmission {
         LoadTestSubmission(
-            id: QueueFixture.newID(), name: "smoke", queue: queue, scenario: scenario,
+            id: .random(), name: "smoke", queue: queue, scenario: scenario,
             workers: workers,
             atLeast: atLeast ?? workers ?? 1, waitSeconds: 60, durationSeconds: 10)
     }
@@ -22,9 +23,11 @@ import Testing
         _ worker: WorkerID, _ progress: LoadTestReport.Progress, seconds: [Int] = []
     ) -> LoadTestReport {
         var report = LoadTestReport(worker: worker, progress: progress)
-        report.intervals = seconds.map { .init(second: $0, data: "\(worker.prefix(4)) \($0)") }
+        report.intervals = seconds.map {
+            .init(second: $0, data: "\(worker.description.prefix(4)) \($0)")
+        }
         if progress != .preparing { report.cores = 2 }
-        if progress == .finished { report.breakdown = "all of \(worker.prefix(4))" }
+        if progress == .finished { report.breakdown = "all of \(worker.description.prefix(4))" }
         if progress == .failed { report.failure = Failure("origin.connect", "refused") }
         return report
     }
@@ -33,7 +36,7 @@ import Testing
         -> String?
     {
         try await queue.loadTests.shares.join(
-            id, LoadTestJoin(worker: worker, name: "name-\(worker.prefix(4))")
+            id, LoadTestJoin(worker: worker, name: "name-\(worker.description.prefix(4))")
         )
         .scenario
     }
@@ -44,7 +47,7 @@ import Testing
     ) async throws -> (id: LoadTestID, workers: [WorkerID]) {
         let test = test(workers: workers)
         _ = try await queue.loadTests.create(test)
-        let all = (0..<workers).map { _ in QueueFixture.newID() }
+        let all = (0..<workers).map { _ in WorkerID.random() }
         for worker in all {
             #expect(try await join(queue, test.id, worker) == scenario)
             _ = try await queue.loadTests.shares.report(report(worker, .ready), of: test.id)
@@ -62,7 +65,7 @@ import Testing
             #expect(try await queue.loadTests.create(test).state == .waiting)
             #expect(try await queue.loadTests.supervision.reconcile().map(\.id) == [test.id])
             let (one, two, three) = (
-                QueueFixture.newID(), QueueFixture.newID(), QueueFixture.newID()
+                WorkerID.random(), WorkerID.random(), WorkerID.random()
             )
             for worker in [one, two, one] {
                 #expect(try await Self.join(queue, test.id, worker) == Self.scenario)
@@ -121,13 +124,13 @@ import Testing
             let queue = fixture.queue
             let test = Self.test(workers: 3, atLeast: 1)
             _ = try await queue.loadTests.create(test)
-            let (ready, late) = (QueueFixture.newID(), QueueFixture.newID())
+            let (ready, late) = (WorkerID.random(), WorkerID.random())
             _ = try await Self.join(queue, test.id, late)
             _ = try await Self.join(queue, test.id, ready)
             _ = try await queue.loadTests.shares.report(Self.report(ready, .ready), of: test.id)
             #expect(try await queue.loadTests.status(of: test.id).state == .waiting)
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
-            #expect(try await Self.join(queue, test.id, QueueFixture.newID()) == nil)
+            #expect(try await Self.join(queue, test.id, .random()) == nil)
             _ = try await queue.loadTests.supervision.reconcile()
             let order = try await queue.loadTests.shares.report(
                 Self.report(ready, .ready), of: test.id)
@@ -147,7 +150,7 @@ import Testing
             let queue = fixture.queue
             let test = Self.test(workers: 2)
             _ = try await queue.loadTests.create(test)
-            let worker = QueueFixture.newID()
+            let worker = WorkerID.random()
             _ = try await Self.join(queue, test.id, worker)
             _ = try await queue.loadTests.shares.report(Self.report(worker, .ready), of: test.id)
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
@@ -169,14 +172,14 @@ import Testing
             let queue = fixture.queue
             let test = Self.test(workers: 2)
             _ = try await queue.loadTests.create(test)
-            let (one, two) = (QueueFixture.newID(), QueueFixture.newID())
+            let (one, two) = (WorkerID.random(), WorkerID.random())
             for worker in [one, two] { _ = try await Self.join(queue, test.id, worker) }
             _ = try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id)
             _ = try await queue.loadTests.shares.report(Self.report(two, .failed), of: test.id)
             let status = try await queue.loadTests.status(of: test.id)
             #expect(status.state == .ended && status.started == nil)
             #expect(status.failure?.code == "origin.connect")
-            #expect(status.failure?.message == "name-\(two.prefix(4)): refused")
+            #expect(status.failure?.message == "name-\(two.description.prefix(4)): refused")
             #expect(
                 try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id).kind
                     == .leave
@@ -190,7 +193,7 @@ import Testing
             let test = Self.test(workers: 1)
             _ = try await queue.loadTests.create(test)
             let (leaver, silent, other) = (
-                QueueFixture.newID(), QueueFixture.newID(), QueueFixture.newID()
+                WorkerID.random(), WorkerID.random(), WorkerID.random()
             )
             _ = try await Self.join(queue, test.id, leaver)
             var report = Self.report(leaver, .failed)
@@ -265,7 +268,7 @@ import Testing
             #expect(ended.intervals.count == 7)
             #expect(
                 try await queue.loadTests.breakdown(of: id, share: 0).data
-                    == "all of \(workers[0].prefix(4))")
+                    == "all of \(workers[0].description.prefix(4))")
         }
     }
 
@@ -329,7 +332,7 @@ import Testing
             _ = try await queue.loadTests.create(waiting)
             #expect(try await queue.loadTests.stop(waiting.id).state == .ended)
             await #expect(throws: Failure.self) {
-                try await queue.loadTests.stop(QueueFixture.newID())
+                try await queue.loadTests.stop(.random())
             }
         }
     }

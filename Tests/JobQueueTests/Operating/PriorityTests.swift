@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -64,7 +65,8 @@ import Testing
                     _ = try await fixture.queue.segments.split(
                         SplitRequest(
                             worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
-                            assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20,
+                            assembly: AssemblyID.random().description, totalBytes: 3 << 20,
+                            partBytes: 1 << 20,
                             validator: "v"))
                 } else {
                     let failed = F.failed(job, grant, "origin.http.503")

@@ -1,5 +1,7 @@
+import API
 import JobQueue
 import Model
+import TestSupport
 import Testing
 
 @Suite struct ProgressTests {
@@ -34,7 +36,7 @@ import Testing
             try await fixture.expireLeases()
             #expect(try await fixture.queue.catalogs.status(of: catalog).totals.receivingBytes == 0)
             try await fixture.skipDelays()
-            let other = F.newID()
+            let other = WorkerID.random()
             let again = try await fixture.lease(4, as: other)
             _ = try await fixture.queue.leases.heartbeat(
                 Heartbeat(

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -50,7 +51,8 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = SplitTests.request(
-                fixture, grant, total: 3 * SplitTests.part, assembly: F.newID())
+                fixture, grant, total: 3 * SplitTests.part,
+                assembly: AssemblyID.random().description)
             try await fixture.inOrder([
                 { _ = try await fixture.queue.segments.split(request) },
                 { try await Self.apply(fixture, .cancel, catalog) },
@@ -127,7 +129,7 @@ import Testing
 
     private static func work(_ fixture: F, seed: UInt64) async throws {
         var random = SeededRandom(seed: seed)
-        let worker = F.newID()
+        let worker = WorkerID.random()
         for _ in 0..<60 {
             let grant = try await fixture.lease(Int.random(in: 1...4, using: &random), as: worker)
             try await resolve(fixture, grant, worker)

@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 import TestSupport
@@ -227,9 +228,9 @@ import Testing
             let catalog = try await fixture.submit([F.file("a")])
             let queue = try await queueName(fixture)
             #expect(try await reasons(fixture, catalog) == [.noWorker(queue: queue, workers: 0)])
-            try await beat(fixture, F.newID(), queues: ["another"])
+            try await beat(fixture, .random(), queues: ["another"])
             #expect(try await reasons(fixture, catalog) == [.noWorker(queue: queue, workers: 1)])
-            let worker = F.newID()
+            let worker = WorkerID.random()
             try await beat(fixture, worker, queues: ["another", queue])
             #expect(try await reasons(fixture, catalog) == [])
             try await beat(fixture, worker, queues: [])

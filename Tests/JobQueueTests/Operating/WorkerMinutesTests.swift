@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -10,7 +11,7 @@ import Testing
     @Test func theyAreForgottenAfterAWeek() async throws {
         try await F.with("worker_minutes") { fixture in
             var heartbeat = Heartbeat(
-                worker: F.newID(), leases: [], progress: [:], name: "w", activeTransfers: 0)
+                worker: .random(), leases: [], progress: [:], name: "w", activeTransfers: 0)
             var done = WorkDone(connections: 1, cores: 1)
             done.add(seconds: 1, bytes: 1)
             done.busySeconds = 1

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -63,7 +64,7 @@ import Testing
             _ = try await fixture.report(
                 again.jobs.map { job in
                     var report = F.done(job, again)
-                    report.adopted = true
+                    report.isReused = true
                     return report
                 })
             #expect(try await fixture.count("result WHERE validator = 'W/\"v1\"'") == 1)

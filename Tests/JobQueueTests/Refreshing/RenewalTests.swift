@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -265,7 +266,8 @@ import Testing
             let answer = try await fixture.queue.segments.split(
                 SplitRequest(
                     worker: fixture.worker, job: work.jobs[0].id, lease: work.lease ?? "",
-                    assembly: F.newID(), totalBytes: 25, partBytes: 10, validator: "\"v\""))
+                    assembly: AssemblyID.random().description, totalBytes: 25, partBytes: 10,
+                    validator: "\"v\""))
             let part = try #require(answer.job)
             let others = try await fixture.lease()
             _ = try await fixture.report(

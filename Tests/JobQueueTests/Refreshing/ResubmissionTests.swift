@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -62,7 +63,7 @@ import Testing
             #expect(read.jobs.map(\.url) == [title.url])
             try await R.read(fixture, read, R.segments(3, signature: "new"))
             let jobs = try await fixture.drain().filter { $0.kind == .fetch }
-            #expect(jobs.filter { $0.known == nil }.map(\.key) == [work.jobs[1].key])
+            #expect(jobs.filter { $0.previous == nil }.map(\.key) == [work.jobs[1].key])
             #expect(
                 jobs.map(\.url) == R.segments(3, signature: "new").map(\.url))
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
@@ -70,7 +71,7 @@ import Testing
             title.url = F.title("t").url + "?token=c&Expires=1900000000"
             try await fixture.submit([title])
             let checks = try await fixture.drain().filter { $0.kind != .sums }
-            #expect(checks.count == 3 && checks.allSatisfy { $0.known != nil })
+            #expect(checks.count == 3 && checks.allSatisfy { $0.previous != nil })
         }
     }
 
@@ -100,7 +101,7 @@ import Testing
             file.url = F.file("f").url + "?X-Amz-Signature=d"
             try await fixture.submit([file])
             #expect(
-                try await fixture.drain().filter { $0.kind == .fetch }.map { $0.known?.bytes }
+                try await fixture.drain().filter { $0.kind == .fetch }.map { $0.previous?.bytes }
                     == [10])
         }
     }

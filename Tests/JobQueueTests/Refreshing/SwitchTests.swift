@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -227,7 +228,7 @@ import Testing
             let again = try await fixture.lease()
             let check = try #require(again.jobs.first { $0.url.hasSuffix("/a") })
             // What lies there may be the one or the other.
-            #expect(check.kind == .fetch && check.known == nil)
+            #expect(check.kind == .fetch && check.previous == nil)
         }
     }
 }

@@ -109,6 +109,47 @@ import Testing
         #expect(throws: SQLFile.Malformed.unknown("other")) { try file.filled("other", [:]) }
     }
 
+    @Test func aStatementOfAWholeCatalogIsNotPrepared() throws {
+        let file = try Self.file(
+            """
+            -- name: one
+            SELECT 1
+            -- unprepared: all
+            SELECT @a
+            -- template: page
+            SELECT {{value}}
+            """)
+        #expect(file.names == ["one", "all"])
+        #expect(file.statements["one"]?.isPrepared == true)
+        let all = try #require(file.statements["all"])
+        #expect(!all.isPrepared)
+        let bound = PostgresStatement(all, ["a": .int(1)])
+        #expect(bound == PostgresStatement("SELECT $1", [1], isPrepared: false))
+        #expect(try !file.filled("page", ["value": "1"]).isPrepared)
+    }
+
+    @Test func aFunctionsBodyHasPlaceholdersAndItsOwnParameters() throws {
+        let file = try Self.file(
+            """
+            -- name: it
+            CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql {{settings}} AS $$
+                -- Kept.
+                SELECT a FROM t WHERE x @> a AND {{isMine}} AND '{{mark}}' = $1
+            $$
+            -- fragment: settings
+            SET x = 1
+            -- fragment: isMine
+            t.owner = a
+            """, texts: ["mark": "m"])
+        #expect(
+            file.statements["it"]?.text == """
+                CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql SET x = 1 AS $$
+                    -- Kept.
+                    SELECT a FROM t WHERE x @> a AND t.owner = a AND 'm' = $1
+                $$
+                """)
+    }
+
     @Test func whatIsNotCleanIsRefused() {
         #expect(Self.refusal("SELECT 1\n-- name: a\nSELECT 1") == .noEntry)
         #expect(Self.refusal("-- name: a\nSELECT 1\n-- name: a\nSELECT 2") == .duplicate("a"))

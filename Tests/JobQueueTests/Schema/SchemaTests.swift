@@ -1,3 +1,4 @@
+import API
 import EventLoop
 import Foundation
 import Model
@@ -63,11 +64,11 @@ struct SchemaTests {
         try await queue.submissions.add(
             ["a", "b"].map { QueueFixture.file($0) }, to: handle.id, generation: handle.generation)
         try await queue.submissions.start(handle.id, generation: handle.generation)
-        let worker: WorkerID = QueueFixture.newID()
+        let worker: WorkerID = .random()
         while true {
             let grant = try await queue.claims.lease(
                 LeaseRequest(worker: worker, queues: [], maxJobs: 10, waitMilliseconds: 0),
-                as: QueueFixture.newID())
+                as: .random())
             guard grant.lease != nil else { break }
             let done = grant.jobs.map { QueueFixture.done($0, grant) }
             _ = try await queue.reports.record(ReportRequest(worker: worker, results: done))
@@ -191,6 +192,8 @@ struct SchemaTests {
             INSERT INTO dray.schema_migration VALUES (
                 \(step.version),
                 encode(sha256(convert_to($migration$\(step.text)$migration$, 'UTF8')), 'hex'));
+            CREATE TABLE dray.schema_functions (revision int PRIMARY KEY, checksum text);
+            INSERT INTO dray.schema_functions VALUES (\(Functions.current.revision + 1), '');
             CREATE FUNCTION dray.hashtextextended(text, int) RETURNS bigint LANGUAGE plpgsql AS
                 $$ BEGIN RAISE 'called'; END $$;
             CREATE FUNCTION dray.current_setting(text) RETURNS text LANGUAGE plpgsql AS

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -21,7 +22,7 @@ import Testing
         try await F.with("shares") { fixture in
             try await Self.submit(fixture, 2_000)
             try await Self.limit(fixture, "max_connections = 4")
-            let workers = (0..<3).map { _ in F.newID() }
+            let workers = (0..<3).map { _ in WorkerID.random() }
             let first = try await fixture.lease(1_000, as: workers[0])
             #expect(first.shares?.map(\.connections) == [4])
             #expect((1...64).contains(first.jobs.count))
@@ -58,7 +59,7 @@ import Testing
         try await F.with("silent") { fixture in
             try await Self.submit(fixture, 2_000)
             try await Self.limit(fixture, "max_connections = 4")
-            let workers = (0..<2).map { _ in F.newID() }
+            let workers = (0..<2).map { _ in WorkerID.random() }
             let leases = [
                 try await fixture.lease(1_000, as: workers[0]),
                 try await fixture.lease(1_000, as: workers[1]),
@@ -85,7 +86,7 @@ import Testing
         try await F.with("few") { fixture in
             try await Self.submit(fixture, 2_000)
             try await Self.limit(fixture, "max_connections = 2")
-            let workers = (0..<3).map { _ in F.newID() }
+            let workers = (0..<3).map { _ in WorkerID.random() }
             let first = try await fixture.lease(10, as: workers[0])
             #expect(try await fixture.lease(10, as: workers[1]).jobs.count > 0)
             #expect(try await fixture.lease(10, as: workers[2]).lease == nil)
@@ -111,7 +112,7 @@ import Testing
             try await Self.limit(fixture, "max_connections = 2")
             let first = try await fixture.lease(3)
             #expect(first.jobs.count == 3)
-            #expect(try await fixture.lease(10, as: F.newID()).lease == nil)
+            #expect(try await fixture.lease(10, as: .random()).lease == nil)
             #expect(try await fixture.count("quota") == 1)
         }
     }
@@ -122,7 +123,7 @@ import Testing
             try await Self.limit(fixture, "max_connections = 1")
             let first = try await fixture.lease(4)
             #expect(first.jobs.count == 4)
-            let other = F.newID()
+            let other = WorkerID.random()
             #expect(try await fixture.lease(4, as: other).lease == nil)
             // While it holds jobs nothing ends.
             #expect(try await !fixture.queue.sites.quotas.end())
@@ -150,7 +151,7 @@ import Testing
         try await F.with("rates") { fixture in
             try await Self.submit(fixture, 500)
             try await Self.limit(fixture, "requests_per_second = 5")
-            let workers = (0..<3).map { _ in F.newID() }
+            let workers = (0..<3).map { _ in WorkerID.random() }
             var rates: [Double] = []
             for worker in workers {
                 let grant = try await fixture.lease(100, as: worker)

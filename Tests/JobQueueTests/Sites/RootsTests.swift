@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 import TestSupport
@@ -12,14 +13,14 @@ import Testing
         queues: [String] = []
     ) async throws -> LeaseGrant {
         var request = LeaseRequest(
-            worker: QueueFixture.newID(), queues: queues, maxJobs: 10, waitMilliseconds: 0)
+            worker: .random(), queues: queues, maxJobs: 10, waitMilliseconds: 0)
         request.roots = roots
         request.refusedSites = refused
-        return try await fixture.queue.claims.lease(request, as: QueueFixture.newID())
+        return try await fixture.queue.claims.lease(request, as: .random())
     }
 
     private static func beat(
-        _ fixture: QueueFixture, _ worker: WorkerID = QueueFixture.newID(), roots: [String]?,
+        _ fixture: QueueFixture, _ worker: WorkerID = .random(), roots: [String]?,
         refused: [SiteID]? = nil
     ) async throws {
         var heartbeat = Heartbeat(
@@ -76,7 +77,7 @@ import Testing
                 [QueueFixture.file("a")], site: "file:///srv/early")
             #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
 
-            let worker = QueueFixture.newID()
+            let worker = WorkerID.random()
             try await Self.beat(fixture, worker, roots: ["file:///srv/edge", "file:///mnt"])
             let failure = await #expect(throws: Failure.self) {
                 try await fixture.submit([QueueFixture.file("a")], site: "file:///etc")
@@ -94,7 +95,7 @@ import Testing
             // More of the same workers would not help.
             let load = try await fixture.queue.workers.load(ofQueue: nil)
             #expect(load.backlogs.map(\.isFaulty).sorted { $0 && !$1 } == [true, false])
-            let other = QueueFixture.newID()
+            let other = WorkerID.random()
             try await Self.beat(fixture, other, roots: ["file:///srv/early"])
             #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
             // Nor may one write what a symlink leads out of.

@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 import TestSupport
@@ -126,7 +127,7 @@ import Testing
                 receivedBytes: 1, expectedBytes: 15, transfers: 1)
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.room.watch()
-            let other = try await fixture.lease(1, as: F.newID())
+            let other = try await fixture.lease(1, as: WorkerID.random())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
             #expect(try await site(fixture).fault == nil)
             // A worker knows its own transfers better.
@@ -135,7 +136,7 @@ import Testing
             heartbeat.progress = [:]
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.room.watch()
-            let third = try await fixture.lease(1, as: F.newID())
+            let third = try await fixture.lease(1, as: WorkerID.random())
             #expect(third.siteSpace?.map(\.quotaLeftBytes) == [10])
         }
     }
@@ -195,7 +196,7 @@ import Testing
         try await F.with("faultShown") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
             try await fail(try await fixture.lease(), fixture)
-            #expect(try await fixture.lease(as: F.newID()).lease == nil)
+            #expect(try await fixture.lease(as: .random()).lease == nil)
             #expect(try await !fixture.queue.claims.hasWork())
             let shown = try await fixture.queue.catalogs.status(of: catalog)
             #expect(shown.trouble == Failure("storage.full", "it did not work"))

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -10,7 +11,7 @@ import Testing
 
     /// A worker that keeps to its last quota.
     private struct Worker {
-        let id = F.newID()
+        let id = WorkerID.random()
         var leases: [LeaseGrant] = []
         /// By site; nil bytes a second for no bound.
         var kept: (number: Int64, bytesPerSecond: Int64)?
@@ -124,7 +125,7 @@ import Testing
                 SiteSettings(site: F.site, schedule: "off"))
             #expect(closed.isClosed)
             #expect(try await beat() == [3_000, 3_000])
-            #expect(try await fixture.lease(1, as: F.newID()).lease == nil)
+            #expect(try await fixture.lease(1, as: .random()).lease == nil)
             _ = try await fixture.queue.sites.configure(
                 SiteSettings(site: F.site, schedule: "", maximumBytesPerSecond: 0))
             #expect(try await beat() == [nil, nil])

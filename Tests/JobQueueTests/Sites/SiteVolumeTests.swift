@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 import TestSupport
@@ -30,8 +31,8 @@ import Testing
             try await fixture.submit((0..<3).map { F.file("f\($0)") })
             let first = try await fixture.lease(1)
             let second = try await fixture.lease(1)
-            #expect(first.siteVolume == "" && second.siteVolume == "")
-            let (one, other) = (F.newID(), F.newID())
+            #expect(first.siteVolume == nil && second.siteVolume == nil)
+            let (one, other) = (VolumeID.random(), VolumeID.random())
             #expect(try await Self.record(nil, first, fixture) == nil)
             #expect(try await Self.record(one, first, fixture) == one)
             // The same again, and another worker that was on its way.
@@ -49,8 +50,8 @@ import Testing
             let grant = try await fixture.lease()
             try await fixture.submit([F.file("x")], catalog: "other", site: "file:///srv/other")
             let other = try await fixture.lease()
-            let volume = F.newID()
-            for (lease, worker) in [(other, fixture.worker), (grant, F.newID())] {
+            let volume = VolumeID.random()
+            for (lease, worker) in [(other, fixture.worker), (grant, WorkerID.random())] {
                 await #expect(throws: Failure.self) {
                     try await Self.record(volume, lease, fixture, as: worker)
                 }
@@ -70,7 +71,7 @@ import Testing
         try await F.with("volume_file_system") { fixture in
             try await fixture.submit([F.file("a")])
             let grant = try await fixture.lease()
-            let (one, other) = (F.newID(), F.newID())
+            let (one, other) = (VolumeID.random(), VolumeID.random())
             func record(_ volume: VolumeID, on fileSystem: FileSystemID?) async throws
                 -> FileSystemID?
             {
@@ -129,7 +130,7 @@ import Testing
         try await F.with("volume_accept") { fixture in
             let catalog = try await fixture.submit([F.file("a")])
             let first = try await fixture.lease()
-            let (one, other) = (F.newID(), F.newID())
+            let (one, other) = (VolumeID.random(), VolumeID.random())
             _ = try await Self.record(one, first, fixture)
             _ = try await fixture.report([F.failed(first.jobs[0], first, "storage.otherVolume")])
             #expect(try await Self.site(fixture).fault?.code == "storage.otherVolume")
@@ -143,7 +144,7 @@ import Testing
             #expect(set.volume == nil && set.fault == nil)
             try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
             let again = try await fixture.lease()
-            #expect(again.siteVolume == "" && again.jobs.map(\.attempt) == [1])
+            #expect(again.siteVolume == nil && again.jobs.map(\.attempt) == [1])
             #expect(try await Self.record(other, again, fixture) == other)
             // Other settings leave it.
             settings = SiteSettings(site: F.site)

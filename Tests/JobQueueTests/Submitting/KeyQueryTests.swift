@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -28,7 +29,7 @@ import Testing
     }
 
     /// A job to fetch an object; what is known is checked at the site only.
-    private static func isNew(_ job: Job) -> Bool { job.kind == .fetch && job.known == nil }
+    private static func isNew(_ job: Job) -> Bool { job.kind == .fetch && job.previous == nil }
 
     private static func file(_ name: String, _ url: String, key: String) -> AssetSubmission {
         AssetSubmission(name: name, url: url, kind: .file, key: key)

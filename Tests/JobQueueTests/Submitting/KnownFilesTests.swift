@@ -1,6 +1,8 @@
+import API
 import JobQueue
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 /// What lies at a site already, by another choice of tracks or another catalog.
@@ -65,14 +67,14 @@ import Testing
                 grant.jobs.map { job in
                     var report = F.done(job, grant)
                     guard job.kind == .fetch else { return report }
-                    if job.isDocument == true, let sha256 = job.sha256 {
+                    if job.isRewritten, let sha256 = job.sha256 {
                         report.stored = StoredObject(bytes: 10, sha256: sha256)
                     }
-                    if let there = job.known {
+                    if let there = job.previous {
                         known.insert(String(job.key.split(separator: "/").last ?? ""))
                         #expect(there == report.stored)
-                        report.adopted = true
-                        report.validator = job.knownValidator
+                        report.isReused = true
+                        report.validator = job.fetch?.previous?.validator
                     } else {
                         report.validator = Self.validator
                     }

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -112,7 +113,7 @@ import Testing
             for job in grant.jobs {
                 #expect((job.mirrors != nil) == (job.key == asset.key))
                 // Too little to be worth parts of its own.
-                #expect(job.key == asset.key || job.isWhole == true)
+                #expect(job.key == asset.key || job.isWhole)
             }
             #expect(grant.jobs.count == 2)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -144,17 +145,17 @@ import Testing
             let more = try await fixture.drain().filter { $0.kind == .fetch }
             #expect(Set(more.map(\.key)) == [file.key, Self.poster.key, Self.metadata.key])
             for job in more {
-                #expect((job.known != nil) == (job.key != Self.metadata.key), "\(job.key)")
+                #expect((job.previous != nil) == (job.key != Self.metadata.key), "\(job.key)")
             }
             // In another order they are others, each at its place; the file is what it was.
             try await fixture.submit([with([Self.metadata, Self.poster])])
             let turned = try await fixture.drain().filter { $0.kind == .fetch }
             #expect(turned.count == 3)
-            #expect(turned.filter { $0.known != nil }.map(\.key) == [file.key])
+            #expect(turned.filter { $0.previous != nil }.map(\.key) == [file.key])
             // And without any.
             try await fixture.submit([with(nil)])
             let alone = try await fixture.drain().filter { $0.kind == .fetch }
-            #expect(alone.map(\.key) == [file.key] && alone.first?.known != nil)
+            #expect(alone.map(\.key) == [file.key] && alone.first?.previous != nil)
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed && status.totals.segments == 1)
             #expect(try await fixture.count("result") == 1)

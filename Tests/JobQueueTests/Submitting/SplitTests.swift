@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -20,7 +21,8 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let total = 2 * Self.part + 5
-            let request = Self.request(fixture, grant, total: total, assembly: F.newID())
+            let request = Self.request(
+                fixture, grant, total: total, assembly: AssemblyID.random().description)
             let answer = try await fixture.queue.segments.split(request)
             #expect(answer.verdict == .accepted)
             #expect(answer.job?.id == grant.jobs[0].id)
@@ -28,11 +30,11 @@ import Testing
             // The same request again has the same answer.
             #expect(try await fixture.queue.segments.split(request).job == answer.job)
 
-            let others = try await fixture.lease(as: F.newID())
+            let others = try await fixture.lease(as: WorkerID.random())
             #expect(others.jobs.map(\.offset) == [Self.part, 2 * Self.part])
             #expect(others.jobs.map(\.length) == [Self.part, 5])
-            #expect(others.jobs.allSatisfy { $0.assembly?.id == request.assembly })
-            #expect(others.jobs.allSatisfy { $0.assembly?.validator == "\"v1\"" })
+            #expect(others.jobs.allSatisfy { $0.multipart?.id == request.assembly })
+            #expect(others.jobs.allSatisfy { $0.multipart?.validator == "\"v1\"" })
             // Not this worker's lease.
             let bytes = [Self.part, 5]
             let results = zip(others.jobs, bytes).map { F.done($0, others, bytes: $1) }
@@ -50,7 +52,7 @@ import Testing
 
             let verify = try await fixture.lease()
             #expect(verify.jobs.map(\.kind) == [.verify])
-            let parts = verify.jobs[0].assembly?.parts ?? []
+            let parts = verify.jobs[0].multipart?.parts ?? []
             #expect(parts.map(\.offset) == [0, Self.part, 2 * Self.part])
             #expect(parts.map(\.length).reduce(0, +) == total)
             _ = try await fixture.report([F.done(verify.jobs[0], verify, bytes: total)])
@@ -76,10 +78,11 @@ import Testing
                 guard let job = grant.jobs.first else { break }
                 if job.kind == .sums {
                     _ = try await fixture.report([F.done(job, grant)])
-                } else if job.assembly == nil {
+                } else if job.multipart == nil {
                     starts += 1
                     let request = Self.request(
-                        fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                        fixture, grant, total: 2 * Self.part,
+                        assembly: AssemblyID.random().description)
                     #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
                     let first = F.done(job, grant, bytes: Self.part)
                     #expect(try await fixture.report([first]) == [.accepted])
@@ -102,11 +105,11 @@ import Testing
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             var request = Self.request(
-                fixture, grant, total: 3 * Self.part, assembly: F.newID())
+                fixture, grant, total: 3 * Self.part, assembly: AssemblyID.random().description)
             request.digests = "crc32c=01234567"
             _ = try await fixture.queue.segments.split(request)
             let others = try await fixture.lease()
-            #expect(others.jobs.map(\.assembly?.digests) == [nil, nil])
+            #expect(others.jobs.map(\.stated) == [nil, nil])
             var results = (grant.jobs + others.jobs).map { job in
                 F.done(job, job.id == grant.jobs[0].id ? grant : others, bytes: Self.part)
             }
@@ -115,7 +118,7 @@ import Testing
             results[2].digests = md5
             _ = try await fixture.report(results)
             let verify = try await fixture.lease()
-            #expect(verify.jobs.map(\.assembly?.digests) == ["crc32c=01234567,\(md5)"])
+            #expect(verify.jobs.map(\.stated) == ["crc32c=01234567,\(md5)"])
         }
     }
 
@@ -124,9 +127,9 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             for _ in 1...6 {
                 let grant = try await fixture.lease()
-                #expect(grant.jobs.map(\.attempt) == [1] && grant.jobs[0].assembly == nil)
+                #expect(grant.jobs.map(\.attempt) == [1] && grant.jobs[0].multipart == nil)
                 let request = Self.request(
-                    fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                    fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
                 #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
                 let other = try await fixture.lease()
                 _ = try await fixture.report([
@@ -157,7 +160,7 @@ import Testing
             let grant = try await fixture.lease(1)
             #expect(left(grant) == [5 * Self.part])
             let request = Self.request(
-                fixture, grant, total: 3 * Self.part, assembly: F.newID())
+                fixture, grant, total: 3 * Self.part, assembly: AssemblyID.random().description)
             _ = try await fixture.queue.segments.split(request)
             let next = try await fixture.lease(1)
             #expect(left(next) == [2 * Self.part])
@@ -179,7 +182,7 @@ import Testing
             _ = try await fixture.queue.sites.configure(settings)
             let grant = try await fixture.lease()
             let request = Self.request(
-                fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
             _ = try await fixture.queue.segments.split(request)
             let other = try await fixture.lease()
             _ = try await fixture.report([
@@ -201,12 +204,12 @@ import Testing
         try await F.with("former") { fixture in
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
-            #expect(grant.jobs.map(\.formerAssembly) == [nil])
-            let assembly = F.newID()
+            #expect(grant.jobs.map(\.abandonedMultipart) == [nil])
+            let assembly = AssemblyID.random().description
             let request = Self.request(fixture, grant, total: 2 * Self.part, assembly: assembly)
-            #expect(try await fixture.queue.segments.split(request).job?.formerAssembly == nil)
+            #expect(try await fixture.queue.segments.split(request).job?.abandonedMultipart == nil)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "content.changed")])
-            #expect(try await fixture.lease().jobs.map(\.formerAssembly) == [assembly])
+            #expect(try await fixture.lease().jobs.map(\.abandonedMultipart) == [assembly])
         }
     }
 
@@ -234,7 +237,7 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = Self.request(
-                fixture, grant, total: 4 * Self.part, assembly: F.newID())
+                fixture, grant, total: 4 * Self.part, assembly: AssemblyID.random().description)
             #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             let others = try await fixture.lease()
             #expect(others.jobs.count == 3)
@@ -259,7 +262,7 @@ import Testing
             try await fixture.queue.submissions.add(
                 [other], to: catalog, generation: next.generation)
             let request = Self.request(
-                fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
             #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
             try await fixture.queue.submissions.start(catalog, generation: next.generation)
             #expect(try await fixture.lease().jobs.map(\.length) == [nil])
@@ -275,7 +278,7 @@ import Testing
         let job = try #require(grant.jobs.first)
         if splits {
             let request = Self.request(
-                fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
             _ = try await fixture.queue.segments.split(request)
             _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
             let rest = try await fixture.lease()
@@ -288,7 +291,7 @@ import Testing
             _ = try await fixture.report([F.done(job, grant, bytes: 2 * Self.part)])
         }
         try await fixture.drain()
-        return job.known?.bytes
+        return job.previous?.bytes
     }
 
     @Test func aLengthThatWasLearnedIsNotTheLists() async throws {

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -14,11 +15,11 @@ import Testing
             try await fixture.drain()
             #expect(try await fixture.submit(assets) == catalog)
             let grant = try await fixture.lease()
-            #expect(grant.jobs.allSatisfy { $0.known?.sha256 == F.digest(of: $0.key) })
+            #expect(grant.jobs.allSatisfy { $0.previous?.sha256 == F.digest(of: $0.key) })
             _ = try await fixture.report(
                 grant.jobs.map { job in
                     var report = F.done(job, grant)
-                    report.adopted = true
+                    report.isReused = true
                     return report
                 })
             try await fixture.drain()
@@ -47,7 +48,7 @@ import Testing
             try await fixture.submit([F.file("a", sha256: digest)])
             let grant = try await fixture.lease()
             #expect(grant.jobs.map(\.sha256) == [digest])
-            #expect(grant.jobs.map(\.known) == [nil])
+            #expect(grant.jobs.map(\.previous) == [nil])
             _ = try await fixture.report([F.done(grant.jobs[0], grant)])
             try await fixture.drain()
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
@@ -68,7 +69,7 @@ import Testing
 
             try await fixture.submit(assets)
             let jobs = try await fixture.drain().filter { $0.kind == .fetch }
-            #expect(jobs.filter { $0.known == nil }.count == 3)
+            #expect(jobs.filter { $0.previous == nil }.count == 3)
             #expect(try await fixture.queue.catalogs.status(of: catalog).totals.completed == 4)
         }
     }
@@ -146,7 +147,7 @@ import Testing
             let grant = try await fixture.queue.claims.lease(
                 LeaseRequest(
                     worker: fixture.worker, queues: ["srv-edge-two"], maxJobs: 10,
-                    waitMilliseconds: 0), as: F.newID())
+                    waitMilliseconds: 0), as: .random())
             #expect(grant.jobs.count == 1)
             #expect(grant.sites.values.map { $0 } == ["file:///srv/edge/two"])
         }

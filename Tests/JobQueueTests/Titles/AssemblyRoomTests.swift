@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -19,7 +20,7 @@ import Testing
         init(_ fixture: F) async throws {
             catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
-            assembly = F.newID()
+            assembly = AssemblyID.random().description
             _ = try await fixture.queue.segments.split(
                 SplitTests.request(
                     fixture, grant, total: 3 * AssemblyRoomTests.part, assembly: assembly))
@@ -33,7 +34,7 @@ import Testing
 
     /// Returns the files that the next lease of the site must remove.
     private func abandoned(_ fixture: F, catalog: String = "next") async throws -> [String] {
-        try await fixture.submit([F.file(F.newID())], catalog: catalog)
+        try await fixture.submit([F.file(AssemblyID.random().description)], catalog: catalog)
         let grant = try await fixture.lease(1)
         try #require(grant.jobs.count == 1)
         _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -133,7 +134,7 @@ import Testing
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.room.watch()
             try await fixture.submit([F.file("x"), F.file("y")], catalog: "next")
-            let other = try await fixture.lease(1, as: F.newID())
+            let other = try await fixture.lease(1, as: WorkerID.random())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [7 * Self.part - 1_000])
             // What it has besides is its own to know.
             #expect(try await fixture.lease(1).siteSpace?.map(\.quotaLeftBytes) == [7 * Self.part])

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Postgres
@@ -72,7 +73,7 @@ import Testing
             }
             try await Self.fetchAll(fixture)
 
-            let workers = (1...10).map { _ in F.newID() }
+            let workers = (1...10).map { _ in WorkerID.random() }
             var grants: [(worker: WorkerID, grant: LeaseGrant)] = []
             for worker in workers {
                 grants.append((worker, try await fixture.lease(8, as: worker)))
@@ -172,7 +173,7 @@ import Testing
             var writer = try await fixture.lease(1)
             #expect(try await Self.turns(fixture, writer) == [.write])
             // Another worker's lease is not this one's.
-            #expect(try await Self.turns(fixture, writer, as: F.newID()) == [.stale])
+            #expect(try await Self.turns(fixture, writer, as: .random()) == [.stale])
             try await fixture.expireLeases()
             #expect(try await Self.turns(fixture, writer) == [.stale])
 

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import TestSupport
@@ -111,8 +112,8 @@ import Testing
             try await fixture.submit([F.title("t"), F.file("f")])
             let again = try await fixture.drain()
             let fetched = again.filter { $0.kind == .fetch }
-            #expect(fetched.filter { $0.known == nil }.map(\.key) == ["cdn.test/t/1.ts"])
-            #expect(fetched.filter { $0.known != nil }.map(\.key) == ["origin.test/files/f"])
+            #expect(fetched.filter { $0.previous == nil }.map(\.key) == ["cdn.test/t/1.ts"])
+            #expect(fetched.filter { $0.previous != nil }.map(\.key) == ["origin.test/files/f"])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }

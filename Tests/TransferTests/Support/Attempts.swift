@@ -48,7 +48,7 @@ struct Attempts {
         _ adjust: (inout TransferRequest) -> Void = { _ in }
     ) async throws -> Outcome {
         number += 1
-        let lease = "lease-\(asset)-\(key.filter { $0.isLetter || $0.isNumber })-\(number)"
+        let lease: LeaseID = "lease-\(asset)-\(key.filter { $0.isLetter || $0.isNumber })-\(number)"
         // A number is granted once.
         let job = JobID(Int64(number))
         let attempt = ObjectAttempt(lease: lease, job: job, asset: asset)
@@ -56,7 +56,7 @@ struct Attempts {
         let identity = PartialIdentity(
             url: url, key: key, cluster: cluster, asset: isOnly ? asset : nil)
         var request = TransferRequest(
-            url: url, group: lease,
+            url: url, group: lease.description,
             destination: .object { (bytes) throws(Failure) in
                 try storage.createTemporary(
                     lease: lease, job: job, key: key, reservingBytes: bytes ?? 0)

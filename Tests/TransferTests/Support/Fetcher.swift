@@ -45,7 +45,8 @@ final class Fetcher: Sendable {
             url: url, group: group,
             destination: .object { [storage] (bytes) throws(Failure) in
                 try storage.createTemporary(
-                    lease: group, job: job, key: key, reservingBytes: bytes ?? 0)
+                    lease: LeaseID(stringLiteral: group), job: job, key: key,
+                    reservingBytes: bytes ?? 0)
             }, role: role)
     }
 

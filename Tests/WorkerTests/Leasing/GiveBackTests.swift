@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -23,14 +24,14 @@ import Transfer
             worker.core.client.shutdown()
             edge.remove()
         }
-        var job = Job(
-            id: JobID(1), kind: .fetch, site: SiteID(1), asset: AssetID(1), attempt: 1,
-            url: "http://127.0.0.1:9/a", key: "h/a")
-        job.known = known
+        let job = Job.fetch(1, "http://127.0.0.1:9/a", key: "h/a") {
+            $0.previous = known.map { PreviousObject($0) }
+        }
+        let fetch = try #require(job.fetch)
         worker.core.held.add("l", [job], seconds: 30, askedAt: .now - .seconds(29))
         let storage = try worker.sites.storages.storage(at: "file://\(edge.path)")
         await worker.fetching.fetcher.fetch([
-            Assignment(LeasedJob(job: job, lease: "l"), storage)
+            Assignment(Leased(LeasedJob(job: job, lease: "l"), fetch), storage)
         ])
         let reports = await worker.reporting.results.next(10)
         #expect(reports.map(\.outcome) == [.returned] && reports.map(\.job) == [job.id])

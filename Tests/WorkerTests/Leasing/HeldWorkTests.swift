@@ -1,4 +1,6 @@
+import API
 import Model
+import TestSupport
 import Testing
 
 @testable import Worker
@@ -9,9 +11,14 @@ import Testing
     private let start = Instant.now
 
     private func job(_ number: Int64, asset: Int64 = 1) -> Job {
-        Job(
-            id: JobID(number), kind: .fetch, site: SiteID(1), asset: AssetID(asset), attempt: 1,
-            url: "http://origin.test/\(number)", key: "origin.test/\(number)")
+        .fetch(
+            number, asset: asset, "http://origin.test/\(number)", key: "origin.test/\(number)")
+    }
+
+    private func jobs(
+        _ numbers: [Int64], of lease: LeaseID
+    ) -> [(job: JobID, lease: LeaseID)] {
+        numbers.map { (JobID($0), lease) }
     }
 
     private func after(_ seconds: Double) -> Instant { start + .seconds(seconds) }
@@ -54,11 +61,11 @@ import Testing
         held.downloaded(JobID(1), "a")
         held.downloaded(JobID(1), "a")
         #expect(held.count == 3 && held.pendingCount == 2)
-        held.remove([(job: JobID(1), lease: "a"), (job: JobID(2), lease: "a")])
+        held.remove(jobs([1, 2], of: "a"))
         #expect(held.leases == ["b"])
         #expect(held.count == 1 && held.pendingCount == 1)
         // Once more, and for a lease that does not hold it: nothing.
-        held.remove([(job: JobID(1), lease: "a"), (job: JobID(3), lease: "a")])
+        held.remove(jobs([1, 3], of: "a"))
         #expect(held.count == 1 && held.pendingCount == 1)
     }
 
@@ -76,7 +83,7 @@ import Testing
         #expect(held.dropLost(now: after(30)) == ["old"])
         held.add("new", [job(1)], seconds: 30, askedAt: after(30))
         held.downloaded(JobID(1), "old")
-        held.remove([(job: JobID(1), lease: "old")])
+        held.remove(jobs([1], of: "old"))
         #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["new"])
     }
 

@@ -1,13 +1,13 @@
+import API
 import Model
+import TestSupport
 import Testing
 
 @testable import Worker
 
 /// Waits for what a worker holds: each ends by an event.
 @Suite(.timeLimit(.minutes(1))) struct HeldWorkWaitTests {
-    private static let job = Job(
-        id: JobID(1), kind: .fetch, site: SiteID(1), asset: AssetID(1), attempt: 1,
-        url: "http://origin.test/a", key: "h/a")
+    private static let job = Job.fetch(1, "http://origin.test/a", key: "h/a")
 
     @Test func eachConditionWakesWhoWaitsForIt() async {
         let held = HeldWork()
@@ -19,7 +19,7 @@ import Testing
         held.downloaded(Self.job.id, "l")
         await downloaded
         async let ended: Void = held.waitUntil(.isEmpty)
-        held.remove([(job: Self.job.id, lease: "l")])
+        held.remove([(job: Self.job.id, lease: LeaseID(stringLiteral: "l"))])
         await ended
     }
 

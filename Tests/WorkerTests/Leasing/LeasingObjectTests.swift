@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -25,9 +26,7 @@ import Transfer
 
     private static func jobs(_ count: Int64) -> [Job] {
         (1...count).map {
-            Job(
-                id: JobID($0), kind: .fetch, site: SiteID(1), asset: AssetID($0), attempt: 1,
-                url: "http://origin.test/\($0)", key: "h/\($0)")
+            .fetch($0, "http://origin.test/\($0)", key: "h/\($0)")
         }
     }
 

@@ -1,3 +1,5 @@
+import API
+import Client
 import CoordinatorClient
 import Foundation
 import LoadModel

@@ -1,3 +1,5 @@
+import API
+import Client
 import CoordinatorClient
 import Foundation
 import LoadModel
@@ -118,7 +120,7 @@ import Testing
             scenario.targets = [LoadTarget(name: "a?token=S3CRET", source: .url(url, .file))]
             scenario.stages = [LoadStage(seconds: 0.5, from: 1, to: 1)]
             let test = LoadTestSubmission(
-                id: UUID().uuidString.lowercased(), name: "secrets",
+                id: .random(), name: "secrets",
                 scenario: try LoadScenarioWriter.write(scenario), workers: 1, atLeast: 1,
                 waitSeconds: 60, durationSeconds: 0.5)
             _ = try await cluster.client.create(test)

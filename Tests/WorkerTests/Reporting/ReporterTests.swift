@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -21,9 +22,7 @@ import Transfer
             worker.core.client.shutdown()
             edge.remove()
         }
-        let job = Job(
-            id: JobID(1), kind: .fetch, site: SiteID(1), asset: AssetID(1), attempt: 1,
-            url: "http://origin.test/a?token=x", key: "h/a")
+        let job = Job.fetch(1, "http://origin.test/a?token=x", key: "h/a")
         worker.core.held.add("l", [job], seconds: 30, askedAt: .now)
         try await body(worker, LeasedJob(job: job, lease: "l"))
     }

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Foundation
 import Model
@@ -166,7 +167,7 @@ import Testing
     @Test func aWorkerLeasesNothingOfSuchASiteUntilItFindsTheVolume() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", [1, 2, 3])
-        let volume = UUID().uuidString.lowercased()
+        let volume = VolumeID.random()
         try await ScriptedCoordinator.with { coordinator in
             let jobs = coordinator.grant([origin.url("/a")], volume: volume)
             try await waitUntil(deadlineSeconds: 30, "the job's failure") {

@@ -1,3 +1,4 @@
+import API
 import FoundationEssentials
 import HTTPServer
 import Model
@@ -55,7 +56,7 @@ final class ScriptedCoordinator: Sendable {
     @discardableResult
     func grant(
         _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil,
-        space: SiteSpace? = nil, lease: LeaseID = UUID().uuidString.lowercased(),
+        space: SiteSpace? = nil, lease: LeaseID = .random(),
         site: String? = nil, volume: VolumeID? = nil
     ) -> [JobID] {
         var grant = LeaseGrant(
@@ -113,11 +114,7 @@ private final class Script: Sendable {
             state.number += 1
             return state.number
         }
-        var job = Job(
-            id: JobID(number), kind: .fetch, site: SiteID(1), asset: AssetID(number), attempt: 1,
-            url: url, key: "h/\(number)")
-        job.role = .file
-        return job
+        return .fetch(number, url, key: "h/\(number)", role: .file)
     }
 
     func hand(out grant: LeaseGrant) {
@@ -138,7 +135,10 @@ private final class Script: Sendable {
         let body = Data(request.body)
         switch request.segments.last {
         case "leases":
-            guard let wanted = try? JSONDecoder().decode(LeaseRequest.self, from: body) else {
+            guard
+                let wanted = try? WireFormat.rows.decode(
+                    LeaseRequest.self, from: request.body)
+            else {
                 break
             }
             state.withLock { $0.requests.append(wanted) }
@@ -153,7 +153,10 @@ private final class Script: Sendable {
                     return answer
                 })
         case "reports":
-            guard let report = try? JSONDecoder().decode(ReportRequest.self, from: body) else {
+            guard
+                let report = try? WireFormat.rows.decode(
+                    ReportRequest.self, from: request.body)
+            else {
                 break
             }
             state.withLock { $0.reports += report.results }

@@ -1,3 +1,5 @@
+import API
+import Client
 import CoordinatorClient
 import Foundation
 import LoadModel
@@ -75,7 +77,7 @@ extension LoadTestSubmission {
     /// Of a load that `ScriptedShare` makes up, on so many workers and no fewer.
     static func script(workers: Int) -> LoadTestSubmission {
         LoadTestSubmission(
-            id: UUID().uuidString.lowercased(), name: "script", scenario: "a scenario",
+            id: .random(), name: "script", scenario: "a scenario",
             workers: workers, atLeast: workers, waitSeconds: 60, durationSeconds: 60)
     }
 }

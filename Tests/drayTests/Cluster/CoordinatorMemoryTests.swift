@@ -8,8 +8,21 @@ extension EndToEnd {
         private static let megabyte = 1 << 20
         private static let worker = "11111111-2222-4333-8444-555555555555"
 
-        private static func report(_ fields: String) -> [UInt8] {
-            Array(#"{"worker":"\#(worker)",\#(fields)}"#.utf8)
+        private struct Body {
+            var type = "application/json"
+            var bytes: [UInt8]
+
+            var headers: [String: String] {
+                ProcessCluster.authorization.merging(["Content-Type": type]) { $1 }
+            }
+        }
+
+        private static func report(_ fields: String) -> Body {
+            Body(bytes: Array(#"{"worker":"\#(worker)",\#(fields)}"#.utf8))
+        }
+
+        private static func rows(_ text: String) -> Body {
+            Body(type: "application/vnd.dray.rows", bytes: Array(text.utf8))
         }
 
         private static func times(_ text: String, megabytes: Int) -> String {
@@ -17,14 +30,15 @@ extension EndToEnd {
         }
 
         /// Each nearly as large as a request may be, and made to be many times that when decoded.
-        private static let bodies: [[UInt8]] = [
+        private static let bodies: [Body] = [
             report(#""results":"# + times("[", megabytes: 10)),
             report(#""results":[\#(times("0,", megabytes: 15))0]"#),
             report(#""results":[\#(times("{},", megabytes: 15)){}]"#),
-            report(
-                #""results":[],"done":[{"lease":"\#(worker)","adopted":false,"place":["#
-                    + times("0,", megabytes: 15) + #"0],"job":[],"bytes":[],"sha256":[]}]"#),
             report(#""results":[{"outcome":"\#(times("\\u0041", megabytes: 15))"}]"#),
+            rows("worker\n\(worker)\njob\tlease\n" + times("1\ta\n", megabytes: 15)),
+            rows(
+                "worker\n\(worker)\njob\tlease\torigins\n1\ta\t" + times("[", megabytes: 15) + "\n"),
+            rows(times("\t", megabytes: 15) + "\n"),
         ]
 
         /// The most memory that a process has had resident, in MiB.
@@ -43,7 +57,7 @@ extension EndToEnd {
             for body in Self.bodies {
                 let answer = try await Wire.exchange(
                     port: coordinator.port, "POST", "/v1/reports",
-                    headers: ProcessCluster.authorization, body: body)
+                    headers: body.headers, body: body.bytes)
                 #expect([400, 413].contains(answer.status), "\(answer)")
             }
             #expect(try Sanitizer.isOn || Self.peakMegabytes(of: coordinator.process) < 200)
@@ -52,10 +66,10 @@ extension EndToEnd {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for index in 0..<32 {
                     group.addTask {
-                        try await Wire.exchange(
+                        let body = Self.bodies[index % Self.bodies.count]
+                        return try await Wire.exchange(
                             port: coordinator.port, "POST", "/v1/reports",
-                            headers: ProcessCluster.authorization,
-                            body: Self.bodies[index % Self.bodies.count]
+                            headers: body.headers, body: body.bytes
                         ).status
                     }
                 }

@@ -1,3 +1,4 @@
+import API
 import Model
 import Rendering
 import TestSupport

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Foundation
 import LoadModel
@@ -233,7 +234,7 @@ extension EndToEnd {
                 return !ids.isEmpty
             }
             let id = try #require(ids.first)
-            let worker = UUID().uuidString.lowercased()
+            let worker = WorkerID.random()
             _ = try await client.join(id, LoadTestJoin(worker: worker, name: "liar"))
             var report = LoadTestReport(worker: worker, progress: .ready)
             report.cores = 1
@@ -264,7 +265,7 @@ extension EndToEnd {
             defer { client.shutdown() }
             let scenario = Self.scenario(origin, rate: 20, seconds: 600)
             let test = LoadTestSubmission(
-                id: UUID().uuidString.lowercased(), name: "vanished",
+                id: .random(), name: "vanished",
                 scenario: try LoadScenarioWriter.write(scenario), workers: 1, atLeast: 1,
                 waitSeconds: 60, durationSeconds: 600)
             var status = try await client.create(test)

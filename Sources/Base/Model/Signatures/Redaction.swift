@@ -1,4 +1,6 @@
-/// Hides possible secrets of URLs, for logs, messages, columns, reports and tables.
+/// Hides possible secrets of URLs and keys, for logs, messages, columns, reports and tables. All
+/// texts for people pass here; what counts as a secret in a URL's query or path is decided by
+/// `SignedNames` and `SignedPath`.
 ///
 /// User information becomes `…@`, a query `?…` and a fragment `#…`, with or without a scheme; a
 /// token in the path becomes `…`. It works on UTF-8 bytes: a combining mark or joiner after `?`,
@@ -60,6 +62,34 @@ package enum Redaction {
     package static func name(_ name: String, ofURL url: String) -> String {
         let isOfQuery = url.utf8.contains(question) && name.utf8.contains(question)
         return isOfQuery ? Model.redacted(url: name) : name
+    }
+
+    /// Returns a key for display: without parameters that may be secrets, and without tokens in
+    /// its path. Other parameters stay, because they distinguish files.
+    package static func key(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        let end = bytes.firstIndex(of: question) ?? bytes.count
+        let path = SignedPath.replacingTokens(bytes[..<end], with: Array(mark.utf8))
+        let query = bytes[end...].dropFirst()
+        let kept = SignedQuery.withoutSecrets(query)
+        guard path != nil || kept != nil else { return text }
+        let shown =
+            kept.map { $0 + ($0.isEmpty ? [] : [0x26]) + Array(mark.utf8) } ?? Array(query)
+        return String(
+            decoding: (path ?? Array(bytes[..<end]))
+                + (end < bytes.count ? [question] + shown : []),
+            as: UTF8.self)
+    }
+
+    /// Returns a key, or text that ends with one, for a failure's message: without its query, and
+    /// without tokens in its path.
+    package static func path(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        let end = bytes.firstIndex(of: question) ?? bytes.count
+        let path = SignedPath.replacingTokens(bytes[..<end], with: Array(mark.utf8))
+        guard path != nil || end < bytes.count else { return text }
+        let query = end < bytes.count ? [question] + Array(mark.utf8) : []
+        return String(decoding: (path ?? Array(bytes[..<end])) + query, as: UTF8.self)
     }
 
     private static func escaped(_ text: String) -> String {
@@ -151,25 +181,4 @@ package enum Redaction {
 /// Returns `url` for logs, stored messages and display: see `Redaction`. Control characters stay.
 package func redacted(url: String) -> String {
     String(decoding: Redaction.withoutSecrets(Array(url.utf8)), as: UTF8.self)
-}
-
-extension AssetStatus {
-    /// The asset for display: without possible secrets of its URLs, and of a name derived from a
-    /// URL with a query.
-    package var redacted: AssetStatus {
-        var copy = self
-        copy.name = redactedName
-        copy.url = Model.redacted(url: url)
-        copy.path = path.map(SignedQuery.redacted(key:))
-        copy.missing = missing?.map { sidecar in
-            var sidecar = sidecar
-            sidecar.path = SignedQuery.redacted(key: sidecar.path)
-            sidecar.url = Model.redacted(url: sidecar.url)
-            return sidecar
-        }
-        return copy
-    }
-
-    /// The name for display; one derived from a URL with a query contains its secrets too.
-    package var redactedName: String { Redaction.name(name, ofURL: url) }
 }

@@ -43,22 +43,6 @@ package enum SignedQuery {
             || withoutSecrets(url[end...].dropFirst()) != nil
     }
 
-    /// Returns the key `text` without possible secrets: a query, and tokens in its path.
-    package static func redacted(key text: String) -> String {
-        let bytes = Array(text.utf8)
-        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
-        let path = SignedPath.replacingTokens(bytes[..<end], with: Array(Redaction.mark.utf8))
-        let query = bytes[end...].dropFirst()
-        guard path != nil || withoutSecrets(query) != nil else { return text }
-        let shown =
-            withoutSecrets(query).map { kept in
-                kept + (kept.isEmpty ? [] : [0x26]) + Array(Redaction.mark.utf8)
-            } ?? Array(query)
-        return String(
-            decoding: (path ?? Array(bytes[..<end])) + (end < bytes.count ? [0x3F] + shown : []),
-            as: UTF8.self)
-    }
-
     /// Returns true if two URLs name one object: they differ only in signatures and in parameters
     /// that `rules` omit.
     package static func isSameObject(

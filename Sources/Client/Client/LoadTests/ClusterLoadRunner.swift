@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Foundation
 package import LoadModel
@@ -56,7 +57,7 @@ package final class ClusterLoadRunner: LoadRunner {
     ) async throws -> LoadRunEnd {
         let wanted = workers ?? options.workers
         let test = LoadTestSubmission(
-            id: UUID().uuidString.lowercased(), name: Self.name(of: scenario),
+            id: .random(), name: Self.name(of: scenario),
             queue: options.queue, scenario: try LoadScenarioWriter.write(scenario),
             workers: wanted,
             // A step of a test in steps has all of its workers, or none.

@@ -1,3 +1,4 @@
+import API
 package import CommandLine
 import CoordinatorClient
 import Glibc

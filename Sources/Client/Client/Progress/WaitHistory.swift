@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// Records the reasons for which a followed catalog waited. Pure: the time is passed in.

@@ -1,4 +1,5 @@
-package import Model
+package import API
+import Model
 import Rendering
 import Text
 

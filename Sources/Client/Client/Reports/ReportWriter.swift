@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import FileSystem
 import FoundationEssentials
@@ -119,7 +120,7 @@ package struct ReportWriter {
 
         init(_ file: FilePage.StoredFile) {
             (bytes, path, sha256) = (
-                file.bytes, SignedQuery.redacted(key: file.path), file.sha256
+                file.bytes, Redaction.key(file.path), file.sha256
             )
             url = redacted(url: file.url)
             verified = file.verified ?? false

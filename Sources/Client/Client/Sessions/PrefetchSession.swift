@@ -1,3 +1,4 @@
+import API
 package import CommandLine
 package import CoordinatorClient
 import Foundation
@@ -153,9 +154,9 @@ package final class PrefetchSession: FollowingSession {
         guard let known else { return }
         guard plan.acceptsVolume else {
             let request = SiteVolumeRequest(
-                worker: UUID().uuidString.lowercased(), site: known.id)
+                worker: .random(), site: known.id)
             let recorded = try await client.volume(request)
-            guard let volume = SiteVolume(recorded) else { return }
+            guard let volume = recorded.recorded else { return }
             return try DirectoryStorage.check(try StorageURL(url), isOn: volume)
         }
         var settings = SiteSettings(site: url)

@@ -1,7 +1,8 @@
+package import API
 package import CommandLine
 package import CoordinatorClient
 import FoundationEssentials
-package import Model
+import Model
 import Rendering
 import Services
 import Synchronization

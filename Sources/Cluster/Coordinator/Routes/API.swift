@@ -48,7 +48,7 @@ struct API: Sendable {
             .post("/v1/splits", results.split),
             .post("/v1/refreshes", results.refreshed),
             .post("/v1/refreshes/files", results.refreshFiles),
-            .post("/v1/documents", results.document),
+            .post("/v1/rewritten-manifests", results.rewrittenManifest),
             .post("/v1/sums/turns", results.sumsTurns),
             .post("/v1/sites/volumes", results.volume),
         ]

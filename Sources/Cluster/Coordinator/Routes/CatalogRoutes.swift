@@ -1,3 +1,4 @@
+import API
 import HTTPServer
 import JobQueue
 import Model
@@ -100,6 +101,6 @@ struct CatalogRoutes: Sendable {
             try await queue.sites.checksums.page(
                 site: SiteID(number), directory: request.queryValue("directory") ?? "",
                 after: request.queryValue("after"),
-                limit: try Validation.limit(request.queryValue("limit"))))
+                limit: try Validation.limit(request.queryValue("limit"))), for: request)
     }
 }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import API
 import HTTPServer
 import JobQueue
 import Model
@@ -20,12 +20,12 @@ struct LeaseRoutes: Sendable {
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
         let known = cooling.news
-        let lease = wanted.lease ?? UUID().uuidString.lowercased()
+        let lease = wanted.lease ?? .random()
         while true {
             let version = signal.version
             if let call = loadTests.first(for: wanted) {
                 // The worker must have no jobs during the test.
-                return try .wire(grant(with: call))
+                return try .wire(grant(with: call), for: request)
             }
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
@@ -36,18 +36,18 @@ struct LeaseRoutes: Sendable {
                 guard request.isPeerConnected() else {
                     return try await takeBack(grant, lease, from: wanted.worker)
                 }
-                return try .wire(grant)
+                return try .wire(grant, for: request)
             }
             let rest = clock.now.duration(to: deadline)
             guard rest > .zero, !signal.isClosed, cooling.news == known else {
-                return try .wire(grant)
+                return try .wire(grant, for: request)
             }
             // No notification announces that a worker may try a job alone.
             let patience =
                 queue.claims.queues.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
             await signal.wait(after: version, atMost: patience)
             // A stopping coordinator grants no leases.
-            guard !signal.isClosed else { return try .wire(grant) }
+            guard !signal.isClosed else { return try .wire(grant, for: request) }
             // Jobs that are leased to a worker that is gone are idle until the lease expires.
             guard request.isPeerConnected() else { return .done }
         }
@@ -92,7 +92,6 @@ struct LeaseRoutes: Sendable {
 
     func release(_ request: HTTPRequest) async throws -> HTTPResponse {
         let release: LeaseRelease = try RequestBody.read(request)
-        try Validation.check(release)
         try await queue.leases.release(release)
         return .done
     }

@@ -1,3 +1,4 @@
+import API
 import HTTPServer
 import JobQueue
 import Model
@@ -9,9 +10,7 @@ struct LoadTestRoutes: Sendable {
 
     /// Reads the load test's id in a path.
     private static func test(_ path: PathParameters) throws(Failure) -> LoadTestID {
-        let id = path["test"]
-        try Validation.uuid(id, "load test")
-        return id
+        try Validation.id(path["test"], "load test")
     }
 
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -1,3 +1,4 @@
+import API
 import HTTPServer
 import Model
 
@@ -12,32 +13,51 @@ struct NoFields: Decodable {
 
 /// Reads the bodies of requests.
 enum RequestBody {
-    /// Requires the JSON type, which no HTML form can send without a CORS preflight.
-    static func requireJSON(_ request: HTTPRequest) throws(Failure) {
+    /// Returns the format of a request's body. No HTML form can send either type without a CORS
+    /// preflight.
+    @discardableResult
+    static func format(of request: HTTPRequest) throws(Failure) -> WireFormat {
         let type = request.header("content-type") ?? ""
-        guard type.lowercased().hasPrefix("application/json") else {
-            throw Validation.wrong("Content-Type", type, "application/json")
+        guard let format = WireFormat(contentType: type) else {
+            throw Validation.wrong(
+                "Content-Type", type,
+                "\(WireFormat.json.contentType) or \(WireFormat.rows.contentType)")
+        }
+        return format
+    }
+
+    /// Reads a body. Throws `input.malformed` with the position of the error, `input.field` for a
+    /// value that the field's type does not allow, and `input.tooLarge`.
+    static func read<Body: Decodable>(_ request: HTTPRequest) throws -> Body {
+        let format = try format(of: request)
+        if format == .json { try JSONShape.check(request.body) }
+        do {
+            return try format.decodeStrictly(from: request.body)
+        } catch DecodingError.dataCorrupted(let context) {
+            guard let value = context.underlyingError as? InvalidValue else {
+                throw malformed(.dataCorrupted(context))
+            }
+            throw Validation.wrong(place(context), value.given, value.allowed)
+        } catch let error as DecodingError {
+            throw malformed(error)
         }
     }
 
-    /// Reads a body. Throws `input.malformed` with the position of the error, and `input.tooLarge`.
-    static func read<Body: Decodable>(_ request: HTTPRequest) throws -> Body {
-        try JSONShape.check(request.body)
-        do {
-            return try WireJSON.decodeStrictly(from: request.body)
-        } catch let error as DecodingError {
-            throw Failure(.inputMalformed, "The request's body: \(describe(error))")
-        }
+    private static func malformed(_ error: DecodingError) -> Failure {
+        Failure(.inputMalformed, "The request's body: \(describe(error))")
+    }
+
+    private static func place(
+        _ context: DecodingError.Context, _ last: (any CodingKey)? = nil
+    ) -> String {
+        let keys = context.codingPath + (last.map { [$0] } ?? [])
+        let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
+        let text = path.joined().unicodeScalars.drop { $0 == "." }
+        // The names are the caller's.
+        return path.isEmpty ? "the body" : String(String.UnicodeScalarView(text.prefix(200)))
     }
 
     private static func describe(_ error: DecodingError) -> String {
-        func place(_ context: DecodingError.Context, _ last: (any CodingKey)? = nil) -> String {
-            let keys = context.codingPath + (last.map { [$0] } ?? [])
-            let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
-            let text = path.joined().unicodeScalars.drop { $0 == "." }
-            // The names are the caller's.
-            return path.isEmpty ? "the body" : String(String.UnicodeScalarView(text.prefix(200)))
-        }
         switch error {
         case .keyNotFound(let key, let context): return "\(place(context, key)) is missing."
         case .typeMismatch(let type, let context): return "\(place(context)) is not \(name(type))."
@@ -54,6 +74,8 @@ enum RequestBody {
         let name = "\(type)"
         return switch name {
         case "String": "a string"
+        case "AssetKind", "JobKind", "SegmentRole", "RefreshOutcome", "Outcome":
+            "one of its values"
         case "Bool": "true or false"
         case "Double": "a number"
         case _ where name.hasPrefix("Dictionary"): "an object"
@@ -68,6 +90,19 @@ extension HTTPResponse {
     /// Returns 200 with a value as JSON.
     static func wire(_ value: some Encodable) throws -> HTTPResponse {
         .json(200, bytes: try WireJSON.encode(value))
+    }
+
+    /// Returns 200 with a value in the format that the request accepts.
+    static func wire(
+        _ value: some Encodable, for request: HTTPRequest
+    ) throws -> HTTPResponse {
+        let accepted = request.header("accept") ?? ""
+        guard accepted.contains(WireFormat.rows.contentType), value is any WireMessage else {
+            return try .wire(value)
+        }
+        return HTTPResponse(
+            status: 200, headers: [("Content-Type", WireFormat.rows.contentType)],
+            body: try WireFormat.rows.encode(value))
     }
 
     /// Returns 204 without content.

@@ -1,3 +1,4 @@
+import API
 import HTTPServer
 import JobQueue
 import Model
@@ -17,7 +18,7 @@ struct ResultRoutes: Sendable {
         reported.fire()
         var answer = ReportAnswer(answers: answers)
         answer.cooling = cooling.answer
-        return try .wire(answer)
+        return try .wire(answer, for: request)
     }
 
     func segments(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -62,11 +63,9 @@ struct ResultRoutes: Sendable {
         return try .wire(VerdictAnswer(verdict: verdict))
     }
 
-    func document(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let wanted: DocumentRequest = try RequestBody.read(request)
-        try Validation.uuid(wanted.worker, "worker")
-        try Validation.uuid(wanted.lease, "lease")
-        return try .wire(try await queue.segments.document(wanted))
+    func rewrittenManifest(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: RewrittenManifestRequest = try RequestBody.read(request)
+        return try .wire(try await queue.segments.rewrittenManifest(wanted))
     }
 
     /// Throws if no job of a batch is held any more: the caller has no lease. If only some are

@@ -26,7 +26,7 @@ struct Router: Sendable {
             case .otherMethods(let allowed, _):
                 return .refused(Self.wrongMethod(request, allowed: allowed))
             case .found(let route, let parameters):
-                if route.method != .get { try RequestBody.requireJSON(request) }
+                if route.method != .get { try RequestBody.format(of: request) }
                 return .routed({ await Self.answer($0, route, parameters) }) { request in
                     route.isFrequent && request.body.count <= Self.frequentBodyBytes
                         ? executor : nil

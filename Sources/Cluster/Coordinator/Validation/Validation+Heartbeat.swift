@@ -1,14 +1,11 @@
+import API
 import Model
 
 /// Checks of heartbeats.
 extension Validation {
     static func check(_ heartbeat: Heartbeat) throws(Failure) {
-        try uuid(heartbeat.worker, "worker")
         try text(heartbeat.name, "name", 1...200)
         try range(heartbeat.leases.count, "leases", 0...WireLimits.leasesPerHeartbeat)
-        for (index, lease) in heartbeat.leases.enumerated() {
-            try uuid(lease, "leases[\(index)]")
-        }
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
         if let trouble = heartbeat.trouble {
             try text(trouble.code.rawValue, "trouble.code", 1...100)
@@ -47,26 +44,13 @@ extension Validation {
     }
 
     static func check(_ request: SiteVolumeRequest) throws(Failure) {
-        try uuid(request.worker, "worker")
-        if let lease = request.lease { try uuid(lease, "lease") }
-        guard let volume = request.volume else {
+        guard request.volume != nil else {
             guard request.fileSystem == nil else {
                 throw wrong("fileSystem", "one without a volume", "with volume only")
             }
             return
         }
-        try uuid(volume, "volume")
         guard request.lease != nil else { throw wrong("lease", "none", "a lease with volume") }
-        guard let fileSystem = request.fileSystem else { return }
-        let isIdentity = fileSystem.utf8.allSatisfy {
-            UInt8(ascii: "0")...UInt8(ascii: ":") ~= $0
-                || UInt8(ascii: "a")...UInt8(ascii: "f") ~= $0
-        }
-        guard isIdentity, 1...64 ~= fileSystem.utf8.count else {
-            throw wrong(
-                "fileSystem", "\(fileSystem.utf8.count) bytes",
-                "1 to 64 hexadecimal digits and colons")
-        }
     }
 
     private static func check(_ done: WorkDone) throws(Failure) {

@@ -1,10 +1,10 @@
+import API
 import Model
 
 /// Checks of load tests. Workers and clients validate scenarios and results; only their sizes are
 /// checked here.
 extension Validation {
     static func check(_ test: LoadTestSubmission) throws(Failure) {
-        try uuid(test.id, "id")
         try text(test.name, "name", 1...200)
         if let queue = test.queue { try text(queue, "queue", 1...200) }
         try content(test.scenario, "scenario", WireLimits.scenarioBytes)
@@ -23,12 +23,10 @@ extension Validation {
     }
 
     static func check(_ join: LoadTestJoin) throws(Failure) {
-        try uuid(join.worker, "worker")
         try text(join.name, "name", 1...200)
     }
 
     static func check(_ report: LoadTestReport) throws(Failure) {
-        try uuid(report.worker, "worker")
         try range(report.waitMilliseconds, "waitMilliseconds", 0...WireLimits.loadWaitMilliseconds)
         if let cores = report.cores { try range(cores, "cores", 1...10_000) }
         try range(report.intervals.count, "intervals", 0...WireLimits.intervalsPerReport)

@@ -1,16 +1,13 @@
+import API
 import Model
 
 /// Checks of workers' requests about refreshes.
 extension Validation {
     static func check(_ request: RefreshFilesRequest) throws(Failure) {
-        try uuid(request.worker, "worker")
-        try uuid(request.lease, "lease")
         if let after = request.after { try range(after, "after", 0...maxOrdinal) }
     }
 
     static func check(_ batch: RefreshBatch) throws(Failure) {
-        try uuid(batch.worker, "worker")
-        try uuid(batch.lease, "lease")
         try range(batch.files.count, "files", 1...WireLimits.segmentsPerRequest)
         if let wanted = batch.switchOver { try check(wanted) }
         if let warnings = batch.warnings { try check(warnings) }

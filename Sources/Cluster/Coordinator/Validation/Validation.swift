@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// Checks a request's fields before anything acts on them. Each failure is `input.field` and
@@ -86,15 +87,12 @@ enum Validation {
     }
 
     static func check(_ request: LeaseRequest) throws(Failure) {
-        try uuid(request.worker, "worker")
-        if let lease = request.lease { try uuid(lease, "lease") }
         try range(request.maxJobs, "maxJobs", 1...WireLimits.jobsPerLease)
         try range(request.waitMilliseconds, "waitMilliseconds", 0...WireLimits.waitMilliseconds)
         try queues(request.queues)
         try roots(request.roots, refused: request.refusedSites)
         let past = request.pastLoadTests ?? []
         try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
-        for (index, id) in past.enumerated() { try uuid(id, "pastLoadTests[\(index)]") }
         guard let slow = request.slow else { return }
         try range(slow.origins.count, "slow.origins", 1...WireLimits.slowOriginsPerLease)
         try range(slow.maxJobs, "slow.maxJobs", 0...WireLimits.jobsPerLease)
@@ -103,29 +101,15 @@ enum Validation {
         }
     }
 
-    static func check(_ release: LeaseRelease) throws(Failure) {
-        try uuid(release.worker, "worker")
-        try uuid(release.lease, "lease")
-    }
-
     static func check(_ request: SumsRequest) throws(Failure) {
-        try uuid(request.worker, "worker")
-        try uuid(request.lease, "lease")
         try range(request.jobs.count, "jobs", 1...WireLimits.jobsPerLease)
     }
 
     static func check(_ request: ReportRequest) throws(Failure) {
-        try uuid(request.worker, "worker")
         try range(request.results.count, "results", 1...WireLimits.resultsPerReport)
-        var known: LeaseID?
         for (index, result) in request.results.enumerated() {
-            // Usually that of the previous result.
-            if result.lease != known {
-                try uuid(result.lease, "results[\(index)].lease")
-                known = result.lease
-            }
             if let failure = result.failure {
-                try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
+                try text(failure.code.rawValue, "results[\(index)].failureCode", 1...100)
             }
             if let origins = result.origins { try check(origins, "results[\(index)].origins") }
             try digest(result.refused, "results[\(index)].refused")
@@ -138,8 +122,6 @@ enum Validation {
     }
 
     static func check(_ batch: SegmentBatch) throws(Failure) {
-        try uuid(batch.worker, "worker")
-        try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
         try check(batch.segments, maxOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
         if let warnings = batch.warnings { try check(warnings) }
@@ -178,14 +160,12 @@ enum Validation {
                     "\(field).content", "given", "for role playlist, with its sha256, without NUL")
             }
             contents += content.utf8.count
-            try range(contents, "\(field).content, in bytes", 0...WireLimits.documentBytes)
+            try range(contents, "\(field).content, in bytes", 0...WireLimits.rewrittenManifestBytes)
         }
     }
 
     static func check(_ request: SplitRequest) throws(Failure) {
-        try uuid(request.worker, "worker")
-        try uuid(request.lease, "lease")
-        try uuid(request.assembly, "assembly")
+        let _: AssemblyID = try id(request.assembly, "assembly")
         let size = PartSize(request.partBytes)
         guard size.bytes >= PartSize.minBytes else {
             throw wrong("partBytes", "\(size.bytes)", "\(PartSize.minBytes) or more")
@@ -352,15 +332,13 @@ enum Validation {
         for (index, name) in names.enumerated() { try text(name, "queues[\(index)]", 1...200) }
     }
 
-    static func uuid(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
-        let dashes = [8, 13, 18, 23]
-        let isUUID =
-            value.utf8.count == 36
-            && value.utf8.enumerated().allSatisfy { place, byte in
-                dashes.contains(place)
-                    ? byte == UInt8(ascii: "-")
-                    : (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
-            }
-        guard isUUID else { throw wrong(field(), value, "a UUID in lower case") }
+    /// Reads an identity that is no field of a body.
+    static func id<Entity>(
+        _ text: String, _ field: @autoclosure () -> String
+    ) throws(Failure) -> UniqueID<Entity> {
+        guard let id = UniqueID<Entity>(text) else {
+            throw wrong(field(), text, UniqueID<Entity>.allowed)
+        }
+        return id
     }
 }

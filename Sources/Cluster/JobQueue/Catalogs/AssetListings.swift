@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -31,19 +32,12 @@ package struct AssetListings: Sendable {
             "max_bytes": .optionalInt(query.maximumBytes),
         ]
         let statement = SQL.Browsing.assets(by: query.order, isDescending: query.isDescending)
-        if query.order == .name {
-            let parameters = filter + place + ["looked_at": .int(Int64(lookingAt))]
-            return try await database.withConnection { connection in
-                try Self.listing(
-                    query, of: catalog,
-                    Array(try await connection.query(statement, parameters).rows))
-            }
-        }
-        return try await database.transaction { connection in
-            _ = try await connection.query(SQL.Common.planWholeCatalog)
-            return try Self.listing(
+        let bound: SQLValues =
+            query.order == .name ? ["looked_at": .int(Int64(lookingAt))] : [:]
+        return try await database.withConnection { connection in
+            try Self.listing(
                 query, of: catalog,
-                Array(try await connection.query(statement, filter + place).rows))
+                Array(try await connection.query(statement, filter + place + bound).rows))
         }
     }
 

@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 

@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -40,7 +41,6 @@ package struct Selections: Sendable {
                 throw Failure.unknownCatalog(catalog)
             }
             try await database.allowCatalogTime(connection)
-            _ = try await connection.query(SQL.Common.planInBulk)
             return try await Selection(action: action, catalog: catalog, row: row)
                 .apply(connection)
         }

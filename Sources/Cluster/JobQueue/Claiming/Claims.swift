@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -108,14 +109,13 @@ package struct Claims: Sendable {
                     ["leases": leases, "workers": workers, "queue": .int(queue.id)]),
                 PostgresStatement(SQL.Sites.volume, ["site": .int(queue.site.rawValue)]),
             ])
-            let volume = try results[2].firstRow?.optionalString("volume_id") ?? ""
+            let volume: VolumeID? = try results[2].firstRow?.optionalUUID("volume_id")
             let outcome = try results[0].only()
             guard try outcome.bool("is_known") else {
                 queues.forget()
                 return (claims.map { _ in nil }, false)
             }
-            let jobs = try await Self.jobs(
-                of: claims.count, results[1], site: queue.site, connection)
+            let jobs = try await Self.jobs(of: claims.count, results[1], connection)
             if jobs.count(where: { !$0.isEmpty }) < (try outcome.int("granted")) {
                 // The lease's jobs were taken away since: it may be granted again.
                 for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
@@ -142,12 +142,19 @@ package struct Claims: Sendable {
 
     /// Returns, by claim, the jobs that its lease holds: rows of `Leasing.leasedJobs`.
     private static func jobs(
-        of claims: Int, _ leased: PostgresResult, site: SiteID, _ connection: PostgresConnection
+        of claims: Int, _ leased: PostgresResult, _ connection: PostgresConnection
     ) async throws -> [[Job]] {
         var jobs = [[Job]](repeating: [], count: claims)
-        let columns = try JobColumns(leased)
+        let place = try leased.column("place")
+        let (kind, offset) = (try leased.column("kind"), try leased.column("range_offset"))
+        let multipart = try leased.column("multipart")
+        var decoder = try RowDecoder<Job>(leased, without: [.parts])
         for row in leased.rows {
-            jobs[try row.int(columns.place) - 1].append(try Job(row: row, columns, site: site))
+            // A multipart file that was withdrawn since the claim has no record any more.
+            let isOfMultipart =
+                try !row.isNull(offset) || row.optionalString(kind) == JobKind.verify.rawValue
+            if try isOfMultipart && row.isNull(multipart) { continue }
+            jobs[try row.int(place) - 1].append(try decoder.row(row))
         }
         for index in jobs.indices { try await addParts(to: &jobs[index], connection) }
         return jobs
@@ -164,7 +171,8 @@ package struct Claims: Sendable {
         if isGuarded || !jobs.isEmpty && quotas.areNeeded {
             let shares = try await quotas.divide(
                 for: claim.worker, after: jobs.isEmpty ? .claimInVain : .claim, connection)
-            (grant.shares, grant.siteShares) = (shares.origins, shares.sites)
+            grant.shares = shares.origins.flatMap { $0.isEmpty ? nil : $0 }
+            grant.siteShares = shares.sites
         }
         guard !jobs.isEmpty else { return grant }
         grant.cluster = queue.cluster
@@ -189,31 +197,33 @@ package struct Claims: Sendable {
         ]
     }
 
-    /// A verification needs every part of its file. One whose parts are gone was taken back since
-    /// the claim, and is not granted.
+    /// Adds the parts of their files to verifications. One whose parts are gone was withdrawn since
+    /// the claim, and is not leased.
     private static func addParts(
         to jobs: inout [Job], _ connection: PostgresConnection
     ) async throws {
-        let verified = jobs.indices.filter { jobs[$0].kind == .verify }
-        guard !verified.isEmpty else { return }
+        let ids = jobs.compactMap { job in
+            if case .verify(let verification) = job.task { verification.multipart.id } else { nil }
+        }
+        guard !ids.isEmpty else { return }
         let rows = try await connection.query(
-            SQL.Leasing.parts,
-            ["assemblies": .uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
+            SQL.Leasing.parts, ["assemblies": .uuidArray(ids)]
         ).rows
-        var parts: [String: [Assembly.Part]] = [:]
+        var parts: [String: [MultipartFile.Part]] = [:]
         for row in rows {
             parts[try row.string("assembly"), default: []].append(
-                Assembly.Part(
+                MultipartFile.Part(
                     offset: try row.int64("range_offset"), length: try row.int64("range_length"),
                     sha256: try row.string("sha256")))
         }
-        for index in verified {
-            guard let id = jobs[index].assembly?.id else { continue }
-            jobs[index].assembly?.parts = parts[id] ?? []
-        }
-        jobs.removeAll { job in
-            guard job.kind == .verify, let assembly = job.assembly else { return false }
-            return (assembly.parts ?? []).reduce(0) { $0 + $1.length } != assembly.totalBytes
+        jobs = jobs.compactMap { job in
+            guard case .verify(var verification) = job.task else { return job }
+            verification.multipart.parts = parts[verification.multipart.id] ?? []
+            let bytes = verification.multipart.parts.reduce(0) { $0 + $1.length }
+            guard bytes == verification.multipart.totalBytes else { return nil }
+            var job = job
+            job.task = .verify(verification)
+            return job
         }
     }
 }

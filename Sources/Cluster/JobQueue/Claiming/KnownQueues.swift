@@ -13,7 +13,7 @@ struct KnownQueue: Sendable {
         id = try row.int64("id")
         site = SiteID(try row.int64("site_id"))
         storageURL = try row.string("storage_url")
-        cluster = try row.string("cluster")
+        cluster = try row.uuid("cluster")
     }
 }
 

@@ -1,3 +1,4 @@
+package import API
 import FoundationEssentials
 package import Model
 import Postgres
@@ -72,7 +73,7 @@ package struct Leases: Sendable {
             if let done { statements.append(done) }
             let results = try await connection.pipeline(statements)
             var answer = HeartbeatAnswer(
-                leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
+                leases: try results[1].rows.map { try $0.uuid("id") }, seconds: seconds)
             let cancelled = try results[2].rows.map { JobID(try $0.int64("job_id")) }
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
             let uses = (heartbeat.originShares ?? [], heartbeat.siteShares ?? [])
@@ -165,7 +166,7 @@ package struct Leases: Sendable {
                 ]
             ).rows
             guard !ended.isEmpty else { return (0, 0) }
-            let leases = try ended.map { try $0.string("id") }
+            let leases: [LeaseID] = try ended.map { try $0.uuid("id") }
             let jobs = try await connection.query(
                 SQL.Leasing.jobsOfLeases, ["leases": .uuidArray(leases)]
             ).rows

@@ -33,8 +33,8 @@ struct WorkerDeaths {
     ) async throws -> [JobID: WorkerDeaths] {
         var dead: [LeaseID: (worker: WorkerID, name: String?)] = [:]
         for row in leases where try row.bool("is_dead") {
-            dead[try row.string("id")] = (
-                try row.string("worker_id"), try row.optionalString("worker_name")
+            dead[try row.uuid("id")] = (
+                try row.uuid("worker_id"), try row.optionalString("worker_name")
             )
         }
         guard !dead.isEmpty else { return [:] }
@@ -43,7 +43,7 @@ struct WorkerDeaths {
         var workers: [WorkerID] = []
         var names: [String?] = []
         for row in jobs {
-            guard let (worker, name) = dead[try row.string("lease_id")] else { continue }
+            guard let (worker, name) = dead[try row.uuid("lease_id")] else { continue }
             lanes.append(try row.int64("lane_id"))
             numbers.append(try row.int64("id"))
             workers.append(worker)

@@ -1,3 +1,4 @@
+import API
 package import Model
 import Postgres
 

@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -10,7 +11,9 @@ package struct LoadTestSupervision: Sendable {
     /// Safe to run on all coordinators at once.
     package func reconcile() async throws(Failure) -> [LoadTestCall] {
         let open = try await database.withConnection { connection in
-            try await connection.query(SQL.LoadTests.open).rows.map { try $0.string("id") }
+            try await connection.query(SQL.LoadTests.open).rows.map {
+                try $0.uuid("id") as LoadTestID
+            }
         }
         guard !open.isEmpty else { return [] }
         for id in open { try await reconcile(id) }
@@ -23,7 +26,7 @@ package struct LoadTestSupervision: Sendable {
             try await connection.query(
                 SQL.LoadTests.called, ["max_shares": .int(WireLimits.loadWorkers)]
             ).rows.map {
-                LoadTestCall(id: try $0.string("id"), queue: try $0.optionalString("queue"))
+                LoadTestCall(id: try $0.uuid("id"), queue: try $0.optionalString("queue"))
             }
         }
     }

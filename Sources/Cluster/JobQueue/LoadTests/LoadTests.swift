@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -140,7 +141,7 @@ package struct LoadTests: Sendable {
     static func read(
         _ id: LoadTestID?, _ connection: PostgresConnection
     ) async throws -> [LoadTestStatus] {
-        let rows = try await connection.query(SQL.LoadTests.status, ["test": .optionalText(id)])
+        let rows = try await connection.query(SQL.LoadTests.status, ["test": .optionalUUID(id)])
             .rows
         var tests = try rows.map { try LoadTestStatus(row: $0) }
         guard !tests.isEmpty else { return [] }
@@ -148,7 +149,7 @@ package struct LoadTests: Sendable {
             SQL.LoadTests.shares, ["tests": .uuidArray(tests.map(\.id))])
         var byTest: [LoadTestID: [LoadTestStatus.Share]] = [:]
         for row in shares.rows {
-            byTest[try row.string("test_id"), default: []].append(
+            byTest[try row.uuid("test_id"), default: []].append(
                 try LoadTestStatus.Share(row: row))
         }
         for index in tests.indices { tests[index].shares = byTest[tests[index].id] ?? [] }
@@ -160,7 +161,7 @@ extension LoadTestStatus {
     /// Decodes a row of `LoadTests.status`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
-            id: try row.string("id"), name: try row.string("name"),
+            id: try row.uuid("id"), name: try row.string("name"),
             queue: try row.optionalString("queue"),
             state: LoadTestState(rawValue: try row.string("state")) ?? .ended,
             workers: try row.optionalInt64("workers").map { Int($0) },
@@ -175,7 +176,7 @@ extension LoadTestStatus.Share {
     /// Decodes a row of `LoadTests.shares`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
-            worker: try row.string("worker_id"), name: try row.string("worker_name"),
+            worker: try row.uuid("worker_id"), name: try row.string("worker_name"),
             number: try row.optionalInt64("number").map { Int($0) },
             state: LoadShardState(rawValue: try row.string("state")) ?? .lost,
             nextSecond: try row.int("next_second"), cores: try row.int("cores"),

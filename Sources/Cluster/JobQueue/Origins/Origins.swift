@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 import Rendering
@@ -54,7 +55,6 @@ package struct Origins: Sendable {
     package func page(after: String?, limit: Int) async throws(Failure) -> OriginPage {
         let most = min(limit, Self.originsPerPage)
         return try await database.transaction { connection in
-            _ = try await connection.query(SQL.Common.planInBulk)
             let base = try await connection.query(SQL.Origins.defaults).only()
             let rows = try await connection.query(
                 SQL.Origins.page, ["after": .text(after ?? ""), "limit": .int(most)]
@@ -130,7 +130,7 @@ extension OriginStatus {
     fileprivate mutating func add(decision row: PostgresRow) throws {
         let at = try row.double("decided_at")
         let decision = try row.string("decision")
-        guard let worker = try row.optionalString("worker_id") else {
+        guard let worker: WorkerID = try row.optionalUUID("worker_id") else {
             let reason = try Self.reason(of: decision, row)
             return decisions.append(Decision(at: at, decision: decision, reason: reason))
         }

@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -62,7 +63,7 @@ package struct Refreshes: Sendable {
         return page(
             files,
             RefreshFilesPage.Staging(
-                lease: LeaseID(try first.string("lease_id")), job: JobID(try first.int64("job_id")))
+                lease: try first.uuid("lease_id"), job: JobID(try first.int64("job_id")))
         )
     }
 
@@ -170,6 +171,6 @@ extension RefreshFile {
         validator = try row.optionalString("validator")
         verified = try row.optionalBool("verified")
         isOptional = try row.bool("optional") ? true : nil
-        isDocument = try row.bool("is_document") ? true : nil
+        isRewritten = try row.bool("is_document") ? true : nil
     }
 }

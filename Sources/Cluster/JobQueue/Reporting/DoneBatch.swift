@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 
@@ -40,8 +41,8 @@ struct DoneBatch {
                 Entry(
                     job: report.results[index].job.rawValue, lease: lease + 1, report: reports,
                     place: place, stored: stored,
-                    isAdopted: report.results[index].adopted ?? false,
-                    isVerified: report.results[index].verified ?? false,
+                    isAdopted: report.results[index].isReused,
+                    isVerified: report.results[index].isVerified,
                     validator: report.results[index].validator,
                     origins: report.results[index].origins))
         }

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// What a plan is made of: rows as the statements take them.

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// The writes that a batch of results requires, before any of them: a pure value.
@@ -66,7 +67,7 @@ struct ReportPlan {
 
     /// Notes which origins served what is done, and which had failed at it.
     private mutating func note(_ report: JobReport, of job: HeldJob) {
-        guard [.fetch, .resolve, .refresh].contains(job.kind), report.adopted != true else {
+        guard [.fetch, .resolve, .refresh].contains(job.kind), !report.isReused else {
             return
         }
         guard let served = report.origins else { return origins.well.add(job.lane, nil) }
@@ -100,14 +101,14 @@ struct ReportPlan {
             refreshes.add(job, .changed)
         case .verify:
             guard let stored = report.stored, stored.isPlausible else { return false }
-            steps.append(.verified(job, stored, isCompared: report.verified ?? false))
+            steps.append(.verified(job, stored, isCompared: report.isVerified))
         case .fetch:
             guard let stored = report.stored, stored.isPlausible,
                 job.partBytes == nil || job.partBytes == stored.bytes
             else { return false }
             settled.add(
-                job, stored: stored, adopted: report.adopted ?? false,
-                verified: report.verified ?? false, validator: report.validator)
+                job, stored: stored, adopted: report.isReused,
+                verified: report.isVerified, validator: report.validator)
             if let whole = job.parent {
                 steps.append(
                     .partDone(whole: whole, bytes: stored.bytes, stated: report.digests ?? ""))

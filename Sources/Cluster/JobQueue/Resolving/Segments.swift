@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -60,14 +61,16 @@ package struct Segments: Sendable {
 
     /// Returns the rewritten manifest that a leased job stores; nil if the lease does not hold the
     /// job, or it has none.
-    package func document(_ request: DocumentRequest) async throws(Failure) -> Document {
+    package func rewrittenManifest(
+        _ request: RewrittenManifestRequest
+    ) async throws(Failure) -> RewrittenManifest {
         try await database.transaction { connection in
             let job = try await HeldJob.find(
                 [request.job], [request.lease], request.worker, connection)[request.job]
-            guard let segment = job?.segment else { return Document(content: nil) }
+            guard let segment = job?.segment else { return RewrittenManifest(content: nil) }
             let row = try await connection.query(SQL.Resolving.document, ["segment": .int(segment)])
                 .firstRow
-            return Document(content: try row?.string("content"))
+            return RewrittenManifest(content: try row?.string("content"))
         }
     }
 
@@ -103,20 +106,19 @@ package struct Segments: Sendable {
                     ])
                 _ = try await connection.query(SQL.Common.notifyWork)
             }
-            let place = try await connection.query(SQL.Multipart.laneSite, ["lane": .int(job.lane)])
+            let queue = try await connection.query(SQL.Multipart.laneSite, ["lane": .int(job.lane)])
                 .only()
-            let site = SiteID(try place.int64("site_id"))
             let leased = try await connection.query(
                 SQL.Leasing.leasedJobs,
                 [
                     "leases": .uuidArray([request.lease]), "workers": .uuidArray([request.worker]),
-                    "queue": .int(try place.int64("id")),
+                    "queue": .int(try queue.int64("id")),
                 ])
-            let columns = try JobColumns(leased)
-            let jobs = try leased.rows.map { try Job(row: $0, columns, site: site) }
-            guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
-                return VerdictAnswer(verdict: .rejected)
-            }
+            var decoder = try RowDecoder<Job>(leased, without: [.parts])
+            let jobs = try leased.rows.map { try decoder.row($0) }
+            guard let first = jobs.first(where: { $0.id == request.job }),
+                case .fetch(let fetch) = first.task, case .part(_, offset: 0, _) = fetch.body
+            else { return VerdictAnswer(verdict: .rejected) }
             return VerdictAnswer(verdict: .accepted, job: first)
         }
     }

@@ -54,16 +54,12 @@ enum TitleResolution {
     private static func refuse(
         _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
     ) async throws -> Bool {
+        let key = Redaction.key(try taken.string("key")).prefix(300)
         let holder = redacted(url: try taken.string("holder")).prefix(300)
-        let catalog = try taken.string("holder_catalog")
-        let remedy =
-            try taken.bool("is_other_catalog")
-            ? "; submit under the name \(catalog) to replace it" : ""
-        let failure = Failure(
-            .storagePathConflict,
-            "\(SignedQuery.redacted(key: try taken.string("key")).prefix(300)): \(holder) of catalog \(catalog) is stored there"
-                + remedy)
-        try await fail(job, failure, connection)
+        let message = KeyConflicts.message(
+            String(key), String(holder), of: try taken.string("holder_catalog"),
+            isOther: try taken.bool("is_other_catalog"))
+        try await fail(job, Failure(.storagePathConflict, message), connection)
         return false
     }
 

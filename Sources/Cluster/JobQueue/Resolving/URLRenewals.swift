@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 
@@ -61,7 +62,6 @@ struct URLRenewals: Sendable {
         _ connection: PostgresConnection
     ) async throws {
         try await SegmentStore.stage(segments, origins, connection)
-        _ = try await connection.query(SQL.Common.planInBulk)
         let row = try await connection.query(SQL.Resolving.renewURLs, ["asset": .int(asset)]).only()
         if try row.int64("released") > 0 { _ = try await connection.query(SQL.Common.notifyWork) }
         let unchanged = try row.optionalInt64Array("unchanged") ?? []

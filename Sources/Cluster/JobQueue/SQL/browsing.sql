@@ -69,7 +69,7 @@ CROSS JOIN LATERAL (
            coalesce(sum((e.value->>'expectedBytes')::bigint), 0)::bigint AS expected,
            coalesce(sum((e.value->>'transfers')::bigint), 0)::bigint AS transfers
     FROM worker w, jsonb_each(w.progress) AS e
-    CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
+    JOIN asset a ON a.id = e.key::bigint
     WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
       AND c.state = 'running'
       -- One that has stopped reports nothing more, and another resumes its bytes.
@@ -141,7 +141,7 @@ LEFT JOIN LATERAL (
 WHERE c.id BETWEEN coalesce(@catalog::bigint, 0) AND coalesce(@catalog::bigint, 9223372036854775807)
 ORDER BY c.id DESC LIMIT 100
 
--- name: active
+-- unprepared: active
 -- Those under way, most recently changed first, with the bytes of transfers that have no result
 -- yet, also of those that wait for their first byte: until its first result an asset is `ready`,
 -- and only a worker knows more.
@@ -175,7 +175,7 @@ FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = @catalog::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
 ORDER BY a.changed_at DESC, a.id LIMIT 20
 
--- name: assets
+-- unprepared: assets
 -- @state may be null.
 SELECT {{assetColumns}}, a.sidecars IS NOT NULL AS has_sidecars
 FROM asset a JOIN catalog c ON c.id = a.catalog_id
@@ -183,12 +183,15 @@ WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation AND a.id 
   AND (@state::text IS NULL OR a.state = @state)
 ORDER BY a.id LIMIT @limit::int
 
--- name: missingSidecars
+-- unprepared: missingSidecars
 -- Their sidecars that failed and are not required.
 SELECT s.asset_id, s.url, s.key, r.failure_code, r.failure_message
 FROM segment s JOIN result r ON r.segment_id = s.id AND NOT r.done
 WHERE s.asset_id = ANY(@assets::bigint[]) AND s.ordinal >= {{firstSidecar}} AND s.optional
 ORDER BY s.asset_id, s.ordinal
+
+-- fragment: changed
+(extract(epoch FROM a.changed_at) * 1000000)::bigint AS changed_microseconds
 
 -- template: assetsByName
 -- A page of assets after the name @after, or null; what they are filtered by may be null each.
@@ -210,7 +213,7 @@ WITH place AS (
 )
 SELECT b.last, b.is_end, p.*
 FROM bound b LEFT JOIN LATERAL (
-    SELECT {{assetColumns}}
+    SELECT {{assetColumns}}, {{changed}}
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
     WHERE a.name {{beyond}} (SELECT after FROM place)
       AND a.name {{before}}= (SELECT last FROM bound)
@@ -223,7 +226,7 @@ ORDER BY p.name {{direction}}
 -- A page of assets after @after_value and @after_asset, or null; filtered as assetsByName. No index
 -- is kept on what changes with each transfer: the catalog is read once a page, for numbers and
 -- values alone, which are what is sorted.
-SELECT {{assetColumns}}, page.value
+SELECT {{assetColumns}}, {{changed}}, page.value
 FROM (
     SELECT a.id, {{value}} AS value
     FROM asset a CROSS JOIN (SELECT generation FROM catalog WHERE id = @catalog::bigint) AS c
@@ -234,7 +237,7 @@ FROM (
 ) AS page JOIN asset a ON a.id = page.id
 ORDER BY page.value {{direction}}, page.id {{direction}}
 
--- name: files
+-- unprepared: files
 SELECT s.asset_id, s.ordinal, s.key, s.url, r.bytes, r.sha256, r.verified,
        extract(epoch FROM r.recorded_at - c.started_at)::float8 AS after_seconds
 FROM asset a
@@ -246,7 +249,7 @@ WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation
       AND a.id >= @after_asset::bigint
 ORDER BY s.asset_id, s.ordinal LIMIT @limit::int
 
--- name: queues
+-- unprepared: queues
 -- What is leased is counted; what waits is what its running catalogs lack beyond that, because
 -- there may be millions of it.
 SELECT q.name, t.storage_url, q.state, greatest(n.lacking - coalesce(h.jobs, 0), 0) AS waiting,

@@ -145,7 +145,7 @@ WITH gone AS MATERIALIZED (
 )
 SELECT count(*) AS sums_jobs FROM sums
 
--- name: interruptJobs
+-- unprepared: interruptJobs
 -- Deletes jobs, except switches, which are carried through. What workers still hold of them becomes
 -- stale. Workers that write a checksum file are notified at their next heartbeat: another one may
 -- begin.
@@ -165,14 +165,14 @@ JOIN lease e ON e.id = p.lease_id
 WHERE g.directory_id IS NOT NULL
 ON CONFLICT DO NOTHING
 
--- name: haveJobs
+-- unprepared: haveJobs
 -- True when a report that was under way has left new jobs.
 SELECT EXISTS (SELECT FROM delayed_job
                WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'switch')
     OR EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
                WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind <> 'switch') AS have_jobs
 
--- name: interruptAssets
+-- unprepared: interruptAssets
 -- A refreshed asset is whole, as it was before; a switch continues.
 WITH interrupted AS (
     UPDATE asset SET state = CASE WHEN state = 'refreshing' THEN 'completed' ELSE 'interrupted' END,
@@ -185,7 +185,7 @@ FROM (SELECT catalog_id, count(*) AS n FROM interrupted WHERE state = 'completed
       GROUP BY catalog_id) AS i
 WHERE c.id = i.catalog_id
 
--- name: interrupt
+-- unprepared: interrupt
 WITH directories AS (
     UPDATE directory SET unsettled = 0 WHERE catalog_id = ANY(@catalogs::bigint[]) AND unsettled > 0
 )

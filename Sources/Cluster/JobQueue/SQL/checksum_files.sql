@@ -6,13 +6,15 @@
 -- begins: it then lists what every catalog has in the directory up to now.
 WITH held AS MATERIALIZED (
     SELECT r.job, p.lane_id
-    FROM (SELECT FROM lease WHERE id = @lease::uuid AND worker_id = @worker::uuid OFFSET 0) AS l
-    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = @lease::uuid OFFSET 0) AS p
+    FROM lease l
+    JOIN span p ON p.lease_id = l.id
     JOIN unnest(@jobs::bigint[]) AS r(job) ON r.job BETWEEN p.first_id AND p.last_id
+    WHERE l.id = @lease::uuid AND l.worker_id = @worker::uuid
 ), mine AS MATERIALIZED (
     SELECT h.job, h.lane_id, d.id, d.site_id, d.path, d.sums IS NOT DISTINCT
         FROM 'written' AS is_written
     FROM held h
+    -- OFFSET 0: with the statistics of a queue that was empty, a join reads all jobs for each.
     CROSS JOIN LATERAL (
         SELECT directory_id FROM job WHERE lane_id = h.lane_id AND id = h.job
             AND kind = 'sums' OFFSET 0
@@ -73,7 +75,7 @@ WITH turn AS MATERIALIZED (
 )
 SELECT FROM taken
 
--- name: page
+-- unprepared: page
 -- A page of the segments of whole assets in a directory of the site, catalog by catalog. The assets
 -- come first, in order, so that a page reads of no more of them than it shows, however many
 -- catalogs have the directory.
@@ -83,7 +85,7 @@ FROM (
     FROM (
         SELECT id FROM directory WHERE site_id = @site::bigint AND path = @path
             AND id >= @after_directory::bigint
-        ORDER BY id OFFSET 0
+        ORDER BY id
     ) AS d
     CROSS JOIN LATERAL (
         -- Bounds of both columns, and not one directory: the planner could look for that along all
@@ -128,7 +130,7 @@ INSERT INTO tally (catalog_id, sums_ended, sums_failed)
 SELECT l.catalog_id, count(*), sum(e.failed)
 FROM ended e JOIN lane l ON l.id = e.lane_id GROUP BY l.catalog_id
 
--- name: retry
+-- unprepared: retry
 -- Some of its checksum files could not be written. Which is not known: every directory with nothing
 -- under way gets its file written again, and the catalog runs until then.
 WITH lacking AS MATERIALIZED (

@@ -1,5 +1,13 @@
 -- Settings of a transaction, notifications, and fragments of statements of several files.
 
+-- fragment: plannedByIndex
+-- Settings of the functions that run for every batch of jobs. Each reads some rows of each table
+-- through an index, and is planned once a session. Tables grow from nothing to millions of rows
+-- before PostgreSQL takes statistics again: a plan of a small table must not be a scan of it.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_material = off SET enable_memoize = off
+
 -- fragment: sidecars
 -- Inserts the segments of sidecars of assets a, behind those of their assets.
 INSERT INTO segment (asset_id, origin_id, ordinal, role, url, key, expected_bytes, expected_sha256,
@@ -97,24 +105,24 @@ ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.by
     recorded_at = excluded.recorded_at
 
 -- fragment: jobsOfSpan
--- Of spans p their jobs: by index, whatever the statistics say.
+-- Of spans p their jobs. OFFSET 0: with the statistics of a queue that was empty, a join reads all
+-- jobs for each span.
 CROSS JOIN LATERAL (
     SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
 ) AS j
 
 -- fragment: spansOfNamed
--- Of the leases that `named` has, with their workers, the spans: from the leases, by index,
--- whatever the statistics say.
+-- Of the leases that `named` has, with their workers, the spans. OFFSET 0: with the statistics of a
+-- queue that was empty, a join reads all spans first.
 CROSS JOIN LATERAL (
     SELECT FROM lease WHERE id = named.lease AND worker_id = named.worker OFFSET 0
 ) AS e
 CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
 
 -- fragment: jobOfEach
--- Of rows r the job of each, which is locked: by its index, one by one. Where statistics are those
--- of a queue that was empty, a join looks through all jobs for each.
+-- Of rows r the job of each, locked.
 CROSS JOIN LATERAL (
-    SELECT ctid AS tid, * FROM job WHERE lane_id = r.lane AND id = r.job OFFSET 0
+    SELECT ctid AS tid, * FROM job WHERE lane_id = r.lane AND id = r.job FOR UPDATE
 ) AS j
 
 -- fragment: heldJobs
@@ -140,8 +148,7 @@ WHERE (SELECT count(*) FROM locked) >= 0
 -- fragment: assetColumns
 -- Columns of an asset as clients see it.
 a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings,
-       (extract(epoch FROM a.changed_at) * 1000000)::bigint AS changed_microseconds
+       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings
 
 -- name: notifyWork
 -- One notification a transaction, whatever the number of jobs.
@@ -154,22 +161,3 @@ SELECT set_config('synchronous_commit', 'off', true)
 -- name: lockBriefly
 -- Nothing else of this transaction waits for a lock for long.
 SELECT set_config('lock_timeout', '500ms', true)
-
--- name: planByIndex
--- For the rest of this transaction: what `planInBulk` changed is as sessions have it.
-SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-       set_config('enable_material', 'off', true), set_config('enable_memoize', 'off', true),
-       set_config('enable_seqscan', 'off', true)
-
--- name: planInBulk
--- For the rest of this transaction: joins of whole catalogs, not of a batch of rows.
-SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_mergejoin', 'on', true),
-       set_config('enable_material', 'on', true), set_config('enable_memoize', 'on', true),
-       set_config('enable_seqscan', 'on', true)
-
--- name: planWholeCatalog
--- For the rest of this transaction: a catalog is read as a whole, by several processes where it is
--- large, and each time planned for what is asked.
-SELECT set_config('enable_seqscan', 'on', true), set_config('max_parallel_workers_per_gather', '2',
-                                                            true),
-       set_config('plan_cache_mode', 'force_custom_plan', true)

@@ -1,6 +1,6 @@
 -- Rows that are no longer needed.
 
--- name: leases
+-- unprepared: leases
 -- Leases that hold nothing any more. A young one may still be getting its jobs; one whose jobs were
 -- cancelled reports that until its worker has let go of it; and one that was released unseen keeps
 -- its id from being granted while that may still be asked for.
@@ -14,13 +14,13 @@ DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
       WHERE p.lease_id = l.id)
   AND NOT EXISTS (SELECT FROM cancelled_job x WHERE x.lease_id = l.id)
 
--- name: spans
+-- unprepared: spans
 -- Spans whose lease is over, except the last of each lane, where the next claim begins.
 DELETE FROM span p WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = p.lease_id)
   AND (EXISTS (SELECT FROM span n WHERE n.lane_id = p.lane_id AND n.last_id > p.last_id)
        OR NOT EXISTS (SELECT FROM lane l WHERE l.id = p.lane_id))
 
--- name: lanes
+-- unprepared: lanes
 -- Lanes of catalogs that ended some time ago, unless one is being started again.
 WITH ended AS MATERIALIZED (
     SELECT DISTINCT c.id FROM catalog c JOIN lane l ON l.catalog_id = c.id
@@ -33,16 +33,16 @@ WITH ended AS MATERIALIZED (
 DELETE FROM lane l USING locked WHERE l.catalog_id = locked.id AND l.ready_since IS NULL
   AND NOT EXISTS (SELECT FROM job j WHERE j.lane_id = l.id)
 
--- name: cancelled
+-- unprepared: cancelled
 DELETE FROM cancelled_job x WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = x.lease_id)
 
--- name: checksumWriters
+-- unprepared: checksumWriters
 -- Turns whose lease is over and that no worker has taken over. A worker that takes one over meanwhile makes it
 -- young.
 DELETE FROM sums_writer w WHERE w.begun_at < now() - interval '1 hour'
   AND NOT EXISTS (SELECT FROM lease l WHERE l.id = w.lease_id)
 
--- name: losses
+-- unprepared: losses
 -- Losses that no longer matter: of workers that were seen since, of jobs that were done since, of
 -- what is gone.
 DELETE FROM job_loss x
@@ -61,13 +61,13 @@ WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.
                       AND a.changed_at > x.lost_at)
       END
 
--- name: workers
+-- unprepared: workers
 DELETE FROM worker WHERE last_seen < now() - interval '1 day'
 
--- name: workerMinutes
+-- unprepared: workerMinutes
 DELETE FROM worker_minute WHERE minute < now() - make_interval(secs => @seconds::float8)
 
--- name: tidyOrigins
+-- unprepared: tidyOrigins
 -- What is over: cooldowns, quotas, and decisions beyond the latest of each origin and worker.
 WITH cooled AS (
     UPDATE origin SET cooldown_until = NULL
@@ -84,7 +84,7 @@ WHERE d.id = n.id
   AND (n.place > CASE WHEN d.worker_id IS NULL THEN 20 ELSE 1 END
        OR n.decided_at < now() - interval '30 days')
 
--- name: origins
+-- unprepared: origins
 -- Origins that no list names, without a cooldown, that did nothing to remember for so long.
 WITH over AS MATERIALIZED (
     SELECT id FROM origin
@@ -97,28 +97,28 @@ WITH over AS MATERIALIZED (
 )
 DELETE FROM origin o USING over WHERE o.id = over.id
 
--- name: documents
+-- unprepared: documents
 -- Those whose segments are gone.
 DELETE FROM document d WHERE NOT EXISTS (SELECT FROM segment s WHERE s.id = d.segment_id)
 
--- name: assemblies
+-- unprepared: assemblies
 -- Sites at which no worker has worked for a week: the next sweep there removes what is as old.
 DELETE FROM abandoned_assembly WHERE noted_at < now() - interval '7 days'
 
--- name: loadTests
+-- unprepared: loadTests
 WITH gone AS (
     DELETE FROM load_test WHERE state = 'ended' AND ended_at < now() - interval '1 day' RETURNING id
 )
 DELETE FROM load_interval i USING gone WHERE i.test_id = gone.id
 
--- name: oldCatalogs
+-- unprepared: oldCatalogs
 -- Catalogs that ended, or were never started, and that nothing was submitted to for so long.
 SELECT id FROM catalog
 WHERE state <> 'running'
     AND greatest(ended_at, opened_at) < now() - make_interval(days => @days::int)
 ORDER BY id LIMIT 100
 
--- name: forgetAssets
+-- unprepared: forgetAssets
 -- The catalog's lock is held. Forgets some of its assets with all that is known of them, a bounded
 -- number of segments at a time, while it is as old as that. Answers how many.
 WITH chosen AS MATERIALIZED (
@@ -151,7 +151,7 @@ WITH chosen AS MATERIALIZED (
 )
 SELECT count(*) AS assets FROM assets
 
--- name: forgetCatalog
+-- unprepared: forgetCatalog
 -- The catalog's lock is held. Forgets it, when it has no assets any more and is as old as that; its
 -- directories go with it. A submission that is opened meanwhile keeps it, or makes it again.
 WITH old AS (

@@ -10,16 +10,17 @@
     WHERE w.sidecars IS NOT NULL
 
 -- fragment: keyRefused
--- Refuses the assets that `taken` names, with the key and its holder.
+-- Refuses the assets that `taken` names. There may be millions, so the texts, @message and
+-- @other_message for a holder of another catalog, get the key, its holder and that catalog here.
 UPDATE asset a SET
     key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
     -- Nothing that may be a secret: a key has a token where an operator keeps that.
-    failure_message = left(regexp_replace(t.key, '[?].*$', '?…'),
-                           300) || ': ' || left(regexp_replace(
-            regexp_replace(t.holder, '[?#].*$', '?…'), '{{tokenInPath}}', '\1…', 'gi'), 300)
-        || ' of catalog ' || t.holder_catalog || ' is stored there'
-        || CASE WHEN t.is_other_catalog
-            THEN '; submit under the name ' || t.holder_catalog || ' to replace it' ELSE '' END,
+    failure_message = format(
+        CASE WHEN t.is_other_catalog THEN @other_message::text ELSE @message::text END,
+        left(regexp_replace(t.key, '[?].*$', '?…'), 300),
+        left(regexp_replace(regexp_replace(t.holder, '[?#].*$', '?…'),
+                            '{{tokenInPath}}', '\1…', 'gi'), 300),
+        t.holder_catalog),
     segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
     verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0, refreshed = NULL,
     changed_at = now()
@@ -41,7 +42,7 @@ FROM (
 UPDATE asset SET key_taken = false
 WHERE catalog_id = @catalog::bigint AND generation = @generation::int AND key_taken
 
--- name: refuseHeld
+-- unprepared: refuseHeld
 -- The catalog's keys are locked; @assets is null for all. Refuses each asset one of whose keys
 -- holds another object at the site, or is about to: of another catalog, or of what is under way or
 -- complete of this one. Signatures make no other object; a token may.
@@ -56,11 +57,7 @@ WITH wanted AS NOT MATERIALIZED (
     SELECT DISTINCT ON (c.id) c.id, c.key, b.url AS holder, e.name AS holder_catalog,
            e.id <> o.id AS is_other_catalog
     FROM claimed c
-    -- OFFSET 0 keeps the order of the steps.
-    CROSS JOIN LATERAL (
-        SELECT id, catalog_id, generation, url, state FROM asset
-        WHERE hashtextextended(key, 0) = hashtextextended(c.key, 0) AND key = c.key OFFSET 0
-    ) AS b
+    JOIN asset b ON hashtextextended(b.key, 0) = hashtextextended(c.key, 0) AND b.key = c.key
     JOIN catalog e ON e.id = b.catalog_id
     JOIN catalog o ON o.id = @catalog::bigint AND o.site_id = e.site_id
     WHERE b.id <> c.id AND b.url <> c.url AND b.state IN ({{assetHolding}})
@@ -70,7 +67,7 @@ WITH wanted AS NOT MATERIALIZED (
 )
 {{keyRefused}}
 
--- name: refuseRivals
+-- unprepared: refuseRivals
 -- @assets is null for all. Of assets that are to be started and want one key for different objects,
 -- refuses all but the first and those of its object. Nothing is compared where each name is its
 -- asset's key, as of a list without names: names are unique.
@@ -109,7 +106,7 @@ SELECT c.key, b.url AS holder, e.name AS holder_catalog, e.id <> o.id AS is_othe
 FROM asset a
 JOIN catalog o ON o.id = a.catalog_id
 JOIN segment c ON c.asset_id = a.id AND c.part = 0
--- OFFSET 0 keeps the order of the steps.
+-- OFFSET 0: a join hashes all assets of the database for those of one title.
 CROSS JOIN LATERAL (
     SELECT id, catalog_id, generation, url, state FROM asset
     WHERE hashtextextended(key, 0) = hashtextextended(c.key, 0) AND key = c.key OFFSET 0

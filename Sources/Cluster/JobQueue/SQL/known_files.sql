@@ -9,10 +9,9 @@ CREATE TEMPORARY TABLE IF NOT EXISTS known_file (
 ) ON COMMIT DELETE ROWS;
 CREATE INDEX IF NOT EXISTS known_file_key ON known_file (hashtextextended(key, 0));
 
--- name: storedByFiles
+-- unprepared: storedByFiles
 -- What others of its site have stored as files: in each directory with files that are started for
 -- the first time the last four that have it, of each as many as are looked through soon enough.
--- OFFSET 0 keeps the order of the steps.
 INSERT INTO known_file (key, url, expected_digests, bytes, sha256, verified, validator, stored_at)
 SELECT t.key, t.url, t.expected_digests, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
 FROM directory d
@@ -24,33 +23,29 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT id FROM asset WHERE directory_id = o.id AND kind = 'file' LIMIT 100000
 ) AS b
-CROSS JOIN LATERAL (SELECT * FROM segment WHERE asset_id = b.id AND part = 0 OFFSET 0) AS t
-CROSS JOIN LATERAL (
-    -- The origin is asked whether it is still that.
-    SELECT * FROM result WHERE segment_id = t.id AND done AND validator IS NOT NULL OFFSET 0
-) AS r
+JOIN segment t ON t.asset_id = b.id AND t.part = 0
+-- The origin is asked whether it is still that.
+JOIN result r ON r.segment_id = t.id AND r.done AND r.validator IS NOT NULL
 WHERE d.catalog_id = @catalog::bigint
   AND EXISTS (
       SELECT FROM asset WHERE directory_id = d.id AND generation = @generation::int
           AND kind = 'file'
         AND (state = 'new' OR state = 'ready' AND changed_at = now()))
 
--- name: noteFiles
+-- unprepared: noteFiles
 -- What others have stored as files is staged. Notes with the segments of files that are started for
 -- the first time what was stored under their keys from their URLs; the jobs look whether it is
 -- there.
 WITH known AS MATERIALIZED (
     SELECT DISTINCT ON (s.id) s.id, t.bytes, t.sha256, t.verified, t.validator
     FROM directory d
-    -- OFFSET 0 keeps the order of the steps.
     CROSS JOIN LATERAL (
         SELECT id FROM asset
         WHERE directory_id = d.id AND generation = @generation::int AND kind = 'file'
           -- Those without sidecars have their jobs by now.
           AND (state = 'new' OR state = 'ready' AND changed_at = now())
-        OFFSET 0
     ) AS a
-    CROSS JOIN LATERAL (SELECT * FROM segment WHERE asset_id = a.id AND part = 0 OFFSET 0) AS s
+    JOIN segment s ON s.asset_id = a.id AND s.part = 0
     CROSS JOIN LATERAL (
         SELECT * FROM known_file
         WHERE hashtextextended(key, 0) = hashtextextended(s.key, 0) AND key = s.key
@@ -59,7 +54,6 @@ WITH known AS MATERIALIZED (
           AND (s.expected_bytes IS NULL OR s.expected_bytes = bytes)
           AND (s.expected_sha256 IS NULL OR s.expected_sha256 = sha256)
           AND (s.expected_digests IS NULL OR s.expected_digests = expected_digests)
-        OFFSET 0
     ) AS t
     WHERE d.catalog_id = @catalog::bigint AND EXISTS (SELECT FROM known_file)
     ORDER BY s.id, t.stored_at DESC

@@ -1,6 +1,6 @@
 -- Jobs that move to the lanes of mirrors while their own origin is in a cooldown.
 
--- name: lanes
+-- unprepared: lanes
 -- Lanes after @after with work whose origin is in a cooldown: what of it has mirrors need not wait.
 -- Costs a look at the origins that have a cooldown where there is none.
 WITH alone AS MATERIALIZED (
@@ -13,19 +13,17 @@ WHERE EXISTS (SELECT FROM alone)
   AND l.origin_id IN (SELECT id FROM alone)
 ORDER BY l.id LIMIT @limit::int
 
--- name: jobs
+-- unprepared: jobs
 -- Pairwise @lanes and jobs @after; @limit is by lane. The jobs after those that nobody holds, in
 -- order, with the schemes and hosts that they can be had from, a line each: their own URL's first;
--- null for those without mirrors.
+-- null for those without mirrors. OFFSET 0: for the jobs of some lanes a join reads all segments.
 SELECT r.lane, j.id, CASE WHEN x.urls IS NOT NULL THEN array_to_string(ARRAY(
            SELECT substring(u.url FROM '^[^/]*//[^/?#]*')
            FROM unnest(s.url || string_to_array(x.urls, E'\n')) WITH ORDINALITY AS u(url, place)
            ORDER BY u.place), E'\n') END AS origins
 FROM unnest(@lanes::bigint[], @after::bigint[]) AS r(lane, after)
-CROSS JOIN LATERAL (
-    SELECT c.has_mirrors FROM lane l JOIN catalog c ON c.id = l.catalog_id
-        WHERE l.id = r.lane OFFSET 0
-) AS c
+JOIN lane l ON l.id = r.lane
+JOIN catalog c ON c.id = l.catalog_id
 CROSS JOIN LATERAL (
     SELECT id, asset_id, segment_id, kind = 'fetch' AND whole_id IS NULL AS is_whole FROM job
     WHERE lane_id = r.lane AND id > greatest(r.after, coalesce(

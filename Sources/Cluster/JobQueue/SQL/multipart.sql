@@ -84,7 +84,7 @@ WITH delayed AS (
 )
 SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 
--- name: reset
+-- unprepared: reset
 -- The parts of a file do not belong to one version of the object, or cannot be had: they go, and
 -- the file is fetched from its start again after @seconds, or when its title's manifest has been
 -- read where that is read for fresh URLs. @uncounted tries do not count; with @is_whole it is not
@@ -178,7 +178,7 @@ WHERE id IN (SELECT id FROM abandoned_assembly WHERE site_id = @site::bigint
              ORDER BY noted_at LIMIT 100 FOR UPDATE SKIP LOCKED)
 RETURNING id
 
--- name: givenUp
+-- unprepared: givenUp
 -- Catalogs with files in parts that are given up: at once where they were cancelled, else @seconds
 -- after their assets failed, for a retry resumes their parts.
 SELECT DISTINCT a.catalog_id AS id
@@ -187,7 +187,7 @@ WHERE a.state IN ({{assetRetryable}}) AND (a.kind = 'file' OR a.resolved)
   AND (a.failure_code = 'worker.cancelled'
        OR a.changed_at < now() - make_interval(secs => @seconds::float8))
 
--- name: release
+-- unprepared: release
 -- The catalog's lock is held. Gives up its files in parts, as `givenUp`: their parts go, and the
 -- next start fetches them from their beginning.
 WITH chosen AS MATERIALIZED (

@@ -151,7 +151,7 @@ UPDATE origin SET max_connections = NULL, requests_per_second = NULL, bytes_per_
     has_own_limits = false
 WHERE url = @origin AND id <> 0 RETURNING id
 
--- name: page
+-- unprepared: page
 -- The default's row is number 0 and comes with the first page. What waits is counted up to 10,000 a
 -- lane: there may be millions of it.
 WITH page AS MATERIALIZED (
@@ -203,7 +203,7 @@ LEFT JOIN leased h ON h.origin_id = g.id
 LEFT JOIN shares s ON s.origin_id = g.id
 ORDER BY g.url
 
--- name: decisions
+-- unprepared: decisions
 -- The last decision of each worker seen in the last minute, and the latest 20 of the cluster, for
 -- each origin.
 SELECT d.origin_id, d.worker_id, w.name, extract(epoch FROM d.decided_at)::float8 AS decided_at,

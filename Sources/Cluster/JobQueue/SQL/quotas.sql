@@ -1,34 +1,9 @@
 -- Quotas of the limits of origins and sites, by worker.
 
 -- name: concerned
--- The resources whose quotas concern a worker: those with limits that it holds jobs of, those that
--- it has a quota of, and @origins and @sites, whose quotas it reports.
-WITH busy AS MATERIALIZED (
-    SELECT DISTINCT l.origin_id, q.site_id
-    FROM lease e
-    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = e.id OFFSET 0) AS p
-    CROSS JOIN LATERAL (
-        SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id LIMIT 1
-    ) AS j
-    JOIN lane l ON l.id = p.lane_id
-    JOIN queue q ON q.id = l.queue_id
-    WHERE e.worker_id = @worker::uuid
-), concerned AS (
-    SELECT 'origin' AS kind, m.id, true AS is_held
-    FROM (SELECT DISTINCT origin_id FROM busy) AS b JOIN origin_limit m ON m.id = b.origin_id
-    WHERE coalesce(m.connections::float8, m.requests_per_second, m.bytes_per_second) IS NOT NULL
-    UNION ALL
-    SELECT 'site', t.id, true
-    FROM (SELECT DISTINCT site_id FROM busy) AS b JOIN site t ON t.id = b.site_id
-    WHERE t.bytes_per_second IS NOT NULL OR t.closed
-    UNION ALL
-    SELECT kind, resource_id, false FROM quota WHERE worker_id = @worker::uuid
-    UNION ALL
-    SELECT 'origin', id, false FROM origin WHERE url = ANY(@origins::text[])
-    UNION ALL
-    SELECT 'site', id, false FROM site WHERE id = ANY(@sites::bigint[])
-)
-SELECT kind, id, bool_or(is_held) AS is_held FROM concerned GROUP BY kind, id
+-- The resources whose quotas concern a worker: those that it holds jobs of or has a quota of, and
+-- @origins and @sites, whose quotas it reports.
+SELECT kind, id, is_held FROM quota_resources(@worker::uuid, @origins::text[], @sites::bigint[])
 
 -- name: lockOrigins
 -- The transaction that divides their limits has locked their rows.
@@ -122,7 +97,7 @@ WITH idle AS MATERIALIZED (
     WHERE q.ends_at > clock_timestamp()
       AND NOT EXISTS (
           SELECT FROM lease e
-          CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = e.id OFFSET 0) AS p
+          JOIN span p ON p.lease_id = e.id
           CROSS JOIN LATERAL (
               SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id
                   LIMIT 1

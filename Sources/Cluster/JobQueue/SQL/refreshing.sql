@@ -7,7 +7,7 @@ SELECT EXISTS (
       AND state IN ({{assetToStart}})
 ) AS is_lacking
 
--- name: lanes
+-- unprepared: lanes
 -- The lanes of what can be refreshed, made.
 INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
 SELECT DISTINCT @queue::bigint, @catalog::bigint, origin_id, CASE WHEN kind = 'file' THEN 3 ELSE 2
@@ -18,7 +18,7 @@ FROM asset WHERE catalog_id = @catalog::bigint AND generation = @generation::int
 ORDER BY 3, 4, 5
 ON CONFLICT DO NOTHING
 
--- name: jobs
+-- unprepared: jobs
 -- The catalog's lanes are locked; @assets is null for all. A job for each that is completed; the
 -- outcomes of earlier refreshes are forgotten.
 WITH wanted AS MATERIALIZED (
@@ -254,14 +254,14 @@ WITH gone AS MATERIALIZED (
 INSERT INTO tally (catalog_id, directory_id, assets_failed)
 SELECT catalog_id, directory_id, 1 FROM settled
 
--- name: summary
+-- unprepared: summary
 SELECT count(*) FILTER (WHERE a.refreshed = 'unchanged') AS unchanged,
        count(*) FILTER (WHERE a.refreshed = 'changed') AS changed,
        count(*) FILTER (WHERE a.refreshed = 'failed') AS failed
 FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.generation >= c.generation
 
--- name: failures
+-- unprepared: failures
 -- The first of its assets whose last refresh failed.
 SELECT {{assetColumns}}
 FROM asset a JOIN catalog c ON c.id = a.catalog_id

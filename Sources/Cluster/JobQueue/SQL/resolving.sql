@@ -32,16 +32,13 @@ WHERE NOT EXISTS (SELECT FROM origin o WHERE o.url = s.url AND o.is_listed)
 ORDER BY 1
 ON CONFLICT (url) DO UPDATE SET is_listed = true
 
--- name: mergeSegments
+-- unprepared: mergeSegments
 -- A segment that is listed as before keeps its result; another signature or token makes no other
 -- one.
 WITH changed AS MATERIALIZED (
     SELECT s.id
     FROM staged_segment g
-    CROSS JOIN LATERAL (
-        SELECT id, url, key, role, expected_sha256 FROM segment
-        WHERE asset_id = @asset::bigint AND ordinal = g.ordinal AND part = 0 OFFSET 0
-    ) AS s
+    JOIN segment s ON s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.part = 0
     WHERE (s.key, s.role, s.expected_sha256) IS DISTINCT FROM (g.key, g.role, g.expected_sha256)
        OR CASE WHEN s.url = g.url THEN false ELSE {{titleOfS}} <> {{titleOfG}} END
 ), merged AS (
@@ -205,7 +202,7 @@ SELECT c.queue_id, c.id, b.origin_id, 1, b.own_priority, b.id, 'resolve'
 FROM begun b JOIN catalog c ON c.id = b.catalog_id
 ORDER BY b.id
 
--- name: renewURLs
+-- unprepared: renewURLs
 -- A part of its manifest, read again, is staged. Segments get their fresh URLs by key, and what
 -- waits for one is due. Answers how many are, and which segments are listed with the URL that they
 -- had.
@@ -219,10 +216,7 @@ WITH moved AS MATERIALIZED (
     -- With its parts.
     SELECT s.id, s.url <> g.url AS is_fresh, g.url, g.mirrors, g.origin
     FROM staged_segment g
-    CROSS JOIN LATERAL (
-        SELECT id, url FROM segment
-        WHERE asset_id = @asset::bigint AND ordinal = g.ordinal AND key = g.key OFFSET 0
-    ) AS s
+    JOIN segment s ON s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.key = g.key
     UNION ALL
     SELECT s.id, s.url <> g.url, g.url, g.mirrors, g.origin
     FROM moved g

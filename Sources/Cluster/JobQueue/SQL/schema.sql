@@ -57,13 +57,20 @@ SELECT n.name,
 FROM pinned n
 
 -- name: create
--- The schema of this session's search path, with the table of its versions.
+-- The schema of this session's search path, with the tables of its versions.
 DO $$
 BEGIN
     EXECUTE 'CREATE SCHEMA IF NOT EXISTS ' || split_part(current_setting('search_path'), ',', 1);
     CREATE TABLE schema_migration (
         version int PRIMARY KEY,
         -- SHA-256 of the file that made it.
+        checksum text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    );
+    -- Revisions of the functions that were applied; those of the last one are there.
+    CREATE TABLE schema_functions (
+        revision int PRIMARY KEY,
+        -- SHA-256 of their text.
         checksum text NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT now()
     );
@@ -83,6 +90,20 @@ LEFT JOIN unnest(@versions::int[], @texts::text[]) AS b(version, text) ON b.vers
 -- A version that was applied, and its text.
 INSERT INTO schema_migration (version, checksum)
 VALUES (@version::int, encode(sha256(convert_to(@text::text, 'UTF8')), 'hex'))
+
+-- name: functions
+-- The last revision of functions that was applied, 0 before the first, and whether it has this
+-- @text.
+SELECT coalesce(max(revision), 0)::bigint AS revision,
+    coalesce((array_agg(checksum ORDER BY revision DESC))[1]
+             = encode(sha256(convert_to(@text::text, 'UTF8')), 'hex'), false) AS is_same
+FROM schema_functions
+
+-- name: recordFunctions
+-- A revision of functions that was applied, and their text.
+INSERT INTO schema_functions (revision, checksum)
+VALUES (@revision::int, encode(sha256(convert_to(@text::text, 'UTF8')), 'hex'))
+ON CONFLICT (revision) DO UPDATE SET checksum = excluded.checksum, applied_at = now()
 
 -- name: pin
 -- Pins the search path of the schema's functions to this session's, so that they find the same

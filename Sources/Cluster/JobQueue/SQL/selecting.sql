@@ -14,7 +14,7 @@ CASE WHEN c.state = 'running'
 CASE WHEN c.state = 'running'
     THEN c.segments - c.segments_done - c.segments_failed ELSE 0 END AS jobs
 
--- name: assets
+-- unprepared: assets
 -- @name and @failure_code may be null. Assets of the present generation, and those that have not
 -- ended although a submission that is not started yet has named them.
 SELECT a.id, a.state FROM asset a JOIN catalog c ON c.id = a.catalog_id
@@ -28,7 +28,7 @@ ORDER BY a.id
 SELECT count(*) AS lanes FROM (SELECT id FROM lane WHERE catalog_id = @catalog
                                ORDER BY id FOR UPDATE) AS l
 
--- name: lockCancelled
+-- unprepared: lockCancelled
 -- Locks the jobs of assets and then these, as reports do: from here on no report adds jobs or parts
 -- to them.
 WITH {{chosen}}, delayed AS MATERIALIZED (
@@ -47,7 +47,7 @@ WITH {{chosen}}, delayed AS MATERIALIZED (
 )
 SELECT count(*) AS assets FROM assets
 
--- name: cancelJobs
+-- unprepared: cancelJobs
 -- The catalog's lanes are locked. Jobs of these assets go, except switches; the workers that hold
 -- some of them are notified at their next heartbeat, and what they report is stale.
 WITH {{chosen}}, delayed AS (
@@ -65,7 +65,7 @@ WITH {{chosen}}, delayed AS (
 )
 SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 
--- name: cancelAssets
+-- unprepared: cancelAssets
 -- Those still under way are cancelled: what they lack counts as failed. Of one that is refreshed,
 -- the refresh has failed.
 WITH chosen AS MATERIALIZED (
@@ -94,7 +94,7 @@ WITH chosen AS MATERIALIZED (
 )
 SELECT count(*) AS assets FROM settled
 
--- name: cancelCatalog
+-- unprepared: cancelCatalog
 -- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is under way but
 -- switches of refreshes, which are carried through and change nothing about that: checksum files
 -- that are still to be written go, and count as failed, so that a retry writes them. The workers
@@ -126,7 +126,7 @@ WITH over AS MATERIALIZED (
 )
 SELECT jobs FROM lists
 
--- name: lockReprioritised
+-- unprepared: lockReprioritised
 -- Locks what of them is on its way to a lane, as claims do before they lock lanes, and then them: a
 -- report that is under way ends first, and the next one sees their priority.
 WITH {{chosen}}, delayed AS MATERIALIZED (
@@ -140,7 +140,7 @@ SELECT count(*) AS assets FROM (
     ORDER BY id FOR UPDATE
 ) AS a
 
--- name: reprioritise
+-- unprepared: reprioritise
 -- The catalog's lanes are locked. What waits moves to lanes of that priority; what workers hold
 -- stays in its lane.
 WITH {{chosen}}, assets AS (

@@ -74,7 +74,7 @@ SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
            SELECT coalesce(sum((e.value->>'expectedBytes')::bigint
                                - coalesce((e.value->>'partBytes')::bigint, 0)), 0)
            FROM worker w, jsonb_each(w.progress) AS e
-           CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
+           JOIN asset a ON a.id = e.key::bigint
            JOIN catalog c ON c.id = a.catalog_id
            WHERE w.id = @worker::uuid AND c.site_id = t.id), 0) - (
            SELECT coalesce(sum(c.bytes + coalesce(
@@ -106,8 +106,8 @@ WITH under_way AS MATERIALIZED (
                                 - coalesce((e.value->>'partBytes')::bigint, 0)),
                                     9e18)::bigint AS bytes
     FROM worker w, jsonb_each(w.progress) AS e
-    CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
-    CROSS JOIN LATERAL (SELECT site_id FROM catalog WHERE id = a.catalog_id OFFSET 0) AS c
+    JOIN asset a ON a.id = e.key::bigint
+    JOIN catalog c ON c.id = a.catalog_id
     WHERE w.last_seen > now() - interval '15 seconds'
       AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
       AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
@@ -120,10 +120,10 @@ WITH under_way AS MATERIALIZED (
 )
 UPDATE site t SET under_way_bytes = l.bytes FROM locked l WHERE t.id = l.id
 
--- name: checkQuota
--- @site is null for all. Pauses those whose quota is used up, and resumes those of which that is no
--- longer true: where it is used up to the byte, not before the files in parts are put together. One
--- row a site that changed.
+-- name: quotaChanges
+-- @site is null for all. Locks those to be paused, because their quota is used up, and those to be
+-- resumed, of which that is no longer true: where it is used up to the byte, not before the files in
+-- parts are put together. Of each the bytes that are used.
 WITH looked AS MATERIALIZED (
     SELECT s.id, n.used, n.used > s.quota_bytes OR n.used = s.quota_bytes AND NOT EXISTS (
                SELECT FROM assembly y JOIN segment g ON g.id = y.segment_id
@@ -138,25 +138,24 @@ WITH looked AS MATERIALIZED (
     ) AS n
     WHERE (@site::bigint IS NULL OR s.id = @site)
       AND (s.quota_bytes IS NOT NULL OR s.fault_retry_at = 'infinity')
-), locked AS MATERIALIZED (
-    SELECT t.id FROM site t
-    WHERE t.id = ANY(ARRAY(
-        SELECT u.id FROM looked u
-        WHERE CASE WHEN u.is_over THEN t.fault_code IS NULL OR t.fault_retry_at <> 'infinity'
-                                       OR t.fault_retry_at IS NULL
-                   ELSE t.fault_retry_at = 'infinity' END))
-    ORDER BY t.id FOR NO KEY UPDATE
 )
-UPDATE site t SET fault_code = CASE WHEN u.is_over THEN 'storage.quota' END,
-    fault_message = CASE WHEN u.is_over THEN
-        format('%s of %s bytes of the quota are used', u.used, t.quota_bytes) END,
-    fault_since = CASE WHEN u.is_over THEN clock_timestamp() ELSE t.fault_since END,
+SELECT t.id, coalesce(u.is_over, false) AS is_over, u.used, t.quota_bytes
+FROM looked u JOIN site t ON t.id = u.id
+WHERE CASE WHEN u.is_over THEN t.fault_code IS NULL OR t.fault_retry_at <> 'infinity'
+                               OR t.fault_retry_at IS NULL
+           ELSE t.fault_retry_at = 'infinity' END
+ORDER BY t.id FOR NO KEY UPDATE OF t
+
+-- name: applyQuota
+-- Pairwise sites, which are locked, and why each is paused, null for those that resume.
+UPDATE site t SET fault_code = CASE WHEN q.message IS NOT NULL THEN 'storage.quota' END,
+    fault_message = q.message,
+    fault_since = CASE WHEN q.message IS NOT NULL THEN clock_timestamp() ELSE t.fault_since END,
     -- Nobody has to try: it is seen here.
-    fault_retry_at = CASE WHEN u.is_over THEN 'infinity'::timestamptz END,
-    fault_ended_at = CASE WHEN u.is_over THEN t.fault_ended_at ELSE clock_timestamp() END
-FROM locked l JOIN looked u ON u.id = l.id
-WHERE t.id = l.id
-RETURNING t.id
+    fault_retry_at = CASE WHEN q.message IS NOT NULL THEN 'infinity'::timestamptz END,
+    fault_ended_at = CASE WHEN q.message IS NOT NULL THEN t.fault_ended_at ELSE clock_timestamp() END
+FROM unnest(@sites::bigint[], @messages::text[]) AS q(id, message)
+WHERE t.id = q.id
 
 -- name: seen
 -- Pairwise what a worker saw: sites, their free bytes or null, and whether it has just written

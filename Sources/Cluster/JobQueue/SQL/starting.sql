@@ -6,7 +6,7 @@ SELECT EXISTS (
     SELECT FROM directory d
     CROSS JOIN LATERAL (
         SELECT FROM directory e
-        WHERE e.site_id = d.site_id AND e.path = d.path AND e.catalog_id <> d.catalog_id OFFSET 0
+        WHERE e.site_id = d.site_id AND e.path = d.path AND e.catalog_id <> d.catalog_id
     ) AS o
     WHERE d.catalog_id = @catalog::bigint
       -- Looked at once: most sites have one catalog.
@@ -15,7 +15,7 @@ SELECT EXISTS (
           WHERE c.id = @catalog::bigint)
 ) AS has_neighbours
 
--- name: lockWork
+-- unprepared: lockWork
 -- Locks what the start takes away from workers, jobs before assets as reports do: the jobs of
 -- assets that leave the catalog, have other sidecars, are redefined or have their manifests read
 -- again, checksum files that may come too early, and those assets. Answers how many jobs there were
@@ -189,7 +189,7 @@ WITH locked AS MATERIALIZED (
 UPDATE lane SET ready_since = coalesce(lane.ready_since, now()) FROM locked
 WHERE lane.id = locked.id
 
--- name: newFiles
+-- unprepared: newFiles
 -- The short way for files that were never started and have no sidecars: each is one segment and one
 -- job.
 WITH fresh AS MATERIALIZED (
@@ -217,7 +217,7 @@ UPDATE asset a SET state = 'ready', resolved = true, segments = 1, retries = 0,
     changed_at = now()
 FROM fresh WHERE a.id = fresh.id
 
--- name: fileSegments
+-- unprepared: fileSegments
 -- A file asset that was never started is one segment; it may have been interrupted before its first
 -- start, or refused because of its key.
 INSERT INTO segment (asset_id, origin_id, ordinal, role, url, key, expected_bytes, expected_sha256,
@@ -250,9 +250,7 @@ WITH changed AS MATERIALIZED (
 ), alike AS MATERIALIZED (
     SELECT s.id, n.url, s.url <> n.url AS is_renewed
     FROM named n
-    CROSS JOIN LATERAL (
-        SELECT * FROM segment WHERE asset_id = n.asset_id AND ordinal = n.ordinal OFFSET 0
-    ) AS s
+    JOIN segment s ON s.asset_id = n.asset_id AND s.ordinal = n.ordinal
     WHERE (s.key, s.role, s.optional, s.expected_bytes, s.expected_sha256, s.expected_digests)
           IS NOT DISTINCT FROM (n.key, n.role, NOT n.required, n.bytes, n.sha256, n.digests)
       AND CASE WHEN s.url = n.url THEN true ELSE {{objectOfS}} = {{objectOfN}} END
@@ -290,7 +288,7 @@ DELETE FROM assembly USING segment s, asset a
 WHERE assembly.segment_id = s.id AND s.asset_id = a.id
   AND a.catalog_id = @catalog AND a.generation = @generation AND a.state = 'completed'
 
--- name: jobs
+-- unprepared: jobs
 -- The catalog's lanes are locked; @assets is null for all. Jobs for what each asset that is not
 -- under way lacks: a completed one every file (to be checked), others the files and parts that are
 -- not done. An asset that was not resolved is resolved first.
@@ -385,7 +383,7 @@ SELECT queue_id, @catalog::bigint, origin_id, 4, own_priority, asset_id, segment
        directory_id, kind, attempt
 FROM waiting ORDER BY id
 
--- name: totals
+-- unprepared: totals
 -- Counts again what is under way by directory and in all; a SHA256SUMS that is about to be written
 -- in a directory with something under way waits until that has ended. Tallies without an asset go:
 -- the assets, which are counted in the same snapshot, have what they add, and the SHA256SUMS of a
@@ -467,7 +465,7 @@ WHERE c.id = @catalog
 SELECT count(*) AS assets FROM asset WHERE catalog_id = @catalog::bigint
     AND generation = @generation::int
 
--- name: interruptedAssets
+-- unprepared: interruptedAssets
 -- Assets that a start takes up although nothing of them failed.
 SELECT id FROM asset
 WHERE catalog_id = @catalog::bigint AND generation = @generation::int

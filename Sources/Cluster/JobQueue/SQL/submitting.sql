@@ -78,7 +78,7 @@ INSERT INTO directory (catalog_id, site_id, path)
 SELECT DISTINCT @catalog::bigint, @site::bigint, directory FROM staged_asset ORDER BY 3
 ON CONFLICT (catalog_id, path) DO NOTHING
 
--- name: mergeAssets
+-- unprepared: mergeAssets
 -- An asset that is named as before keeps what is known of it.
 WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,

@@ -28,10 +28,7 @@ WITH running AS MATERIALIZED (
             SELECT lease_id, first_id, last_id FROM span WHERE lane_id = l.id
             ORDER BY last_id DESC LIMIT 1000
         ) AS p
-        CROSS JOIN LATERAL (
-            SELECT worker_id, granted_at FROM lease WHERE id = p.lease_id
-                AND expires_at > now() OFFSET 0
-        ) AS e
+        JOIN lease e ON e.id = p.lease_id AND e.expires_at > now()
         LEFT JOIN worker w ON w.id = e.worker_id
         WHERE greatest(w.last_seen, e.granted_at) > now() - interval '6 seconds'
           -- A worker may hold jobs that no limit lets it begin.
@@ -71,7 +68,7 @@ WITH running AS MATERIALIZED (
         SELECT lease_id, first_id, last_id FROM span WHERE lane_id = l.id ORDER BY last_id DESC
             LIMIT 1000
     ) AS p
-    CROSS JOIN LATERAL (SELECT * FROM lease WHERE id = p.lease_id OFFSET 0) AS e
+    JOIN lease e ON e.id = p.lease_id
     LEFT JOIN worker w ON w.id = e.worker_id
     WHERE EXISTS (SELECT FROM job WHERE lane_id = l.id AND id BETWEEN p.first_id AND p.last_id)
 ), origins AS MATERIALIZED (

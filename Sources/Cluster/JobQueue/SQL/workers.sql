@@ -45,9 +45,7 @@ FROM lease e
 JOIN span p ON p.lease_id = e.id
 JOIN lane l ON l.id = p.lane_id
 JOIN queue q ON q.id = l.queue_id
-CROSS JOIN LATERAL (
-    SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
-) AS j
+{{jobsOfSpan}}
 WHERE @queue::text IS NULL OR q.name = @queue
 
 -- name: noteMinute

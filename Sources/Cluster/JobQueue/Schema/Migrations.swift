@@ -4,7 +4,8 @@ package import Postgres
 /// The numbered versions of the schema, each a file of `SQL/migrations`.
 ///
 /// A released file is frozen: a database keeps the checksum of the file that created it, and
-/// refuses another text. Later changes are added as further files.
+/// refuses another text. Later changes are added as further files. `Functions` follow in the same
+/// transaction.
 package enum Migrations {
     struct Step {
         let version: Int
@@ -24,7 +25,8 @@ package enum Migrations {
     /// The version that this binary uses.
     package static var currentVersion: Int { steps.last?.version ?? 0 }
 
-    /// Migrates the database to this binary's version; returns its previous version.
+    /// Migrates the database's tables and functions to this binary's version; returns its previous
+    /// version.
     ///
     /// Safe to run from many processes at once: they wait for each other. Grants `role`, if given,
     /// a coordinator's privileges. Only reads a database with the current version. Waits
@@ -38,13 +40,22 @@ package enum Migrations {
         _ pool: PostgresPool, grantingTo role: String? = nil,
         lockSeconds: Double = Migrations.lockSeconds
     ) async throws(Failure) -> Int {
+        try await migrate(pool, grantingTo: role, lockSeconds: lockSeconds, .current)
+    }
+
+    @discardableResult
+    static func migrate(
+        _ pool: PostgresPool, grantingTo role: String? = nil,
+        lockSeconds: Double = Migrations.lockSeconds, _ functions: Functions
+    ) async throws(Failure) -> Int {
         do {
             return try await pool.withConnection { connection in
                 try await connection.transaction { connection in
                     let schema = try await Schema.prepare(connection, lockSeconds: lockSeconds)
                     let version = try await Self.version(connection)
                     if version < currentVersion {
-                        try schema.requireOwner(version: version)
+                        try schema.requireOwner(
+                            "has version \(version); this binary needs version \(currentVersion)")
                         for step in steps where step.version > version {
                             try await connection.simple(step.text)
                             _ = try await connection.query(
@@ -53,6 +64,7 @@ package enum Migrations {
                         }
                         try await schema.pinFunctions(connection)
                     }
+                    _ = try await functions.apply(to: schema, connection)
                     if let role { try await schema.grant(to: role, connection) }
                     return version
                 }

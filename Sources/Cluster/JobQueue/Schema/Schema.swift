@@ -58,7 +58,8 @@ struct Schema: Sendable {
             )
         }
         guard !(try row.bool("has_version")) else { return schema }
-        try schema.requireOwner(version: 0)
+        try schema.requireOwner(
+            "has version 0; this binary needs version \(Migrations.currentVersion)")
         try await connection.simple(SQL.Schema.create.text)
         return schema
     }
@@ -97,12 +98,13 @@ struct Schema: Sendable {
     }
 
     /// Refuses to create tables in a schema of another role, which could add functions to it.
-    func requireOwner(version: Int) throws(Failure) {
+    ///
+    /// - Parameter lacks: the schema's version and the required one, for the message.
+    func requireOwner(_ lacks: String) throws(Failure) {
         guard isOwn else {
             throw Failure(
                 .clusterSchemaOwner,
-                "The schema \(name) belongs to the role \(owner), and has version \(version); this binary needs "
-                    + "version \(Migrations.currentVersion).")
+                "The schema \(name) belongs to the role \(owner), and \(lacks).")
         }
     }
 

@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -13,12 +14,36 @@ package struct SiteRoom: Sendable {
         try await database.withConnection { connection in
             let tried = try await connection.query(SQL.Sites.retry).rows.count
             _ = try await connection.query(SQL.Sites.noteUnderWay)
-            let changed = try await connection.query(SQL.Sites.checkQuota, ["site": .null]).rows
-                .count
+            let changed = try await connection.transaction { connection in
+                try await Self.checkQuotas(of: nil, connection)
+            }
             guard tried + changed > 0 else { return }
             bounds.changed()
             _ = try await connection.query(SQL.Sites.notify)
         }
+    }
+
+    /// Pauses sites whose quota is used up, and resumes those with free quota again: all sites, or
+    /// one. Within a transaction. Returns the number of changed sites.
+    static func checkQuotas(
+        of site: Int64?, _ connection: PostgresConnection
+    ) async throws -> Int {
+        let rows = try await connection.query(
+            SQL.Sites.quotaChanges, ["site": .optionalInt(site)]
+        ).rows
+        guard !rows.isEmpty else { return 0 }
+        let messages = try rows.map { row -> String? in
+            guard try row.bool("is_over") else { return nil }
+            let (used, quota) = (try row.int64("used"), try row.int64("quota_bytes"))
+            return "\(used) of \(quota) bytes of the quota are used"
+        }
+        _ = try await connection.query(
+            SQL.Sites.applyQuota,
+            [
+                "sites": .int64Array(try rows.map { try $0.int64("id") }),
+                "messages": .optionalTextArray(messages),
+            ])
+        return rows.count
     }
 
     /// Returns the data about a site's space for a worker; nil for nothing.
@@ -60,7 +85,7 @@ package struct SiteRoom: Sendable {
             }
             let values: SQLValues = [
                 "worker": .uuid(request.worker), "lease": .uuid(lease), "volume": .uuid(volume),
-                "file_system": .optionalText(request.fileSystem),
+                "file_system": .optionalText(request.fileSystem?.description),
             ]
             guard
                 let row = try await connection.query(SQL.Sites.recordVolume, site + values).firstRow
@@ -68,8 +93,10 @@ package struct SiteRoom: Sendable {
                 throw Failure(.workerLeaseLost, "The lease has no job of site \(request.site).")
             }
             return SiteVolumeAnswer(
-                volume: try row.optionalString("volume_id"),
-                fileSystem: try row.optionalString("volume_file_system"))
+                volume: try row.optionalUUID("volume_id"),
+                fileSystem: try row.optionalString("volume_file_system").flatMap {
+                    FileSystemID($0)
+                })
         }
     }
 
@@ -80,8 +107,10 @@ package struct SiteRoom: Sendable {
             throw Failure(.inputNotFound, "There is no such site.")
         }
         var answer = SiteVolumeAnswer(
-            volume: try row.optionalString("volume_id"),
-            fileSystem: try row.optionalString("volume_file_system"))
+            volume: try row.optionalUUID("volume_id"),
+            fileSystem: try row.optionalString("volume_file_system").flatMap {
+                FileSystemID($0)
+            })
         answer.resumedSeconds = try row.optionalDouble("resumed_seconds")
         return answer
     }

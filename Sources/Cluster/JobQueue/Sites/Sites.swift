@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 import Schedule
@@ -61,7 +62,7 @@ package struct Sites: Sendable {
             for row in try await connection.query(SQL.Quotas.ofSites).rows {
                 shares[SiteID(try row.int64("site_id")), default: []].append(
                     SiteStatus.Share(
-                        worker: try row.string("worker_id"), name: try row.string("name"),
+                        worker: try row.uuid("worker_id"), name: try row.string("name"),
                         bytesPerSecond: try row.int64("bytes_per_second")))
             }
             return SiteList(
@@ -112,7 +113,7 @@ package struct Sites: Sendable {
             }
             if resumes { _ = try await connection.query(SQL.Sites.resume, ["site": .int(site)]) }
             // A site resumes at once if its quota leaves space again.
-            _ = try await connection.query(SQL.Sites.checkQuota, ["site": .int(site)])
+            _ = try await SiteRoom.checkQuotas(of: site, connection)
             _ = try await connection.query(SQL.Sites.notify)
             try await Self.apply(
                 text, maximum, to: site, now: try row.double("now"), connection)
@@ -185,7 +186,7 @@ extension SiteStatus {
         quotaBytes = try row.optionalInt64("quota_bytes")
         usedBytes = try row.int64("used_bytes")
         availableBytes = try row.optionalInt64("available_bytes")
-        volume = try row.optionalString("volume_id")
+        volume = try row.optionalUUID("volume_id")
         fault = try Failure(in: row, code: "fault_code", message: "fault_message")
         faultSince = try row.optionalDouble("fault_since")
     }

@@ -97,7 +97,7 @@ extension SQL {
 
     enum Sites: String, SQLSubject {
         case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
-        case checkQuota, seen, fail, volume, recordVolume, forgetVolume, notify
+        case quotaChanges, applyQuota, seen, fail, volume, recordVolume, forgetVolume, notify
 
         static let file = SQL.file(PackageResources.sites_sql)
     }
@@ -144,13 +144,13 @@ extension SQL {
     }
 
     enum Common: String, SQLSubject {
-        case notifyWork, commitLater, lockBriefly, planByIndex, planInBulk, planWholeCatalog
+        case notifyWork, commitLater, lockBriefly
 
         static let file = SQL.common
     }
 
     enum Schema: String, SQLSubject {
-        case lock, state, create, edited, record, pin
+        case lock, state, create, edited, record, functions, recordFunctions, pin
 
         static let file = SQL.file(PackageResources.schema_sql)
     }

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// The queue's SQL: every statement is in a file under `SQL/`, embedded in the binary. The

@@ -5,6 +5,8 @@ struct SQLStatement: Sendable, Equatable {
     let text: String
     /// Names in the order of their numbers.
     let parameters: [String]
+    /// Otherwise PostgreSQL plans it each time it runs.
+    var isPrepared = true
 }
 
 /// A file of statements, such as `SQL/reporting.sql`.
@@ -18,6 +20,10 @@ struct SQLStatement: Sendable, Equatable {
 /// Parameters are named, `@jobs`. `{{isHeld}}` is a fragment: an entry `-- fragment: isHeld` of
 /// this file or of `common.sql`, or a text given to the parser. An entry `-- template: page` is a
 /// statement whose remaining placeholders are filled at its use.
+///
+/// Statements are prepared. One that reads or writes a whole catalog is an entry
+/// `-- unprepared: cancel`: PostgreSQL plans it at each execution, for its values and the current
+/// sizes of tables. The same holds for templates.
 struct SQLFile: Sendable {
     /// The reason why a file cannot be read.
     enum Malformed: Error, Equatable {
@@ -48,7 +54,7 @@ struct SQLFile: Sendable {
         for entry in entries {
             guard taken.insert(entry.name).inserted else { throw .duplicate(entry.name) }
             switch entry.kind {
-            case .name: continue
+            case .name, .unprepared: continue
             case .template: templates[entry.name] = Array(entry.body)
             case .fragment:
                 guard placeholders.texts[entry.name] == nil,
@@ -56,8 +62,9 @@ struct SQLFile: Sendable {
                 else { throw .duplicate(entry.name) }
             }
         }
-        for entry in entries where entry.kind == .name {
-            statements[entry.name] = try Self.statement(entry.name, entry.body, placeholders)
+        for entry in entries where [.name, .unprepared].contains(entry.kind) {
+            statements[entry.name] = try Self.statement(
+                entry.name, entry.body, placeholders, isPrepared: entry.kind == .name)
             names.append(entry.name)
         }
     }
@@ -69,20 +76,23 @@ struct SQLFile: Sendable {
         guard let body = templates[template] else { throw .unknown(template) }
         var placeholders = placeholders
         placeholders.texts.merge(texts) { $1 }
-        return try Self.statement(template, body[...], placeholders)
+        return try Self.statement(template, body[...], placeholders, isPrepared: false)
     }
 
     private static func statement(
-        _ name: String, _ body: ArraySlice<UInt8>, _ placeholders: SQLPlaceholders
+        _ name: String, _ body: ArraySlice<UInt8>, _ placeholders: SQLPlaceholders,
+        isPrepared: Bool
     ) throws(Malformed) -> SQLStatement {
         var scanner = SQLScanner(name, placeholders)
         try scanner.scan(body)
-        return scanner.statement
+        var statement = scanner.statement
+        statement.isPrepared = isPrepared
+        return statement
     }
 
     // MARK: Entries
 
-    private enum Kind: String, CaseIterable { case name, fragment, template }
+    private enum Kind: String, CaseIterable { case name, unprepared, fragment, template }
 
     private struct Entry {
         var kind: Kind

@@ -47,7 +47,7 @@ struct SQLScanner {
             case UInt8(ascii: "'"), UInt8(ascii: "\""):
                 index = try quoted(body[index...], fills: fills)
             case UInt8(ascii: "$"):
-                index = try dollar(body[index...])
+                index = try dollar(body[index...], fills: fills)
             case UInt8(ascii: "{") where fills && byte(1) == current:
                 index = try placeholder(body[index...], isQuoted: false)
             case UInt8(ascii: "@") where Self.isLetter(byte(1)) && !endsInOperator:
@@ -98,9 +98,10 @@ struct SQLScanner {
         throw .unfinished(name)
     }
 
-    /// Skips `$$ … $$` and `$tag$ … $tag$` unchanged.
+    /// Skips `$$ … $$` and `$tag$ … $tag$` unchanged, but for placeholders: a function's body has
+    /// its own parameters.
     private mutating func dollar(
-        _ body: ArraySlice<UInt8>
+        _ body: ArraySlice<UInt8>, fills: Bool
     ) throws(SQLFile.Malformed) -> Int {
         let rest = body.dropFirst()
         guard let first = rest.first, !Self.isDigit(first) else { throw .positional(name) }
@@ -112,7 +113,19 @@ struct SQLScanner {
         }
         let tag = String(decoding: body[...close], as: UTF8.self)
         guard let end = Self.end(of: tag, in: body[(close + 1)...]) else { throw .unfinished(name) }
-        text += body[..<end]
+        guard fills else {
+            text += body[..<end]
+            return end
+        }
+        var index = body.startIndex
+        while index < end {
+            if body[index] == UInt8(ascii: "{"), body[index..<end].starts(with: "{{".utf8) {
+                index = try placeholder(body[index..<end], isQuoted: true)
+            } else {
+                text.append(body[index])
+                index += 1
+            }
+        }
         return end
     }
 

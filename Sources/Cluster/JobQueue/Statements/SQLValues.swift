@@ -52,12 +52,13 @@ extension PostgresStatement {
     }
 
     init(_ statement: SQLStatement, _ values: SQLValues) {
-        self.init(statement.text, values.bound(to: statement))
+        self.init(
+            statement.text, values.bound(to: statement), isPrepared: statement.isPrepared)
     }
 }
 
 extension PostgresConnection {
-    /// Runs one statement, prepared on its first use.
+    /// Runs one statement.
     @discardableResult
     func query(
         _ subject: some SQLSubject, _ values: SQLValues = [:]
@@ -69,6 +70,6 @@ extension PostgresConnection {
     func query(
         _ statement: SQLStatement, _ values: SQLValues
     ) async throws(PostgresError) -> PostgresResult {
-        try await query(statement.text, values.bound(to: statement))
+        try await query(PostgresStatement(statement, values))
     }
 }

@@ -4,7 +4,6 @@ import Postgres
 enum CatalogInterruption {
     /// Interrupts catalogs whose locks are held. Counts finished jobs first.
     static func interrupt(_ ids: [Int64], _ connection: PostgresConnection) async throws {
-        _ = try await connection.query(SQL.Common.planInBulk)
         let catalogs: SQLValues = ["catalogs": .int64Array(ids)]
         // A concurrent report may leave jobs that a statement begun before its end cannot see.
         // Without any job there is no such report, and nothing creates new ones.

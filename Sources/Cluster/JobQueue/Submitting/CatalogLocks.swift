@@ -12,8 +12,7 @@ enum CatalogLocks {
             PostgresStatement(SQL.Starting.lockWork, values),
             PostgresStatement(SQL.Starting.awaitedSwitch, values),
         ]
-        var results = try await connection.pipeline(
-            [PostgresStatement(SQL.Common.planInBulk), lock[0]] + lock)
+        var results = try await connection.pipeline([lock[0]] + lock)
         while let row = try results.dropLast().last?.only(),
             try row.int64("found") != row.int64("locked")
         {

@@ -1,3 +1,4 @@
+import API
 import Model
 import Postgres
 
@@ -68,11 +69,8 @@ struct CatalogStart {
         guard hasNeighbours else { return statements }
         // Files that other catalogs of the site have stored.
         return statements + [
-            // Staged files are looked up by index, however few rows the planner expects.
-            PostgresStatement(SQL.Common.planByIndex),
             PostgresStatement(SQL.KnownFiles.storedByFiles, both),
             PostgresStatement(SQL.KnownFiles.noteFiles, both),
-            PostgresStatement(SQL.Common.planInBulk),
         ]
     }
 

@@ -1,3 +1,4 @@
+package import API
 import FoundationEssentials
 package import Model
 import Postgres
@@ -92,7 +93,6 @@ package struct Submissions: Sendable {
         try await database.transaction { connection in
             let (row, _) = try await SubmittedCatalog.lock(
                 catalog, generation: generation, connection)
-            _ = try await connection.query(SQL.Common.planInBulk)
             _ = try await connection.simple(SQL.Submitting.stageAssets.text)
             let values = rows.lazy.enumerated().map { position, row in
                 [

@@ -1,3 +1,4 @@
+package import API
 package import Model
 import Postgres
 
@@ -27,7 +28,7 @@ package struct Workers: Sendable {
                 queues: try Sites.queues(results[1]),
                 workers: try results[2].rows.map { row in
                     var worker = ClusterStatus.WorkerStatus(
-                        id: try row.string("id"), name: try row.string("name"),
+                        id: try row.uuid("id"), name: try row.string("name"),
                         activeTransfers: Int(try row.int64("active_transfers")),
                         silentSeconds: try row.double("silent_seconds"))
                     worker.trouble = try Failure(

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// The text of a `SHA256SUMS` file: one line per object, names relative to its directory, in the

@@ -1,9 +1,13 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
 
 /// Writes the `SHA256SUMS` files of directories.
 struct ChecksumFileWriter: Sendable {
+    /// A directory by its path, relative to the site.
+    typealias Directory = String
+
     let worker: WorkerID
     let client: CoordinatorClient
     let storages: SiteStorages
@@ -14,7 +18,7 @@ struct ChecksumFileWriter: Sendable {
 
     /// Writes the checksum files that no other worker writes. A job listed for another catalog
     /// meanwhile is returned; one that is being written waits for a second.
-    func write(_ work: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant) async {
+    func write(_ work: [Leased<Directory>], _ lease: LeaseID, _ grant: LeaseGrant) async {
         let turns: SumsTurns
         do throws(Failure) {
             turns = try await client.sumsTurns(
@@ -26,7 +30,7 @@ struct ChecksumFileWriter: Sendable {
             }
         } catch {
             for work in work {
-                reporter.fail(work, error)
+                reporter.fail(work.work, error)
                 pace.ended(1)
             }
             return
@@ -49,17 +53,17 @@ struct ChecksumFileWriter: Sendable {
     }
 
     /// Writes a directory's `SHA256SUMS` with everything that completed assets stored there.
-    private func write(_ work: LeasedJob, _ grant: LeaseGrant) async {
-        let job = work.job
+    private func write(_ directory: Leased<Directory>, _ grant: LeaseGrant) async {
+        let (work, job) = (directory.work, directory.job)
         do {
-            let entries = try await entries(of: job)
+            let entries = try await entries(of: directory.task, at: job.site)
             let written = await blocking.run { () -> Result<Bool, Failure> in
                 Result { () throws(Failure) in
                     guard self.held.isWanted(work) else { return false }
                     guard !entries.isEmpty else { return true }
                     let storage = try self.storages.storage(
                         at: grant.sites[job.site.description] ?? "")
-                    let document = ChecksumFileText(directory: job.key, entries: entries)
+                    let document = ChecksumFileText(directory: directory.task, entries: entries)
                     try storage.writeDocument(
                         key: document.key, lease: work.lease, job: job.id, chunks: document
                     ) { self.held.isWanted(work) }
@@ -77,14 +81,16 @@ struct ChecksumFileWriter: Sendable {
         pace.ended(1)
     }
 
-    private func entries(of job: Job) async throws(Failure) -> [SumsPage.Entry] {
+    private func entries(
+        of directory: Directory, at site: SiteID
+    ) async throws(Failure) -> [SumsPage.Entry] {
         // Two assets may share an object; it is listed once, with the latest digest.
         var entries: [SumsPage.Entry] = []
         var indexes: [String: Int] = [:]
         var after: String?
         repeat {
             let page = try await client.sums(
-                site: job.site, directory: job.key, after: after)
+                site: site, directory: directory, after: after)
             for entry in page.entries {
                 if let index = indexes[entry.key] {
                     if entry.recordedSeconds >= entries[index].recordedSeconds {

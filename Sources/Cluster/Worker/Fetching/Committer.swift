@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -70,10 +71,10 @@ struct Committer: Sendable {
         switch outcome {
         case .success:
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
-            report.verified = end.fetched.isVerified
+            report.isVerified = end.fetched.isVerified
             // A part's multipart file has the validator; a mirror's says nothing about the job's
             // own origin.
-            if job.assembly == nil, end.transfer.request.url == job.url {
+            if !end.work.fetch.isPart, end.transfer.request.url == end.work.fetch.url {
                 report.validator = end.fetched.validator
             }
             report.digests = FurtherDigests.text(of: end.fetched.stated)

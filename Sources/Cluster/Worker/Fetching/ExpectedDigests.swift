@@ -1,17 +1,24 @@
+import API
 import Digest
 import Model
 
-extension Job {
+extension Fetch {
     /// Digests of the list besides SHA-256.
-    var furtherDigests: [ExpectedDigest] {
-        (digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
-    }
+    var furtherDigests: [ExpectedDigest] { .list(digests) }
+}
 
-    /// Digests that the origin states for a whole multipart file, if their algorithms are available
-    /// here.
-    var statedDigests: [ExpectedDigest] {
-        (assembly?.digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
-            .filter(\.algorithm.isAvailable)
+extension Verification {
+    /// Digests of the list besides SHA-256.
+    var furtherDigests: [ExpectedDigest] { .list(digests) }
+
+    /// Digests that the origin states for the whole file, if their algorithms are available here.
+    var statedDigests: [ExpectedDigest] { .list(stated).filter(\.algorithm.isAvailable) }
+}
+
+extension [ExpectedDigest] {
+    /// Returns the digests of a text of `FurtherDigests`; none for nil.
+    fileprivate static func list(_ text: String?) -> [ExpectedDigest] {
+        (text ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
     }
 }
 

@@ -1,3 +1,4 @@
+import API
 import Model
 import Storage
 import Transfer
@@ -16,33 +17,32 @@ struct FetchRequests: Sendable {
         for work: Assignment, _ split: Split, _ course: MirrorPlan, from partial: PartialBody?,
         unless validator: String?
     ) -> TransferRequest {
-        let job = work.job
         var request = request(for: work, split)
         request.url = course.url
         request.validator = validator
         // Parts are requested at the job's own URL, where a mirror's validator is invalid. A list's
         // file keeps its mirrors instead of parts. A title's file may be many gigabytes, which take
         // one connection hours.
-        if !course.isAtMain || course.hasMirrors && (job.role ?? .file) == .file {
+        if !course.isAtMain || course.hasMirrors && work.fetch.role == .file {
             request.splitAbove = nil
         }
         request.resumption = partials.resumption(of: work, split, from: partial)
         if let partial {
             // A response with the rest of a body opens no object, and so does not report its
             // length.
-            let whole = job.assembly == nil ? partial.record.totalBytes : job.length
+            let whole = work.fetch.isPart ? work.fetch.length : partial.record.totalBytes
             held.setExpected(whole, of: work.leased)
-            if job.assembly == nil { held.setBegun(partial.record.totalBytes, of: work.leased) }
+            if !work.fetch.isPart { held.setBegun(partial.record.totalBytes, of: work.leased) }
         }
         return request
     }
 
     private func request(for work: Assignment, _ split: Split) -> TransferRequest {
-        let job = work.job
+        let (job, fetch) = (work.job, work.fetch)
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: work.leased)
             // A file in parts takes all of its space at once, in the code that splits it.
-            if job.assembly == nil, split.assembly == nil {
+            if !work.fetch.isPart, split.assembly == nil {
                 self.held.setBegun(bytes, of: work.leased)
             }
             do throws(Failure) {
@@ -53,20 +53,25 @@ struct FetchRequests: Sendable {
             }
         }
         var request = TransferRequest(
-            url: job.url, group: work.lease, destination: destination, role: job.role ?? .file)
+            url: fetch.url, group: work.lease.description, destination: destination,
+            role: fetch.role)
         request.job = job.id
         request.site = job.site
-        request.isManifest = job.role == .playlist
+        request.isManifest = fetch.role == .playlist
         request.opensInBackground = work.storage.isOnNetwork
-        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+        if let part = fetch.part {
             request.range = TransferRequest.ByteRange(
-                offset: offset, length: length, totalBytes: assembly.totalBytes,
-                validator: assembly.validator)
+                offset: part.offset, length: part.length, totalBytes: part.file.totalBytes,
+                validator: part.file.validator)
         } else {
-            request.expectedBytes = job.length
-            request.expectedSHA256 = job.sha256
-            request.furtherDigests = job.furtherDigests
-            request.splitAbove = job.isWhole == true ? nil : split.partBytes
+            request.expectedBytes = fetch.length
+            request.expectedSHA256 = fetch.sha256
+            request.furtherDigests = fetch.furtherDigests
+            if case .whole(isDivisible: false, _) = fetch.body {
+                request.splitAbove = nil
+            } else {
+                request.splitAbove = split.partBytes
+            }
             request.splitBelowBytesPerSecond = splitBelowBytesPerSecond
             request.onLarge = { (large, object) throws(Failure) in
                 try self.splitter.begin(split, of: work, large, object)
@@ -80,13 +85,14 @@ struct FetchRequests: Sendable {
         of work: Assignment, _ bytes: Int64?, _ split: Split
     ) throws(Failure) -> PendingObject {
         let job = work.job
-        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
-            return try work.storage.openAssembly(
-                id: assembly.id, offset: offset, length: length, of: assembly.totalBytes,
+        if let part = work.fetch.part {
+            return try work.storage.openMultipart(
+                id: part.file.id, offset: part.offset, length: part.length,
+                of: part.file.totalBytes,
                 isFirstTry: job.attempt == 1)
         }
         if let first = split.takeFirstPart() { return first }
         return try work.storage.createTemporary(
-            lease: work.lease, job: job.id, key: job.key, reservingBytes: bytes)
+            lease: work.lease, job: job.id, key: work.fetch.key, reservingBytes: bytes)
     }
 }

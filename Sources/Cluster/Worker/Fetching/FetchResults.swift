@@ -1,3 +1,4 @@
+import API
 import Model
 import Storage
 import Transfer
@@ -27,7 +28,7 @@ struct FetchResults: Sendable {
             Task { await self.fail(work, transfer, result, failure, split, course) }
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
-            reporter.done(StoredFiles.report(work.leased, reused: work.job.known))
+            reporter.done(StoredFiles.report(work, reused: work.fetch.previous?.stored))
         case .success(let fetched):
             defer { pace.ended(1) }
             tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)
@@ -55,7 +56,7 @@ struct FetchResults: Sendable {
         let last = result.ending(await sites.judge(failure, of: work, transfer))
         let ending = course.result(last)
         reporter.fail(
-            work.leased, ending.failure.ofSegment(role: work.job.role),
+            work.leased, ending.failure.ofSegment(role: work.fetch.role),
             retryAfter: ending.retryAfterSeconds, origins: course.outcomes(last))
     }
 
@@ -74,7 +75,7 @@ struct FetchResults: Sendable {
 extension Failure {
     /// Maps a failure to its meaning for a segment. The length and digest of a playlist were read
     /// when its title was resolved.
-    func ofSegment(role: SegmentRole?) -> Failure {
+    func ofSegment(role: SegmentRole) -> Failure {
         switch (role, code) {
         case (.playlist, .integrityDigestMismatch), (.playlist, .contentLengthMismatch):
             Failure(.manifestChanged, message)

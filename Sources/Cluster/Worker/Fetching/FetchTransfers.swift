@@ -1,3 +1,4 @@
+import API
 import Model
 import Services
 import Storage
@@ -23,7 +24,7 @@ struct FetchTransfers: Sendable {
         for (work, partial) in work {
             // Nothing would cancel a transfer that starts after its lease was dropped. The jobs are
             // returned all the same: a running heartbeat may still save the lease.
-            guard held.isWanted(work.leased), let course = mirrors.course(of: work.job) else {
+            guard held.isWanted(work.leased), let course = mirrors.course(of: work.fetch) else {
                 partials.putBack(partial, of: work)
                 reporter.giveBack(work.leased)
                 continue
@@ -31,7 +32,7 @@ struct FetchTransfers: Sendable {
             start(
                 work, course, from: partial,
                 // The main origin's validator is invalid at a mirror.
-                unless: areStored && course.isAtMain ? work.job.knownValidator : nil)
+                unless: areStored && course.isAtMain ? work.fetch.previous?.validator : nil)
         }
         if draining.isDraining { engine.cancelUnbegun(held.queuedTransfers()) }
     }

@@ -1,3 +1,4 @@
+import API
 import Model
 import Storage
 
@@ -5,7 +6,7 @@ import Storage
 struct Fetcher: Sendable {
     let sites: SitesInUse
     let reuse: StoredFiles
-    let documents: DocumentWriter
+    let rewritten: RewrittenManifestWriter
     let partials: PartialBodies
     let transfers: FetchTransfers
     let held: HeldWork
@@ -13,21 +14,21 @@ struct Fetcher: Sendable {
     let reporter: Reporter
 
     /// Starts the fetches of a grant. `ended` has the bytes that were stored when it was requested.
-    func fetch(_ jobs: [LeasedJob], _ grant: LeaseGrant, ended: [SiteID: Int64]) async {
+    func fetch(_ jobs: [Leased<Fetch>], _ grant: LeaseGrant, ended: [SiteID: Int64]) async {
         for (site, jobs) in Dictionary(grouping: jobs, by: \.job.site) {
             do throws(Failure) {
                 let storage = try await sites.open(site, grant, ended: ended)
                 await fetch(jobs.map { Assignment($0, storage) })
             } catch {
-                for work in jobs { reporter.fail(work, error) }
+                for fetch in jobs { reporter.fail(fetch.work, error) }
             }
         }
     }
 
     /// Starts fetches of one site: reuses stored files and downloads the rest.
     func fetch(_ work: [Assignment]) async {
-        await download(work.filter { !StoredFiles.mayBeStored($0.job) })
-        let known = work.filter { StoredFiles.mayBeStored($0.job) }
+        await download(work.filter { !StoredFiles.mayBeStored($0.fetch) })
+        let known = work.filter { StoredFiles.mayBeStored($0.fetch) }
         guard !known.isEmpty else { return }
         // Hashing stored files uses the disk and one core; transfers continue meanwhile. Nothing
         // waits for this task: a file system may hang.
@@ -42,8 +43,10 @@ struct Fetcher: Sendable {
     private func reuseOrFetch(_ work: [Assignment]) async {
         let found = await reuse.take(work)
         transfers.start(found.toConfirm.map { ($0, nil) }, areStored: true)
-        for work in found.missing where work.job.isDocument == true { await documents.write(work) }
-        await download(found.missing.filter { $0.job.isDocument != true })
+        for work in found.missing where work.fetch.body == .rewrittenManifest {
+            await rewritten.write(work)
+        }
+        await download(found.missing.filter { $0.fetch.body != .rewrittenManifest })
     }
 
     /// Starts the transfers of one site's jobs: at once, or after reading the partial bodies of
@@ -51,10 +54,10 @@ struct Fetcher: Sendable {
     private func download(_ work: [Assignment]) async {
         guard let storage = work.first?.storage else { return }
         let left = await partials.index(of: storage)
-        await partials.removeFormerAssemblies(of: work)
-        let begun = left.isEmpty ? [] : work.filter { left.contains(partials.identity(of: $0.job)) }
+        await partials.removeAbandoned(of: work)
+        let begun = left.isEmpty ? [] : work.filter { left.contains(partials.identity(of: $0)) }
         let others =
-            left.isEmpty ? work : work.filter { !left.contains(partials.identity(of: $0.job)) }
+            left.isEmpty ? work : work.filter { !left.contains(partials.identity(of: $0)) }
         // A partial body needs space for its rest only.
         transfers.start(await withRoom(others).map { ($0, nil) })
         guard !begun.isEmpty else { return }
@@ -72,12 +75,12 @@ struct Fetcher: Sendable {
     /// Returns the jobs for which there is space, as far as their lengths are known. The others
     /// fail before any request to an origin.
     private func withRoom(_ work: [Assignment]) async -> [Assignment] {
-        guard work.contains(where: { $0.job.length != nil && $0.job.assembly == nil }) else {
+        guard work.contains(where: { $0.fetch.length != nil && !$0.fetch.isPart }) else {
             return work
         }
         let failures = await blocking.run {
             work.map { work -> Failure? in
-                guard let length = work.job.length, work.job.assembly == nil else { return nil }
+                guard let length = work.fetch.length, !work.fetch.isPart else { return nil }
                 do throws(Failure) {
                     try work.storage.checkSpace(for: length)
                 } catch {

@@ -2,8 +2,8 @@ import Model
 
 /// The objects that move bytes from origins to sites.
 struct Fetching: Sendable {
-    /// The identity of the coordinators' database; empty until a coordinator reports it.
-    let cluster: Shared<ClusterID>
+    /// The identity of the coordinators' database; nil until a coordinator reports it.
+    let cluster: Shared<ClusterID?>
     let tally: WorkTally
     let fetcher: Fetcher
     let verifier: Verifier
@@ -16,7 +16,7 @@ struct Fetching: Sendable {
         _ configuration: WorkerService.Configuration
     ) {
         let (held, blocking, reporter) = (core.held, core.blocking, reporting.reporter)
-        cluster = Shared("")
+        cluster = Shared(nil)
         tally = WorkTally(connections: core.connections, countsCPU: configuration.isAlone)
         finished = Mailbox()
         committer = Committer(
@@ -47,7 +47,7 @@ struct Fetching: Sendable {
             sites: sites.inUse,
             reuse: StoredFiles(
                 held: held, blocking: blocking, reporter: reporter, pace: core.pace),
-            documents: DocumentWriter(
+            rewritten: RewrittenManifestWriter(
                 worker: core.identity.id, client: core.client, held: held, blocking: blocking,
                 reporter: reporter, pace: core.pace),
             partials: partials, transfers: transfers, held: held, blocking: blocking,

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// Speeds and failures of the origins of mirrored files, as this worker measured them.

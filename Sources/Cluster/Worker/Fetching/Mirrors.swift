@@ -1,3 +1,4 @@
+import API
 import Model
 import Synchronization
 import Transfer
@@ -14,26 +15,27 @@ final class Mirrors: Sendable {
 
     /// Returns the URLs to try for a job: only its own if it has no mirrors. Returns nil for a job
     /// that was leased for a mirror's origin but has no URL there any more.
-    func course(of job: Job) -> MirrorPlan? {
-        guard let others = job.mirrors, !others.isEmpty else {
-            return job.mirrorOrigin == nil ? MirrorPlan([job.url], main: job.url) : nil
+    func course(of fetch: Fetch) -> MirrorPlan? {
+        let others = fetch.mirrors
+        guard !others.isEmpty else {
+            return fetch.mirrorOrigin == nil ? MirrorPlan([fetch.url], main: fetch.url) : nil
         }
         let cooling = engine.coolingOrigins
-        if let origin = job.mirrorOrigin {
+        if let origin = fetch.mirrorOrigin {
             // This worker may have no quota of the job's own origin.
-            let own = originName(of: job.url)
+            let own = originName(of: fetch.url)
             let urls = table.withLock { table in
                 table.order(
                     others.filter { originName(of: $0) != own }, first: origin, cooling: cooling,
                     now: nowSeconds)
             }
             let isTheirs = urls.first.map { originName(of: $0) == origin } ?? false
-            return isTheirs ? MirrorPlan(urls, main: job.url) : nil
+            return isTheirs ? MirrorPlan(urls, main: fetch.url) : nil
         }
         let urls = table.withLock { table in
-            table.order([job.url] + others, cooling: cooling, now: nowSeconds)
+            table.order([fetch.url] + others, cooling: cooling, now: nowSeconds)
         }
-        return MirrorPlan(urls, main: job.url)
+        return MirrorPlan(urls, main: fetch.url)
     }
 
     /// Records the result of a mirrored file's origin.

@@ -1,3 +1,4 @@
+import API
 import Digest
 import Model
 import Storage
@@ -5,8 +6,8 @@ import Transfer
 
 /// Keeps interrupted bodies at the site, so that the job's next worker resumes them.
 struct PartialBodies: Sendable {
-    /// The identity of the coordinators' database; empty until a coordinator reports it.
-    let cluster: Shared<ClusterID>
+    /// The identity of the coordinators' database; nil until a coordinator reports it.
+    let cluster: Shared<ClusterID?>
     let held: HeldWork
     let blocking: BlockingCalls
 
@@ -16,13 +17,14 @@ struct PartialBodies: Sendable {
     }
 
     /// Removes the multipart files of previous attempts, which may be as large as the files.
-    func removeFormerAssemblies(of work: [Assignment]) async {
-        let former = work.compactMap { work in
-            work.job.formerAssembly.map { (work.storage, $0) }
+    func removeAbandoned(of work: [Assignment]) async {
+        let abandoned = work.compactMap { work -> (DirectoryStorage, String)? in
+            guard case .whole(_, let id?) = work.fetch.body else { return nil }
+            return (work.storage, id)
         }
-        guard !former.isEmpty else { return }
+        guard !abandoned.isEmpty else { return }
         await blocking.run {
-            for (storage, assembly) in former { storage.removeAssembly(id: assembly) }
+            for (storage, id) in abandoned { storage.removeMultipart(id: id) }
         }
     }
 
@@ -33,7 +35,7 @@ struct PartialBodies: Sendable {
             Result { () throws(Failure) in
                 try self.held.isWanted(work.leased) ? self.takeNow(work, of: left) : nil
             }.mapError {
-                work.storage.judge($0, bytes: work.job.length ?? .max, isLengthKnown: true)
+                work.storage.judge($0, bytes: work.fetch.length ?? .max, isLengthKnown: true)
             }
         }
     }
@@ -41,16 +43,15 @@ struct PartialBodies: Sendable {
     private func takeNow(
         _ work: Assignment, of left: PartialIndex
     ) throws(Failure) -> PartialBody? {
-        let job = work.job
-        var place = DirectoryStorage.PartialPlace.key(job.key)
-        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+        var place = DirectoryStorage.PartialPlace.key(work.fetch.key)
+        if let part = work.fetch.part {
             place = .range(
-                assembly: assembly.id, offset: offset, length: length,
-                totalBytes: assembly.totalBytes)
+                assembly: part.file.id, offset: part.offset, length: part.length,
+                totalBytes: part.file.totalBytes)
         }
         return try work.storage.takePartial(
-            identity(of: job), of: left, for: Self.attempt(at: work), place: place,
-            digests: job.furtherDigests.map(\.algorithm))
+            identity(of: work), of: left, for: Self.attempt(at: work), place: place,
+            digests: work.fetch.furtherDigests.map(\.algorithm))
     }
 
     private static func attempt(at work: Assignment) -> ObjectAttempt {
@@ -59,32 +60,34 @@ struct PartialBodies: Sendable {
 
     /// Returns the identity of a job's partial body; for a job that is being split, its first
     /// part's.
-    func identity(of job: Job, split: Split? = nil) -> PartialIdentity {
-        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
-            return PartialIdentity(assembly: assembly.id, offset: offset, length: length)
+    func identity(of work: Assignment, split: Split? = nil) -> PartialIdentity {
+        let fetch = work.fetch
+        if let part = fetch.part {
+            return PartialIdentity(assembly: part.file.id, offset: part.offset, length: part.length)
         }
         if let split, let assembly = split.assembly {
             return PartialIdentity(assembly: assembly, offset: 0, length: split.partBytes)
         }
         // A URL with a new signature is the same object.
-        let url = SignedQuery.unsigned(Array(job.url.utf8))
+        let url = SignedQuery.unsigned(Array(fetch.url.utf8))
         return PartialIdentity(
-            url: String(decoding: url, as: UTF8.self), key: job.key,
+            url: String(decoding: url, as: UTF8.self), key: fetch.key,
             cluster: cluster.withLock { $0 },
-            asset: job.role == .file ? job.asset : nil)
+            asset: fetch.role == .file ? work.job.asset : nil)
     }
 
     /// Returns the partial body that a transfer resumes, and the call that records its progress.
     func resumption(of work: Assignment, _ split: Split, from partial: PartialBody?) -> Resumption {
         var resumption = Resumption(partial: partial) { object, record in
             guard let object else { return }
-            let identity = self.identity(of: work.job, split: split)
+            let identity = self.identity(of: work, split: split)
             self.blocking.start {
                 work.storage.note(record, of: object, as: identity, by: Self.attempt(at: work))
             }
         }
         resumption.isGuarded =
-            work.job.sha256 != nil || work.job.furtherDigests.contains { !$0.algorithm.isChecksum }
+            work.fetch.sha256 != nil
+            || work.fetch.furtherDigests.contains { !$0.algorithm.isChecksum }
         return resumption
     }
 
@@ -92,7 +95,7 @@ struct PartialBodies: Sendable {
     func putBack(_ partial: PartialBody?, of work: Assignment) {
         guard let partial, let object = partial.object else { return }
         work.storage.keep(
-            partial.record, of: object, as: identity(of: work.job), by: Self.attempt(at: work))
+            partial.record, of: object, as: identity(of: work), by: Self.attempt(at: work))
     }
 
     /// Keeps a transfer's partial body, unless its job was cancelled.
@@ -101,7 +104,7 @@ struct PartialBodies: Sendable {
         await blocking.run {
             guard !self.held.isCancelled(work.leased) else { return object.discard() }
             work.storage.keep(
-                left.record, of: object, as: self.identity(of: work.job, split: split),
+                left.record, of: object, as: self.identity(of: work, split: split),
                 by: Self.attempt(at: work))
         }
     }

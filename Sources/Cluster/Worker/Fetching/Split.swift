@@ -1,5 +1,5 @@
+import API
 import CoordinatorClient
-import FoundationEssentials
 import Model
 import Storage
 import Synchronization
@@ -43,7 +43,7 @@ final class Split: Sendable {
     func takeFirstPart() -> PendingObject? { state.withLock { $0.firstPart.take() } }
 
     /// Returns a new name for a multipart file.
-    func name() -> String { UUID().uuidString.lowercased() }
+    func name() -> String { AssemblyID.random().description }
 
     /// Reports the split to the coordinator, so that other workers can start the other parts.
     func begin(

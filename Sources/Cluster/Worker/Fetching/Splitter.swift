@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -27,14 +28,14 @@ struct Splitter: Sendable {
         // Before another worker can create a file of that name, or start a part without space.
         var (moved, first) = (PendingObject?.none, PendingObject?.none)
         if let object {
-            moved = try storage.makeAssembly(
+            moved = try storage.makeMultipart(
                 of: object, id: assembly, firstPart: part, totalBytes: total)
         } else {
             do throws(Failure) {
-                first = try storage.openAssembly(
+                first = try storage.openMultipart(
                     id: assembly, offset: 0, length: part, of: total, isFirstTry: true, isNew: true)
             } catch {
-                storage.removeAssembly(id: assembly)
+                storage.removeMultipart(id: assembly)
                 throw error
             }
         }
@@ -56,7 +57,7 @@ struct Splitter: Sendable {
         let answer = await split.answer()
         guard let assembly = split.assembly else { return false }
         if case .accepted = answer { return false }
-        await blocking.run { storage.removeAssembly(id: assembly) }
+        await blocking.run { storage.removeMultipart(id: assembly) }
         return true
     }
 }

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Digest
 import Model
@@ -15,18 +16,18 @@ struct StoredFiles: Sendable {
 
     /// Returns the expected size and digests of the file under the key: the previous version's or
     /// the list's.
-    private static func promised(_ job: Job) -> (bytes: Int64?, digests: [ExpectedDigest])? {
-        if let known = job.known, let digest = SHA256Digest(hex: known.sha256) {
-            return (known.bytes, [ExpectedDigest(digest)])
+    private static func promised(_ fetch: Fetch) -> (bytes: Int64?, digests: [ExpectedDigest])? {
+        if let stored = fetch.previous?.stored, let digest = SHA256Digest(hex: stored.sha256) {
+            return (stored.bytes, [ExpectedDigest(digest)])
         }
-        guard job.assembly == nil else { return nil }
-        let sha256 = job.sha256.flatMap { SHA256Digest(hex: $0) }.map { [ExpectedDigest($0)] }
-        let digests = (sha256 ?? []) + job.furtherDigests
-        return digests.isEmpty ? nil : (job.length, digests)
+        guard !fetch.isPart else { return nil }
+        let sha256 = fetch.sha256.flatMap { SHA256Digest(hex: $0) }.map { [ExpectedDigest($0)] }
+        let digests = (sha256 ?? []) + fetch.furtherDigests
+        return digests.isEmpty ? nil : (fetch.length, digests)
     }
 
-    /// Returns true if the file under a job's key can be checked.
-    static func mayBeStored(_ job: Job) -> Bool { promised(job) != nil }
+    /// Returns true if the file under a fetch's key can be checked.
+    static func mayBeStored(_ fetch: Fetch) -> Bool { promised(fetch) != nil }
 
     /// The result of a search for stored files.
     struct Found: Sendable {
@@ -40,34 +41,35 @@ struct StoredFiles: Sendable {
     func take(_ work: [Assignment]) async -> Found {
         let stored = await blocking.run {
             work.map { work -> StoredObject? in
-                guard self.held.isHeld(work.lease), let promised = Self.promised(work.job) else {
+                guard self.held.isHeld(work.lease), let promised = Self.promised(work.fetch) else {
                     return nil
                 }
                 return work.storage.adopt(
-                    key: work.job.key, bytes: promised.bytes, digests: promised.digests)
+                    key: work.fetch.key, bytes: promised.bytes, digests: promised.digests)
             }
         }
         // Files of other assets, or of a previous track selection, may be of an old edition.
-        let isToConfirm = { (job: Job) in job.knownValidator != nil && job.isDocument != true }
+        let isToConfirm = { (fetch: Fetch) in
+            fetch.previous?.validator != nil && fetch.body != .rewrittenManifest
+        }
         let found = zip(work, stored).filter { $0.1 != nil }
-        let reused = found.filter { !isToConfirm($0.0.job) }
-        reporter.done(reused.map { Self.report($0.leased, reused: $1) })
+        let reused = found.filter { !isToConfirm($0.0.fetch) }
+        reporter.done(reused.map { Self.report($0, reused: $1) })
         pace.ended(reused.count)
         return Found(
-            toConfirm: found.map(\.0).filter { isToConfirm($0.job) },
+            toConfirm: found.map(\.0).filter { isToConfirm($0.fetch) },
             missing: zip(work, stored).filter { $0.1 == nil }.map(\.0))
     }
 
     /// Creates the report of a job whose bytes are already stored under their key.
-    static func report(_ work: LeasedJob, reused stored: StoredObject?) -> JobReport {
-        let job = work.job
-        var report = JobReport(job: job.id, lease: work.lease, outcome: .done)
+    static func report(_ work: Assignment, reused stored: StoredObject?) -> JobReport {
+        let fetch = work.fetch
+        var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
         report.stored = stored
-        report.adopted = true
-        report.validator = job.knownValidator
-        if job.sha256 != nil || job.digests != nil || job.isKnownVerified == true {
-            report.verified = true
-        }
+        report.isReused = true
+        report.validator = fetch.previous?.validator
+        report.isVerified =
+            fetch.sha256 != nil || fetch.digests != nil || fetch.previous?.isVerified == true
         return report
     }
 }

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -10,22 +11,19 @@ struct Verifier: Sendable {
     let reporter: Reporter
     let pace: LeasePace
 
-    func verify(_ work: LeasedJob, _ grant: LeaseGrant) async {
-        let job = work.job
-        let stated = job.statedDigests
+    func verify(_ verification: Leased<Verification>, _ grant: LeaseGrant) async {
+        let (work, job, task) = (verification.work, verification.job, verification.task)
+        let stated = task.statedDigests
         let result = await blocking.run { () -> Result<StoredObject, Failure> in
             Result { () throws(Failure) in
-                guard let assembly = job.assembly else {
-                    throw Failure(.clusterProtocol, "A verify job has no multipart file.")
-                }
                 guard !self.held.isCancelled(work) else {
                     throw Failure(.workerCancelled, "The job was cancelled.")
                 }
                 let storage = try self.storages.storage(
                     at: grant.sites[job.site.description] ?? "")
-                return try storage.promoteAssembly(
-                    assembly, key: job.key, expectedSHA256: job.sha256,
-                    digests: job.furtherDigests, stated: stated
+                return try storage.promoteMultipart(
+                    task.multipart, key: task.key, expectedSHA256: task.sha256,
+                    digests: task.furtherDigests, stated: stated
                 ) { self.held.isWanted(work) }
             }
         }
@@ -34,7 +32,7 @@ struct Verifier: Sendable {
         case .success(let stored):
             var report = JobReport(job: job.id, lease: work.lease, outcome: .done)
             report.stored = stored
-            report.verified = job.sha256 != nil || job.digests != nil || !stated.isEmpty
+            report.isVerified = task.sha256 != nil || task.digests != nil || !stated.isEmpty
             reporter.done(report)
         }
         pace.ended(1)

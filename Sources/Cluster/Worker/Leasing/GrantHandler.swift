@@ -1,4 +1,6 @@
+import API
 import CoordinatorClient
+import EventLoop
 import Model
 import Services
 
@@ -20,7 +22,7 @@ struct GrantHandler: Sendable {
     let admission: SiteAdmission
     let sites: SitesInUse
     /// The identity of the coordinators' database.
-    let cluster: Shared<ClusterID>
+    let cluster: Shared<ClusterID?>
     let handlers: JobHandlers
     let draining: ShutdownSignal
     let log: Logger
@@ -48,16 +50,18 @@ struct GrantHandler: Sendable {
     private func start(
         _ jobs: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant, _ ended: [SiteID: Int64]
     ) async {
-        var fetches: [LeasedJob] = []
-        var lists: [LeasedJob] = []
+        var fetches: [Leased<Fetch>] = []
+        var lists: [Leased<ChecksumFileWriter.Directory>] = []
         for work in jobs {
-            switch work.job.kind {
-            case .fetch: fetches.append(work)
-            case .resolve: handlers.titles.push(work)
-            case .verify: Task { await handlers.verifier.verify(work, grant) }
-            case .sums: lists.append(work)
-            case .refresh, .switchOver:
-                handlers.refreshes.push(Refresh(work: work, grant: grant, ended: ended))
+            switch work.job.task {
+            case .fetch(let fetch): fetches.append(Leased(work, fetch))
+            case .resolve(let source): handlers.titles.push(Leased(work, source))
+            case .verify(let verification):
+                Task { await handlers.verifier.verify(Leased(work, verification), grant) }
+            case .sums(let directory): lists.append(Leased(work, directory))
+            case .refresh(let source), .switchOver(let source):
+                handlers.refreshes.push(
+                    Refresh(work: Leased(work, source), grant: grant, ended: ended))
             }
         }
         if !lists.isEmpty { Task { [lists] in await handlers.sums.write(lists, lease, grant) } }

@@ -1,3 +1,5 @@
+import API
+import EventLoop
 import Model
 import Synchronization
 import Transfer
@@ -145,8 +147,7 @@ final class HeldWork: Sendable {
 
     /// Waits like `waitUntil(_:)`, for a bounded time.
     func waitUntil(_ condition: Condition, atMost duration: Duration) async {
-        await waitForFirst(
-            of: { await self.waitUntil(condition) }, { try? await Task.sleep(for: duration) })
+        await waitAtMost(duration) { await self.waitUntil(condition) }
     }
 
     /// Number of jobs that are not downloaded yet.
@@ -174,7 +175,7 @@ final class HeldWork: Sendable {
         update { state in
             state.remove(lease)
             let entries = jobs.map {
-                ($0.id, Entry(asset: $0.asset, site: $0.site, isPart: $0.assembly != nil))
+                ($0.id, Entry(asset: $0.asset, site: $0.site, isPart: $0.isOfMultipartFile))
             }
             state.leases[lease] = Lease(
                 deadline: askedAt + .seconds(seconds), grantedAt: askedAt,

@@ -1,3 +1,4 @@
+import API
 import Model
 import Schedule
 import Services
@@ -33,7 +34,7 @@ struct LeaseKeeper: Sendable {
     private func cancel(_ lost: [LeaseID]) {
         guard !lost.isEmpty else { return }
         log.warning("leases were lost", ["count": lost.count])
-        for lease in lost { engine.cancelAll(group: lease) }
+        for lease in lost { engine.cancelAll(group: lease.description) }
         pace.wake()
     }
 
@@ -41,7 +42,7 @@ struct LeaseKeeper: Sendable {
     private func stop(_ jobs: [JobID]?) {
         guard let jobs, !jobs.isEmpty else { return }
         let stopped = held.cancel(jobs)
-        for (lease, jobs) in stopped { engine.cancelAll(group: lease, jobs: jobs) }
+        for (lease, jobs) in stopped { engine.cancelAll(group: lease.description, jobs: jobs) }
         guard !stopped.isEmpty else { return }
         log.info("jobs were cancelled", ["count": stopped.values.reduce(0) { $0 + $1.count }])
     }

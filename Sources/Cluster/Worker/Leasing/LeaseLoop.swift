@@ -1,5 +1,5 @@
+import API
 import CoordinatorClient
-import FoundationEssentials
 import Model
 import Services
 import Text
@@ -45,7 +45,7 @@ struct LeaseLoop: Sendable {
                 continue
             }
             guard let wanted = await demand.next() else { continue }
-            let lease: LeaseID = UUID().uuidString.lowercased()
+            let lease = LeaseID.random()
             do {
                 try await ask(for: wanted, as: lease)
             } catch {

@@ -1,3 +1,4 @@
+import EventLoop
 import Synchronization
 
 /// Decides how many jobs a worker holds: enough that no connection idles before the next grant, few
@@ -11,10 +12,11 @@ final class LeasePace: Sendable {
         var rate = 0.0
         var ended = 0
         var since: ContinuousClock.Instant
-        /// Number of waits, so that an earlier wait's timer cannot end a later one.
+        /// Number of waits, so that the end of an earlier one cannot end a later one.
         var waits = 0
         var waiter: CheckedContinuation<Void, Never>?
-        /// Number of jobs that must still end before the waiter resumes.
+        /// Number of jobs that must still end before the waiter resumes; counted from the start of
+        /// the wait, even before it has a waiter.
         var awaited = 0
     }
 
@@ -67,32 +69,39 @@ final class LeasePace: Sendable {
     /// Waits until `count` more jobs have ended, until `wake()`, or for `duration`. For one task at
     /// a time.
     func wait(forEnded count: Int = 1, atMost duration: Duration) async {
-        var timer: Task<Void, Never>?
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let (number, old) = state.withLock { state in
-                state.waits += 1
-                defer { state.waiter = continuation }
-                state.awaited = count
-                return (state.waits, state.waiter)
-            }
-            old?.resume()
-            // Starts after the waiter is set: a timer that fires earlier would wake nothing.
-            timer = Task { [weak self] in
-                try? await Task.sleep(for: duration)
-                self?.end(wait: number)
-            }
+        let (number, old) = state.withLock { state in
+            state.waits += 1
+            state.awaited = count
+            return (state.waits, state.waiter.take())
         }
-        timer?.cancel()
+        old?.resume()
+        await waitAtMost(duration) { await self.waitForWake(number) }
+    }
+
+    private func waitForWake(_ number: Int) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    // The cancellation handler may have run before this; it found no waiter then.
+                    if state.awaited <= 0 || state.waits != number || Task.isCancelled {
+                        return true
+                    }
+                    state.waiter = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { $0.waits == number ? $0.waiter.take() : nil }
+            waiter?.resume()
+        }
     }
 
     /// Ends a wait now: jobs were reported or lost.
     func wake() {
-        state.withLock { $0.waiter.take() }?.resume()
-    }
-
-    private func end(wait number: Int) {
         let waiter = state.withLock { state in
-            state.waits == number ? state.waiter.take() : nil
+            state.awaited = 0
+            return state.waiter.take()
         }
         waiter?.resume()
     }

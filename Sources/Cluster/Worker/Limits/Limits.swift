@@ -1,3 +1,4 @@
+import API
 import Model
 import Transfer
 
@@ -17,7 +18,7 @@ struct Limits: Sendable {
         sites.take(grant.siteShares, askedAt: grantedAt)
         let isAnyCooling = grant.cooling != nil || engine.isAnyCooling
         guard isAnyCooling || engine.isAnyLimited else { return }
-        let names = Set(grant.jobs.compactMap { originName(of: $0.url) })
+        let names = grant.origins
         // A coordinator that leases an origin's jobs without a quota found no limits.
         engine.liftLimits(of: names.subtracting((grant.shares ?? []).map(\.origin)))
         cooldowns.take(grant.cooling)

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// A worker's quotas of sites' bandwidth, one per site. A value.

@@ -30,7 +30,10 @@ struct EngineLoadShards: LoadShardRunner {
         let preflight = LoadPreflight(
             scenario, means, addressPolicy: addressPolicy,
             nowSeconds: Date().timeIntervalSince1970)
-        let ready = try await Self.admitted(preflight)
+        // The option comes first: the end of a long message may be cut.
+        let ready = try await preflight.run { option in
+            "its \(option.rawValue) does not admit this: "
+        }
         if Task.isCancelled { throw Failure(.workerCancelled, "The load test was stopped.") }
         var options = LoadEngine.Options()
         options.threads = ThisMachine.threads
@@ -39,28 +42,6 @@ struct EngineLoadShards: LoadShardRunner {
         options.maxRequests = max(files - Self.otherFiles, 1)
         options.addresses = ready.addresses
         return EngineLoadShard(plan: ready.plan, scenario: scenario, options: options)
-    }
-}
-
-extension EngineLoadShards {
-    /// Runs the preflight; adds the worker's option to the failure if its policy blocks an address.
-    private static func admitted(
-        _ preflight: LoadPreflight
-    ) async throws(Failure) -> LoadPreflight.Outcome {
-        do throws(Failure) {
-            return try await preflight.run()
-        } catch {
-            let option: String
-            if error.message.hasSuffix(LoadPreflight.deniedWords) {
-                option = "--allow-addresses"
-            } else if error.message.contains(" \(LoadPreflight.blockedWords) ") {
-                option = "--deny-addresses"
-            } else {
-                throw error
-            }
-            // The option comes first: the end of a long message may be cut.
-            throw Failure(error.code, "its \(option) does not admit this: \(error.message)")
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// The load tests that coordinators reported to a worker.

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import EventLoop
 import LoadModel

@@ -1,3 +1,4 @@
+import API
 import Model
 import Storage
 
@@ -25,7 +26,7 @@ struct RefreshChange: Sendable {
         var validator: String?
         var isVerified: Bool
         var isOptional: Bool
-        var isDocument: Bool
+        var isRewritten: Bool
         /// True if the stored object exists in its full length.
         var isThere: Bool
         /// True if the file must be requested or written.
@@ -40,7 +41,7 @@ struct RefreshChange: Sendable {
             validator = file.validator
             isVerified = file.verified ?? false
             isOptional = file.isOptional ?? false
-            isDocument = file.isDocument ?? false
+            isRewritten = file.isRewritten ?? false
             self.isThere = isThere
         }
 
@@ -51,7 +52,7 @@ struct RefreshChange: Sendable {
             validator = known?.validator
             isVerified = known?.isVerified ?? false
             isOptional = false
-            isDocument = segment.content != nil
+            isRewritten = segment.content != nil
             isThere = known?.isThere ?? false
             // The source of a rewritten manifest, or its result, is stored already.
             let isRight = isThere && segment.sha256 != nil && segment.sha256 == stored?.sha256

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -90,9 +91,9 @@ struct RefreshPublishing: Sendable {
     func publish(
         _ files: [PublishedFile], attempt number: Int, _ attempt: RefreshAttempt
     ) async throws {
-        let (job, storage) = (attempt.job, attempt.storage)
+        let (source, storage) = (attempt.source, attempt.storage)
         let ordered = files.sorted {
-            $0.segment.rank(entry: job.key) < $1.segment.rank(entry: job.key)
+            $0.segment.rank(entry: source.key) < $1.segment.rank(entry: source.key)
         }
         let placed = await blocking.run { () -> Result<Void, Failure> in
             Result { () throws(Failure) in
@@ -108,7 +109,7 @@ struct RefreshPublishing: Sendable {
                         else {
                             throw Failure(
                                 .integrityDigestMismatch,
-                                "\(withoutQuery(file.segment.key)) differs from the lost staged file"
+                                "\(Redaction.path(file.segment.key)) differs from the lost staged file"
                             )
                         }
                     }
@@ -167,7 +168,7 @@ struct RefreshPublishing: Sendable {
             let more = Self.wireBytes(of: file)
             // At most as many values as a request with segments alone.
             if batch.count >= WireLimits.segmentsPerRequest / 2
-                || bytes + more > WireLimits.documentBytes, !batch.isEmpty
+                || bytes + more > WireLimits.rewrittenManifestBytes, !batch.isEmpty
             {
                 batches.append(batch)
                 (batch, bytes) = ([], 0)

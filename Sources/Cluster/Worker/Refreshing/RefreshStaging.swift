@@ -1,3 +1,4 @@
+import API
 import Digest
 import Model
 import Services
@@ -96,7 +97,7 @@ struct RefreshStaging: Sendable {
             throw FetchFailure(
                 failure: failure.ofSegment(role: file.segment.role),
                 retryAfterSeconds: result.retryAfterSeconds,
-                origins: MirrorPlan([attempt.job.url], main: attempt.job.url)
+                origins: MirrorPlan([attempt.source.url], main: attempt.source.url)
                     .outcomes(result.ending(failure)))
         }
     }
@@ -112,7 +113,7 @@ struct RefreshStaging: Sendable {
                 lease: lease, job: job.id, key: key, number: index + 1, reservingBytes: bytes)
         }
         var request = TransferRequest(
-            url: file.segment.url, group: lease, destination: destination,
+            url: file.segment.url, group: lease.description, destination: destination,
             role: file.segment.role)
         request.job = job.id
         request.site = job.site

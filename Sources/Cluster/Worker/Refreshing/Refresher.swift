@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Services
@@ -34,8 +35,8 @@ struct Refresher: Sendable {
                 }
                 underWay += 1
                 group.addTask {
-                    if self.draining.isDraining || !self.held.isWanted(refresh.work) {
-                        self.reporter.giveBack(refresh.work)
+                    if self.draining.isDraining || !self.held.isWanted(refresh.work.work) {
+                        self.reporter.giveBack(refresh.work.work)
                     } else {
                         await self.refresh(refresh)
                     }
@@ -51,12 +52,12 @@ struct Refresher: Sendable {
         do {
             let storage = try await sites.open(
                 work.job.site, refresh.grant, ended: refresh.ended)
-            let attempt = RefreshAttempt(Assignment(work, storage), held: held)
+            let attempt = RefreshAttempt(work, storage, held: held)
             let isGranted = work.job.kind == .switchOver
             reporter.done(
                 try await isGranted ? publishing.finish(attempt) : refreshed(attempt))
         } catch {
-            reporter.fail(work, any: error)
+            reporter.fail(work.work, any: error)
         }
     }
 
@@ -88,17 +89,17 @@ struct Refresher: Sendable {
     /// Returns the files of an asset as they should be.
     private func wanted(_ attempt: RefreshAttempt) async throws -> RefreshChange {
         let (stored, _) = try await publishing.files(attempt)
-        let (job, storage) = (attempt.job, attempt.storage)
+        let storage = attempt.storage
         let there = await blocking.run {
             stored.map { storage.isStored(key: $0.segment.key, bytes: $0.stored.bytes) }
         }
         let files = zip(stored, there).map { RefreshChange.File($0, isThere: $1) }
-        guard job.assetKind == .hls || job.assetKind == .dash else {
+        guard attempt.source.kind != .file else {
             return RefreshChange(files: files)
         }
-        let hasChanged = try await hasOtherManifest(files, attempt.work.leased)
+        let hasChanged = try await hasOtherManifest(files, attempt.work)
         guard hasChanged else { return RefreshChange(files: files, playlistsAreRight: true) }
-        let objects = try await manifests.objects(of: attempt.work.leased)
+        let objects = try await manifests.objects(of: attempt.work)
         var change = RefreshChange(files: files, listing: objects.map(\.checked))
         change.warnings = objects.warnings.ofAsset ?? ManifestWarnings()
         return change
@@ -107,10 +108,10 @@ struct Refresher: Sendable {
     /// Returns true if a playlist of a title changed. One that was rewritten for the edge cannot be
     /// compared.
     private func hasOtherManifest(
-        _ files: [RefreshChange.File], _ work: LeasedJob
+        _ files: [RefreshChange.File], _ work: Leased<AssetSource>
     ) async throws -> Bool {
         for file in files where file.isManifest {
-            guard !file.isDocument, let stored = file.stored, file.isThere else { return true }
+            guard !file.isRewritten, let stored = file.stored, file.isThere else { return true }
             let fetched = try await manifests.manifest(
                 file.segment.url, work, unless: file.validator)
             if !fetched.isUnchanged, fetched.sha256 != stored.sha256 { return true }

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Digest
 import Model
@@ -68,11 +69,10 @@ struct Reporter: Sendable {
         report.retryAfterSeconds = retryAfter
         report.origins = origins
         // A query without a known signature may hold a session: see `KeyQueryRules`.
-        if failure.code.mayBeExpiredSignature,
-            job.url.utf8.contains(UInt8(ascii: "?"))
-                || SignedQuery.isSigned(url: Array(job.url.utf8))
+        if failure.code.mayBeExpiredSignature, let url = job.requestedURL.map({ Array($0.utf8) }),
+            url.contains(UInt8(ascii: "?")) || SignedQuery.isSigned(url: url)
         {
-            report.refused = SHA256Digest(hashing: Array(job.url.utf8)).description
+            report.refused = SHA256Digest(hashing: url).description
         }
         if let origins { suspects.add(origins.map(\.origin)) }
         done(report)

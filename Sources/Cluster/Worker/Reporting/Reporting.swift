@@ -1,3 +1,4 @@
+import API
 import Model
 
 /// The objects that report results to coordinators and receive cooldowns.

@@ -1,3 +1,4 @@
+import API
 import FoundationEssentials
 import Model
 import Titles
@@ -12,10 +13,10 @@ struct ManifestReader: Sendable {
 
     /// Returns the objects of a title's manifest, with rewritten manifests and the playlists'
     /// digests.
-    func objects(of work: LeasedJob) async throws -> ResolvedSegments {
-        let job = work.job
+    func objects(of work: Leased<AssetSource>) async throws -> ResolvedSegments {
+        let source = work.task
         var resolver = try TitleResolver(
-            url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions(),
+            url: source.url, kind: source.kind, options: source.titles ?? TitleOptions(),
             snapshotSeconds: Date().timeIntervalSince1970)
         while !resolver.isComplete {
             let requests = resolver.next()
@@ -40,17 +41,17 @@ struct ManifestReader: Sendable {
 
     /// - Parameter validator: validator of the stored manifest; only a changed one is fetched.
     func manifest(
-        _ url: String, _ work: LeasedJob, unless validator: String? = nil
+        _ url: String, _ work: Leased<AssetSource>, unless validator: String? = nil
     ) async throws -> Fetched {
         let job = work.job
-        guard !held.isCancelled(work) else {
+        guard !held.isCancelled(work.work) else {
             throw Failure(.workerCancelled, "the job was cancelled")
         }
         guard !titles.isOver(work) else {
             throw Failure(.workerCancelled, "the title was slow, and others waited for its slot")
         }
         var request = TransferRequest(
-            url: url, group: work.lease, destination: .memory, role: .playlist)
+            url: url, group: work.lease.description, destination: .memory, role: .playlist)
         request.job = job.id
         request.site = job.site
         request.maximumBytes = Int64(TitleResolver.maximumBytes)
@@ -61,7 +62,8 @@ struct ManifestReader: Sendable {
         case .failure(let failure):
             throw FetchFailure(
                 failure: failure.ofManifest, retryAfterSeconds: result.retryAfterSeconds,
-                origins: MirrorPlan([job.url], main: job.url).outcomes(result.ending(failure)))
+                origins: MirrorPlan([work.task.url], main: work.task.url).outcomes(
+                    result.ending(failure)))
         }
     }
 }

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Digest
 import Model
@@ -24,8 +25,8 @@ struct Resolver: Sendable {
         await withDiscardingTaskGroup { group in
             while let (turn, title) = await titles.next() {
                 group.addTask {
-                    if self.draining.isDraining || !self.held.isWanted(title) {
-                        self.reporter.giveBack(title)
+                    if self.draining.isDraining || !self.held.isWanted(title.work) {
+                        self.reporter.giveBack(title.work)
                     } else {
                         await self.resolve(title)
                     }
@@ -42,12 +43,12 @@ struct Resolver: Sendable {
             try? await Task.sleep(for: LeaseKeeper.tick)
             // Repeated each time: a title may just have requested its next playlist.
             for title in titles.titlesThatAreOver() {
-                engine.cancelAll(group: title.lease, jobs: [title.job.id])
+                engine.cancelAll(group: title.lease.description, jobs: [title.job.id])
             }
         }
     }
 
-    private func resolve(_ work: LeasedJob) async {
+    private func resolve(_ work: Leased<AssetSource>) async {
         do {
             let segments = try await manifests.objects(of: work)
             guard try await submit(segments, of: work) else {
@@ -58,14 +59,14 @@ struct Resolver: Sendable {
             report.segments = segments.count
             reporter.done(report)
         } catch {
-            reporter.fail(work, any: error)
+            reporter.fail(work.work, any: error)
         }
         pace.ended(1)
     }
 
     /// Submits segments in requests within the wire limits; returns false once the lease is lost.
     private func submit(
-        _ segments: ResolvedSegments, of work: LeasedJob
+        _ segments: ResolvedSegments, of work: Leased<AssetSource>
     ) async throws(Failure) -> Bool {
         var batch: [ResolvedSegment] = []
         var bytes = 0
@@ -76,7 +77,7 @@ struct Resolver: Sendable {
             }
             let isFull =
                 batch.count >= WireLimits.segmentsPerRequest
-                || bytes + more > WireLimits.documentBytes
+                || bytes + more > WireLimits.rewrittenManifestBytes
             if isFull, !batch.isEmpty {
                 guard try await submit(batch, warnings, of: work) else { return false }
                 warnings = nil
@@ -91,7 +92,7 @@ struct Resolver: Sendable {
 
     /// - Parameter warnings: warnings of the first batch; nil for later ones.
     private func submit(
-        _ batch: [ResolvedSegment], _ warnings: ManifestWarnings?, of work: LeasedJob
+        _ batch: [ResolvedSegment], _ warnings: ManifestWarnings?, of work: Leased<AssetSource>
     ) async throws(Failure) -> Bool {
         var request = SegmentBatch(
             worker: worker, job: work.job.id, lease: work.lease, segments: batch)

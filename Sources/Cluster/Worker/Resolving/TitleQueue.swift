@@ -1,3 +1,4 @@
+import API
 import Model
 import Synchronization
 
@@ -5,7 +6,7 @@ import Synchronization
 final class TitleQueue: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    typealias Title = LeasedJob
+    typealias Title = Leased<AssetSource>
 
     private struct State {
         var turns = TitleTurns<Title>()
@@ -18,7 +19,7 @@ final class TitleQueue: Sendable {
     private let state = Mutex(State())
 
     func push(_ title: Title) {
-        update { $0.turns.add(title, of: title.job.id, at: hostName(of: title.job.url)) }
+        update { $0.turns.add(title, of: title.job.id, at: hostName(of: title.task.url)) }
     }
 
     func end(_ turn: Int, _ title: Title) {

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -86,14 +87,14 @@ struct SiteAdmission: Sendable {
         of site: SiteID, _ lease: LeaseID, _ grant: LeaseGrant
     ) async throws(Failure) {
         guard let url = grant.sites[site.description] else { return }
-        // Older coordinators record no volume.
-        guard let recorded = grant.siteVolume else {
-            return volumes.withLock { $0.record(nil, of: site, at: url) }
+        if let recorded = grant.siteVolume,
+            volumes.withLock({ $0.agrees(recorded, at: url) })
+        {
+            return
         }
-        if volumes.withLock({ $0.agrees(recorded, at: url) }) { return }
         let known = try await client.volume(
             SiteVolumeRequest(worker: worker, site: site), retrySeconds: Self.recordSeconds)
-        let expected = SiteVolume(known)
+        let expected = known.recorded
         volumes.withLock { $0.record(expected, of: site, at: url) }
         let result = await blocking.run { () -> Result<SiteVolume, Failure> in
             Result { () throws(Failure) in try self.storages.storage(at: url).markVolume() }
@@ -111,7 +112,7 @@ struct SiteAdmission: Sendable {
             } else {
                 answer = try await client.volume(request, retrySeconds: Self.recordSeconds)
             }
-            volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
+            volumes.withLock { $0.record(answer.recorded, of: site, at: url) }
         }
         volumes.withLock { $0.agree(at: url) }
     }

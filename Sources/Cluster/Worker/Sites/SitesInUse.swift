@@ -1,3 +1,4 @@
+import API
 import Model
 import Storage
 import Synchronization
@@ -53,7 +54,7 @@ final class SitesInUse: Sendable {
             else { continue }
             await blocking.run {
                 guard let storage = try? self.storages.storage(at: url) else { return }
-                for assembly in abandoned { storage.removeAssembly(id: assembly) }
+                for assembly in abandoned { storage.removeMultipart(id: assembly) }
             }
         }
     }
@@ -79,7 +80,7 @@ final class SitesInUse: Sendable {
         _ failure: Failure, of work: Assignment, _ transfer: Transfer
     ) async -> Failure {
         guard failure.code == .storageFull else { return failure }
-        let expected = held.expectedBytes(of: work.leased) ?? work.job.length
+        let expected = held.expectedBytes(of: work.leased) ?? work.fetch.length
         let bytes = max(expected ?? 0, transfer.receivedBytes)
         return await blocking.run {
             work.storage.judge(failure, bytes: bytes, isLengthKnown: expected != nil)

@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 import Storage
@@ -44,7 +45,7 @@ struct UnusableSites: Sendable {
             {
                 return true
             }
-            volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
+            volumes.withLock { $0.record(answer.recorded, of: site, at: url) }
         }
         return await blocking.run {
             // If no volume is recorded, the worker that leases the site's next jobs records the

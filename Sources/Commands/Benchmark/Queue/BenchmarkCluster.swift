@@ -1,7 +1,6 @@
 import CoordinatorClient
 import Embedded
 import EventLoop
-import FoundationEssentials
 import Glibc
 import JobQueue
 import Model
@@ -37,6 +36,13 @@ final class BenchmarkCluster: Sendable {
         loop = try EventLoop(name: "benchmark")
     }
 
+    /// The fragment of that name of the queue's SQL.
+    private static let plannedByIndex = [
+        "plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off",
+        "enable_mergejoin": "off", "enable_material": "off", "enable_memoize": "off",
+        "enable_seqscan": "off",
+    ]
+
     /// Creates a database and starts a coordinator over it, which migrates its schema.
     func addDatabase(named name: String) async throws -> BenchmarkDatabase {
         let server = try await connect(postgres.databaseURL)
@@ -52,12 +58,14 @@ final class BenchmarkCluster: Sendable {
             tables: BenchmarkTables(connection: try await connect(url)))
     }
 
-    /// Opens a connection like the coordinators', but without a statement timeout.
+    /// Opens a connection like the coordinators', but without a statement timeout, and with the planner settings that
+    /// the queue's functions have.
     func connect(_ url: String) async throws -> PostgresConnection {
         let connection = try await PostgresConnection.connect(
             PostgresConfiguration.queue(
                 url: url, applicationName: "dray benchmark", statementTimeoutSeconds: nil,
-                sessionSettings: JobQueue.sessionSettings), on: loop)
+                sessionSettings: JobQueue.sessionSettings.merging(Self.plannedByIndex) { $1 }),
+            on: loop)
         opened.withLock { $0.connections.append(connection) }
         return connection
     }
@@ -119,7 +127,7 @@ struct BenchmarkDatabase: Sendable {
     }
 
     func submitter(clients: Int) -> Submitter {
-        Submitter(client: client, worker: UUID().uuidString.lowercased(), clients: clients)
+        Submitter(client: client, worker: .random(), clients: clients)
     }
 
     /// Submits and completes segments: the finished ones of a used database.

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Model
 import Postgres
 
@@ -10,7 +9,7 @@ struct BenchmarkTables: Sendable {
     /// Jobs that bare SQL has claimed.
     struct Claim {
         var lane: Int64
-        var lease: String
+        var lease: LeaseID
         var jobs: [Int64]
         /// URLs and keys to download, as a worker would use them.
         var objects: [Object]
@@ -33,10 +32,10 @@ struct BenchmarkTables: Sendable {
     static func claim(
         _ most: Int, of lane: Int64, on connection: PostgresConnection, waitsForDisk: Bool
     ) async throws -> Claim {
-        let lease = UUID().uuidString.lowercased()
+        let lease = LeaseID.random()
         let results = try await connection.pipeline([
             PostgresStatement(ceilingLock, [.int(lane), .text(waitsForDisk ? "on" : "off")]),
-            PostgresStatement(ceilingClaim, [.int(lane), .int(most), .uuid(lease)]),
+            PostgresStatement(ceilingClaim, [.int(lane), .int(most), .uuid(lease.description)]),
         ])
         let rows = results[1].rows
         return Claim(
@@ -53,7 +52,7 @@ struct BenchmarkTables: Sendable {
         try await connection.query(
             ceilingComplete,
             [
-                .int(claim.lane), .int64Array(claim.jobs), .uuid(claim.lease),
+                .int(claim.lane), .int64Array(claim.jobs), .uuid(claim.lease.description),
                 .int64Array(claim.jobs.map { _ in Int64(BenchmarkWork.segmentBytes) }),
                 .textArray(claim.jobs.map { BenchmarkWork.digest(of: $0) }),
             ]

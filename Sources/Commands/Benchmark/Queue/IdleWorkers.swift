@@ -1,5 +1,5 @@
+import API
 import CoordinatorClient
-import FoundationEssentials
 import Model
 
 /// Simulates idle workers: each holds a lease request open and sends heartbeats, as `dray worker`
@@ -22,7 +22,7 @@ struct IdleWorkers: Sendable {
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
-                let worker = UUID().uuidString.lowercased()
+                let worker = WorkerID.random()
                 let place = Double(number) / Double(count)
                 group.addTask {
                     try await Task.sleep(for: .seconds(place * Self.startSeconds))

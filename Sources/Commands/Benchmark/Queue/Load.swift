@@ -1,5 +1,5 @@
+import API
 import CoordinatorClient
-import FoundationEssentials
 import Model
 import Postgres
 import Synchronization
@@ -156,7 +156,7 @@ struct APILoad: Load {
         self.client = client
         self.queue = queue
         self.batch = batch
-        workers = (0..<clients).map { _ in UUID().uuidString.lowercased() }
+        workers = (0..<clients).map { _ in .random() }
     }
 
     /// Claims jobs. Jobs for checksum files are completed too, but do not count as segments.

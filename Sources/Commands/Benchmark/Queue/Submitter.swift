@@ -1,3 +1,4 @@
+import API
 import CoordinatorClient
 import Model
 
@@ -82,7 +83,9 @@ final class OpenTitles: Sendable {
             }
             leases.append(lease)
             for job in grant.jobs {
-                guard job.kind == .resolve, let index = work.index(ofTitleAt: job.url) else {
+                guard case .resolve(let source) = job.task,
+                    let index = work.index(ofTitleAt: source.url)
+                else {
                     throw Failure(.workerInternal, "a job was leased that is not a title's")
                 }
                 titles.append(Title(job: job.id, lease: lease, index: index))

@@ -100,7 +100,8 @@ package final class TransferBenchmark: Service {
 
     /// The same as in a lease.
     private static let batch = 1_000
-    private static let group = "00000000-0000-4000-8000-000000000000"
+    private static let lease = LeaseID.random()
+    private static let group = lease.description
 
     private func work(
         _ commits: TransferCommits, since start: ContinuousClock.Instant
@@ -120,7 +121,7 @@ package final class TransferBenchmark: Service {
                 url: object.url, group: Self.group,
                 destination: .object { (bytes) throws(Failure) in
                     try storage.createTemporary(
-                        lease: Self.group, job: JobID(Int64(index) + 1), key: object.key,
+                        lease: Self.lease, job: JobID(Int64(index) + 1), key: object.key,
                         reservingBytes: bytes ?? 0)
                 }, role: .file)
         }

@@ -123,10 +123,9 @@ enum FetchCommand {
 
     /// Returns the default file name: from the URL's path alone, like a site's key.
     private static func name(of url: WebURL) throws(Failure) -> String {
-        let end = url.text.firstIndex(of: "?") ?? url.text.endIndex
         let key: SiteKey
         do {
-            key = try SiteKey(try WebURL(String(url.text[..<end])))
+            key = try SiteKey(url.withoutQuery)
         } catch {
             throw Failure(
                 .inputDestination, "the URL's path has no file name; use -o FILE")

@@ -53,7 +53,7 @@ enum InspectCommand {
         let inspection: Inspection
         if let base = arguments.text("base") {
             let operand = arguments.operands[0]
-            if operand.contains("://"), access(operand, F_OK) != 0 {
+            if ListSource.isURL(operand) {
                 throw UsageError(
                     "--base is for a FILE, and MANIFEST is a URL", hint: "Omit --base.")
             }

@@ -1,3 +1,4 @@
+import API
 import Client
 import CommandLine
 import CoordinatorClient

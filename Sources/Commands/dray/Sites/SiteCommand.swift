@@ -1,3 +1,4 @@
+import API
 import Client
 import CommandLine
 import CoordinatorClient
@@ -99,7 +100,7 @@ enum SiteCommand {
             "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
             "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
             "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
-            "volume: \(status.volume.map(printable) ?? "set by the next worker")",
+            "volume: \(status.volume?.description ?? "set by the next worker")",
         ]
         return "Site \(printable(status.queue)): \(now(status)) now; "
             + settings.joined(separator: "; ") + ".\n"

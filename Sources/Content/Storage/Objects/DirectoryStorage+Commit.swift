@@ -133,7 +133,7 @@ private struct BatchCommit {
                             index,
                             Failure(
                                 .workerLeaseLost,
-                                "the lease is lost; \(withoutQuery(key.path)) is unchanged"))
+                                "the lease is lost; \(Redaction.path(key.path)) is unchanged"))
                         continue
                     }
                 } catch {
@@ -156,7 +156,7 @@ private struct BatchCommit {
             (try? object.site.temporary.status(of: object.temporaryName)) == nil
         {
             return Failure(
-                .workerLeaseLost, "the fetched file of \(withoutQuery(key.path)) is gone")
+                .workerLeaseLost, "the fetched file of \(Redaction.path(key.path)) is gone")
         }
         return Failure(SystemError(code: error.code, operation: "rename to \(key.path)"))
     }

@@ -20,7 +20,7 @@ package struct StagedObject: Sendable, Hashable {
     /// Refers to an object that another worker staged under this lease; `number` as for
     /// `createTemporary`.
     package init(lease: LeaseID, job: JobID, number: Int, key: String) throws(Failure) {
-        name = try PrivateName.temporary(lease: lease, job: job, number: number)
+        name = PrivateName.temporary(lease: lease, job: job, number: number)
         self.key = try ObjectKey(key)
         takenBytes = 0
     }
@@ -84,7 +84,7 @@ extension DirectoryStorage {
             if let status = try? directory.status(of: object.key.name), status.kind == .directory {
                 throw Failure(
                     .storagePathConflict,
-                    "\(withoutQuery(object.key.path)) is a folder at the site")
+                    "\(Redaction.path(object.key.path)) is a folder at the site")
             }
         }
         let changed = durability == .none ? [] : parents.changed

@@ -66,7 +66,7 @@ package final class DirectoryStorage: Sendable {
         lease: LeaseID, job: JobID, key: String, number: Int = 0, reservingBytes: Int64? = 0
     ) throws(Failure) -> PendingObject {
         let key = try ObjectKey(key)
-        let name = try PrivateName.temporary(lease: lease, job: job, number: number)
+        let name = PrivateName.temporary(lease: lease, job: job, number: number)
         let (site, file) = try openPrivate { (site) throws(SystemError) in
             do throws(SystemError) {
                 return try Self.createFile(name, in: site.temporary)
@@ -97,7 +97,7 @@ package final class DirectoryStorage: Sendable {
     /// - isFirstTry: True if no other attempt has ever written the range. If all ranges are first
     ///   tries and begin here in order, the whole file's digest is known at its end.
     /// - isNew: Creates the file, which the quota does not count yet.
-    package func openAssembly(
+    package func openMultipart(
         id: String, offset: Int64, length: Int64, of totalBytes: Int64, isFirstTry: Bool = false,
         isNew: Bool = false
     ) throws(Failure) -> PendingObject {
@@ -225,7 +225,7 @@ package final class DirectoryStorage: Sendable {
     /// Returns the site's volume, from an existing mark or a new one.
     package func markVolume() throws(Failure) -> SiteVolume {
         let root = try verifiedDirectories().root
-        let fileSystem = root.fileSystemIdentity()
+        let fileSystem = root.fileSystemID
         if let known = opened.withLock({ $0.volume }) {
             return SiteVolume(id: known.id, fileSystem: fileSystem)
         }

@@ -7,7 +7,7 @@ extension Failure {
     init(_ error: SystemError) {
         self.init(
             Failure.storageCode(for: error.code),
-            "\(withoutQuery(error.operation)): \(error.reason)")
+            "\(Redaction.path(error.operation)): \(error.reason)")
     }
 
     static func storageCode(for code: Int32) -> FailureCode {
@@ -31,11 +31,4 @@ func asFailure<Value>(
     _ body: () throws(SystemError) -> Value
 ) throws(Failure) -> Value {
     do throws(SystemError) { return try body() } catch { throw Failure(error) }
-}
-
-/// Returns a key, or text that ends with one, in a form for messages. The name of an object may
-/// contain its URL's query, and so a signature.
-package func withoutQuery(_ text: String) -> String {
-    guard let question = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return text }
-    return text[..<question] + "?…"
 }

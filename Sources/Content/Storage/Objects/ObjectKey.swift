@@ -25,7 +25,7 @@ package struct ObjectKey: Hashable, Sendable {
         func refuse(_ reason: String) -> Failure {
             Failure(
                 .storagePathRefused,
-                "the key \(withoutQuery(path).prefix(200).debugDescription) \(reason)")
+                "the key \(Redaction.path(path).prefix(200).debugDescription) \(reason)")
         }
         guard !path.isEmpty else { throw refuse("is empty") }
         guard !path.utf8.contains(0) else { throw refuse("contains NUL") }
@@ -58,9 +58,9 @@ extension ObjectKey: CustomStringConvertible {
     package var description: String { path }
 }
 
-/// Names of the files in `.dray`; ids come over the wire, so they are checked as well.
+/// Names of the files in `.dray`.
 enum PrivateName {
-    /// Throws unless `id` is 1 to 64 letters, digits and hyphens, as a UUID is.
+    /// Checks the id of a multipart file, which comes over the wire. Throws unless `id` is 1 to 64 letters, digits and hyphens, as a UUID is.
     static func requireID(_ id: String) throws(Failure) {
         let isPlain = id.utf8.allSatisfy { byte in
             switch byte {
@@ -87,8 +87,7 @@ enum PrivateName {
     /// attempt's file. A job of several files numbers them from 1.
     static func temporary(
         lease: LeaseID, job: JobID, number: Int = 0
-    ) throws(Failure) -> String {
-        try requireID(lease)
-        return number == 0 ? "\(lease)-\(job)" : "\(lease)-\(job)-\(number)"
+    ) -> String {
+        number == 0 ? "\(lease)-\(job)" : "\(lease)-\(job)-\(number)"
     }
 }

@@ -18,7 +18,7 @@ final class OrderedDigest: Sendable {
         var position: Int64 = 0
         /// The end of the range that is being written.
         var end: Int64?
-        var parts: [Assembly.Part] = []
+        var parts: [MultipartFile.Part] = []
         var isBroken = false
         var whole: SHA256Digest?
     }
@@ -93,14 +93,14 @@ final class OrderedDigest: Sendable {
     /// Records the digest of a complete range.
     func note(offset: Int64, length: Int64, sha256: String) {
         state.withLock { state in
-            state.parts.append(Assembly.Part(offset: offset, length: length, sha256: sha256))
+            state.parts.append(MultipartFile.Part(offset: offset, length: length, sha256: sha256))
         }
     }
 
     func breakOff() { state.withLock { $0.isBroken = true } }
 
     /// Returns the digest of the whole file if its parts are those written here; nil otherwise.
-    func whole(of totalBytes: Int64, parts: [Assembly.Part]) -> SHA256Digest? {
+    func whole(of totalBytes: Int64, parts: [MultipartFile.Part]) -> SHA256Digest? {
         state.withLock { state in
             guard !state.isBroken, !state.isBehind, state.position == totalBytes, state.end == nil,
                 state.parts.sorted(by: { $0.offset < $1.offset }) == parts

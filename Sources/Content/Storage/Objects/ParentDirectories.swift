@@ -38,7 +38,7 @@ struct ParentDirectories {
             if let target = try? parent.symlinkTarget(of: name) {
                 return Failure(
                     .storagePathRefused,
-                    "\(withoutQuery(way)) is a symlink to \(withoutQuery(target)); files are stored through "
+                    "\(Redaction.path(way)) is a symlink to \(Redaction.path(target)); files are stored through "
                         + "no symlink below a site. Replace it by a directory or a bind mount")
             }
             guard let next = try? parent.openDirectory(name) else { return nil }

@@ -118,7 +118,7 @@ package final class PendingObject: Sendable {
         isFollowed.store(true, ordering: .releasing)
     }
 
-    /// Adds bytes written before `makeAssembly` to the digest of the whole file. It reads them and
+    /// Adds bytes written before `makeMultipart` to the digest of the whole file. It reads them and
     /// so blocks, while others may continue to write. Without this call, the file is read once it
     /// is complete.
     package func catchUp() {

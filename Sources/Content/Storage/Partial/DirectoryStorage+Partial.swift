@@ -68,7 +68,7 @@ extension DirectoryStorage {
         _ record: PartialRecord, isClosed: Bool, of object: PendingObject,
         _ identity: PartialIdentity, _ attempt: ObjectAttempt
     ) throws(Failure) {
-        let name = "\(identity.name)-\(try attempt.temporaryName())"
+        let name = "\(identity.name)-\(attempt.temporaryName)"
         let bytes = PartialRecordText(record, of: attempt.asset, isClosed: isClosed).bytes
         guard bytes.count <= PartialRecordText.maximumBytes else {
             throw Failure(.storageIO, "a record of \(bytes.count) bytes")
@@ -113,9 +113,8 @@ extension DirectoryStorage {
         _ identity: PartialIdentity, of index: PartialIndex, for attempt: ObjectAttempt,
         place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
     ) throws(Failure) -> PartialBody? {
-        guard index.contains(identity), let site = try? verifiedDirectories(),
-            let ownName = try? attempt.temporaryName()
-        else { return nil }
+        guard index.contains(identity), let site = try? verifiedDirectories() else { return nil }
+        let ownName = attempt.temporaryName
         var found: [(name: String, text: PartialRecordText)] = []
         for name in index.names(of: identity) {
             guard let bytes = try? Self.readSmall(name, in: site.partial) else { continue }

@@ -67,10 +67,11 @@ package struct PartialIdentity: Hashable, Sendable {
     /// Identifies a whole object by its request and its target.
     ///
     /// - Parameters:
-    /// - cluster: Empty if unknown.
+    /// - cluster: Nil if unknown.
     /// - asset: The asset whose only object it is. Another attempt also finds it by that, because a
     ///   signed URL changes each time. Nil for one of several objects.
-    package init(url: String, key: String, cluster: ClusterID, asset: AssetID? = nil) {
+    package init(url: String, key: String, cluster: ClusterID?, asset: AssetID? = nil) {
+        let cluster = cluster?.description ?? ""
         exact = Self.half("object\n\(cluster)\n\(url)\n\(key)")
         owner = Self.half(asset.map { "asset\n\(cluster)\n\($0)" } ?? "none\n\(exact)")
     }
@@ -104,9 +105,7 @@ package struct ObjectAttempt: Hashable, Sendable {
         self.asset = asset
     }
 
-    func temporaryName() throws(Failure) -> String {
-        try PrivateName.temporary(lease: lease, job: job)
-    }
+    var temporaryName: String { PrivateName.temporary(lease: lease, job: job) }
 }
 
 /// The partial bodies at a site at one moment.

@@ -85,7 +85,7 @@ struct PartialTaker {
         guard text.record.bytes < length else { return nil }
         let object: PendingObject
         do throws(Failure) {
-            object = try storage.openAssembly(
+            object = try storage.openMultipart(
                 id: assembly, offset: offset, length: length, of: totalBytes)
         } catch {
             guard Self.isOfSpace(error) else { return nil }

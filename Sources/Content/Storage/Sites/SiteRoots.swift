@@ -197,7 +197,7 @@ struct SiteLocation: Sendable {
                 isRoot = false
             }
         }
-        return closest.fileSystemIdentity()
+        return closest.fileSystemID
     }
 
     private func failure(_ error: SystemError) -> Failure {

@@ -1,25 +1,9 @@
 internal import FileSystem
-internal import FoundationEssentials
 internal import Glibc
-package import Model
+import Model
 
-/// The volume of a site, as its cluster recorded it.
-package struct SiteVolume: Hashable, Sendable {
-    package var id: VolumeID
-    /// The last file system of the site; nil for one without an identity: then only the mark
-    /// decides.
-    package var fileSystem: FileSystemID?
-
-    package init(id: VolumeID, fileSystem: FileSystemID? = nil) {
-        self.id = id
-        self.fileSystem = fileSystem
-    }
-
-    /// Returns nil if no volume is recorded.
-    package init?(_ answer: SiteVolumeAnswer) {
-        guard let volume = answer.volume else { return nil }
-        self.init(id: volume, fileSystem: answer.fileSystem)
-    }
+extension FileDescriptor {
+    var fileSystemID: FileSystemID? { fileSystemIdentity().flatMap { FileSystemID($0) } }
 }
 
 /// The mark that identifies a site's volume: the empty file `.dray/volume/ID`, named by a random
@@ -40,7 +24,7 @@ enum VolumeMark {
     {
         if let root = try check(place, volume) { return root }
         let root = try place.open()
-        guard root.fileSystemIdentity() == volume.fileSystem else {
+        guard root.fileSystemID == volume.fileSystem else {
             throw otherVolume(place, "it was mounted over meanwhile")
         }
         try make(volume.id, in: try openOrMakeMarks(in: root, of: place))
@@ -65,16 +49,15 @@ enum VolumeMark {
     {
         let marks = try openOrMakeMarks(in: root, of: place)
         if let known = mark(in: marks) { return known }
-        let new = UUID().uuidString.lowercased()
+        let new = VolumeID.random()
         try make(new, in: marks)
         return new
     }
 
     /// Returns the first existing mark.
     private static func mark(in marks: FileDescriptor) -> VolumeID? {
-        (try? marks.names())?.sorted().first { name in
-            UUID(uuidString: name)?.uuidString.lowercased() == name
-                && (try? marks.status(of: name))?.kind == .regular
+        (try? marks.names())?.compactMap { VolumeID($0) }.sorted().first { id in
+            (try? marks.status(of: id.description))?.kind == .regular
         }
     }
 
@@ -89,7 +72,7 @@ enum VolumeMark {
     private static func make(_ mark: VolumeID, in marks: FileDescriptor) throws(Failure) {
         try asFailure { () throws(SystemError) in
             do throws(SystemError) {
-                try marks.open(mark, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600).sync()
+                try marks.open(mark.description, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600).sync()
             } catch {
                 // Another worker has created it.
                 if error.code != EEXIST { throw error }
@@ -106,7 +89,7 @@ enum VolumeMark {
         _ volume: VolumeID, _ root: FileDescriptor, _ place: SiteLocation
     ) throws(Failure) -> Bool {
         let marks = try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, place)
-        return (try? marks?.status(of: volume))?.kind == .regular
+        return (try? marks?.status(of: volume.description))?.kind == .regular
     }
 
     /// Opens a directory; nil if it is missing. Throws `storage.foreignDirectory` for another

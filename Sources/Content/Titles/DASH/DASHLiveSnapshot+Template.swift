@@ -53,11 +53,11 @@ extension DASHLiveSnapshot {
             text += "/>"
             number = run.number + run.count
             written += text.utf8.count - start
-            guard written <= WireLimits.documentBytes else {
+            guard written <= WireLimits.rewrittenManifestBytes else {
                 throw manifest.failure(
                     .manifestTooLarge,
                     "the live timelines exceed "
-                        + "\(WireLimits.documentBytes) bytes")
+                        + "\(WireLimits.rewrittenManifestBytes) bytes")
             }
             return true
         }

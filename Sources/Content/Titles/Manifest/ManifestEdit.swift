@@ -35,11 +35,13 @@ struct ManifestEdits: Hashable {
     ///
     /// - Parameter url: the manifest's URL.
     func check(upTo place: Int, of url: WebURL) throws(Failure) {
-        guard !isEmpty, place - removed + texts.count > WireLimits.documentBytes else { return }
+        guard !isEmpty, place - removed + texts.count > WireLimits.rewrittenManifestBytes else {
+            return
+        }
         throw Failure(
             .manifestTooLarge,
             "\(url): the rewritten manifest exceeds "
-                + "\(WireLimits.documentBytes) bytes")
+                + "\(WireLimits.rewrittenManifestBytes) bytes")
     }
 
     var lastRange: Range<Int>? { rows.last.map { Int($0.lower)..<Int($0.upper) } }
@@ -68,11 +70,11 @@ struct ManifestEdits: Hashable {
         }
         var count = 0
         forEachPiece(of: order, bytes.count) { _, range in count += range.count }
-        guard count <= WireLimits.documentBytes else {
+        guard count <= WireLimits.rewrittenManifestBytes else {
             throw Failure(
                 .manifestTooLarge,
                 "\(url): the rewritten manifest has \(count) bytes; "
-                    + "at most \(WireLimits.documentBytes) are allowed")
+                    + "at most \(WireLimits.rewrittenManifestBytes) are allowed")
         }
         var out: [UInt8] = []
         out.reserveCapacity(count)

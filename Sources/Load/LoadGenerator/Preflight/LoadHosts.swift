@@ -103,7 +103,7 @@ final class LoadHosts: Sendable {
             addresses: found.filter { PeerAddress($0).map(policy.admits) ?? false },
             isNamed: isNamed)
         guard !host.addresses.isEmpty else {
-            return Failure(.inputTarget, denial(name, found.first ?? ""))
+            return denial(name, found.first ?? "")
         }
         guard isNamed || !host.has({ address in !blocks.contains { $0.contains(address) } }) else {
             return stranger
@@ -118,14 +118,21 @@ final class LoadHosts: Sendable {
         return nil
     }
 
-    private func denial(_ host: String, _ address: String) -> String {
+    private func denial(_ host: String, _ address: String) -> Failure {
         let what = host == address ? host : "\(host) is \(address), which"
         switch PeerAddress(address).map({ policy.decision(on: $0) }) {
         case .forbidden:
-            return "\(what) is link-local, multicast, unspecified or a metadata service, which no "
-                + "option allows"
-        case .blocked(let block): return "\(what) \(LoadPreflight.blockedWords) \(block.text)"
-        default: return "\(what) \(LoadPreflight.deniedWords)"
+            return Failure(
+                .inputTarget,
+                "\(what) is link-local, multicast, unspecified or a metadata service, which no "
+                    + "option allows")
+        case .blocked(let block):
+            return Failure(
+                .originAddressBlocked, "\(what) is in --deny-addresses as \(block.text)")
+        default:
+            return Failure(
+                .originAddressDenied,
+                "\(what) may not be connected to (--allow-addresses, --deny-addresses)")
         }
     }
 

@@ -44,11 +44,6 @@ package struct LoadPreflight: Sendable {
     static let titlesAtFirst = 4
     /// Maximum number of segments that concurrently fetched titles may list together.
     static let segmentsAtOnce = 8 * LoadPlan.maxObjects
-    /// End of the message for a host without an allowed address.
-    package static let deniedWords =
-        "may not be connected to (--allow-addresses, --deny-addresses)"
-    /// Part of the message for a host whose address a denied block contains.
-    package static let blockedWords = "is in --deny-addresses as"
     static let group = "loadtest"
 
     let scenario: LoadScenario
@@ -100,7 +95,22 @@ package struct LoadPreflight: Sendable {
         var isFirst = true
     }
 
-    package func run() async throws(Failure) -> Outcome {
+    /// Runs the preflight.
+    ///
+    /// - Parameter prefix: returns the start of the message about an address that an option
+    ///   refuses.
+    package func run(
+        refusedBy prefix: (AddressOption) -> String = { _ in "" }
+    ) async throws(Failure) -> Outcome {
+        do throws(Failure) {
+            return try await outcome()
+        } catch {
+            guard let option = AddressOption(refusal: error.code) else { throw error }
+            throw Failure(.inputTarget, prefix(option) + error.message)
+        }
+    }
+
+    private func outcome() async throws(Failure) -> Outcome {
         let entries = try await entries()
         var builder = LoadPlanBuilder(playsTitles: playsTitles)
         let allowance = LoadAllowance(
@@ -263,10 +273,13 @@ package struct LoadPreflight: Sendable {
         tracks.reduce(0) { $0 + $1.segments.count }
     }
 
+    /// Adds the target to a failure. Its code becomes `input.target`, except for an address that an
+    /// option refuses, which `run` reports.
     static func refusal(_ label: String, _ failure: Failure) -> Failure {
         switch failure.code {
         case .workerCancelled: failure
-        case .inputTarget: Failure(.inputTarget, "\(label): \(failure.message)")
+        case .inputTarget, .originAddressDenied, .originAddressBlocked:
+            Failure(failure.code, "\(label): \(failure.message)")
         case .originRedirected, .originAddressNotOfTarget:
             Failure(
                 .inputTarget,

@@ -221,7 +221,7 @@ package struct Calibration: Sendable {
 
     /// Adds throughput by number of workers: fits the law to three or more different numbers,
     /// otherwise takes the speed of one worker.
-    mutating func take(
+    package mutating func take(
         points: [(n: Double, x: Double)], source: String
     ) throws(PlannerError) {
         add(source: source)

@@ -1,4 +1,4 @@
-import Statistics
+package import Statistics
 
 /// Splits the CPU time of segments of similar size into parts per segment and per byte.
 ///
@@ -8,13 +8,13 @@ package struct SegmentCPU {
     /// Assumed CPU time of a segment besides its bytes, in microseconds.
     package static var assumedMicroseconds: Double { ScenarioValues(Scenario())[.cpuPerSegment] }
 
-    let secondsPerGigabyte: Measured
+    package let secondsPerGigabyte: Measured
     /// Nil if the assumed time holds; lower if the measured total is lower.
-    let microsecondsPerSegment: Measured?
+    package let microsecondsPerSegment: Measured?
 
     /// Creates it from measurements: mean gigabytes of a segment, above 0 in at least one, and its
     /// CPU seconds.
-    init(_ points: [(x: Double, y: Double)], microsecondsPerSegment: Double) {
+    package init(_ points: [(x: Double, y: Double)], microsecondsPerSegment: Double) {
         let points = points.filter { $0.x > 0 }
         let most = Moments(points.map(\.y)).mean
         let own = min(microsecondsPerSegment * 1e-6, most)

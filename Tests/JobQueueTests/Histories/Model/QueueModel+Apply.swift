@@ -1,3 +1,4 @@
+import API
 import Model
 import TestSupport
 
@@ -89,7 +90,7 @@ extension QueueModel {
         if let offset = work.offset {
             granted.sha256 = nil
             granted.length = segment.assembly?.lengths[offset]
-        } else {
+        } else if work.kind == .fetch {
             granted.length = segment.spec.bytes
         }
         if work.kind == .verify || work.offset != nil { granted.split = segment.assembly?.split }
@@ -195,7 +196,7 @@ extension QueueModel {
         }
         jobs[work] = nil
         self[key]?.segments[work.ordinal]?.whole.tally = nil
-        self[key]?.segments[work.ordinal]?.assembly = Assembly(
+        self[key]?.segments[work.ordinal]?.assembly = MultipartFile(
             split: split, totalBytes: totalBytes, parts: lengths.mapValues { _ in Piece() },
             lengths: lengths, attempt: job.attempt)
         self[key]?.state = .inProgress

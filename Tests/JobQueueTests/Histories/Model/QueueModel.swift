@@ -1,3 +1,4 @@
+import API
 import Model
 import TestSupport
 
@@ -109,10 +110,10 @@ struct QueueModel: Equatable, Sendable {
         var isFresh = false
         var whole = Piece()
         /// While, and after, it is fetched in parts.
-        var assembly: Assembly?
+        var assembly: MultipartFile?
     }
 
-    struct Assembly: Equatable, Sendable {
+    struct MultipartFile: Equatable, Sendable {
         /// Number in the history of the split that made it.
         var split: Int
         var totalBytes: Int64
@@ -159,7 +160,7 @@ extension QueueModel.Asset {
         isTallied ? segments.values.flatMap { $0.pieces.compactMap(\.tally) } : []
     }
 
-    private var assemblies: [QueueModel.Assembly] {
+    private var assemblies: [QueueModel.MultipartFile] {
         isTallied ? segments.values.compactMap(\.assembly) : []
     }
 

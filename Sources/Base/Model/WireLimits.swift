@@ -1,0 +1,86 @@
+/// Limits of the wire format; a request that exceeds one is answered 413 or 400 with its code.
+package enum WireLimits {
+    package static let assetsPerRequest = 5_000
+    package static let mirrorsPerAsset = 7
+    /// Lower for a segment of a title, which may have a million of them.
+    package static let mirrorsPerSegment = 3
+    /// Attempts at publishing a refresh.
+    package static let switchAttempts = 5
+    package static let sidecarsPerAsset = 50
+    package static let jobsPerLease = 1_000
+    package static let resultsPerReport = 1_000
+    package static let segmentsPerRequest = 5_000
+    package static let leasesPerHeartbeat = 1_000
+    package static let originsPerHeartbeat = 200
+    package static let originsPerResult = 20
+    /// Maximum origins of `LeaseRequest.slow`.
+    package static let slowOriginsPerLease = 256
+    package static let sitesPerHeartbeat = 1_000
+    /// Maximum names of directories that a worker may write to, as given and without symlinks.
+    package static let rootsPerWorker = 64
+    /// Maximum sites whose jobs a worker no longer leases, because they lie outside of its roots.
+    package static let refusedSites = 1_000
+    /// Longest reason of a decision about an origin in characters.
+    package static let reasonCharacters = 400
+    /// Longest validator of a result; a longer one is ignored.
+    package static let validatorCharacters = 256
+    package static let pageRows = 5_000
+    /// Largest request body in bytes.
+    package static let bodyBytes = 16 << 20
+    /// Longest long poll in milliseconds; shorter than the minute after which proxies time out.
+    package static let waitMilliseconds = 50_000
+    /// Interval of an idle worker's heartbeats, in seconds; half of the time for which it counts as
+    /// live.
+    package static let idleHeartbeatSeconds = 30
+    /// Times in seconds since 1970: up to the end of the year 9999.
+    package static let pointsInTime = 1.0...253_402_300_799
+    /// Longest name of an asset in bytes, for 1,000 multi-byte characters.
+    package static let nameBytes = 2_000
+    /// Longest URL in bytes.
+    package static let urlBytes = 8_192
+    /// Longest final key in bytes.
+    package static let keyBytes = 2_048
+    /// Longest rewritten manifest of `ResolvedSegment.content` in bytes, and maximum of all in one
+    /// request.
+    package static let rewrittenManifestBytes = 6 << 20
+    /// Maximum warnings about the manifests of one asset, the first ones.
+    package static let warningsPerAsset = 5
+    /// Maximum segments of one asset.
+    package static let segmentsPerAsset = 1_000_000 / fuzzingDivisor
+    /// Maximum bytes of the URLs of these segments together, including mirrors.
+    package static let urlBytesPerAsset = (64 << 20) / fuzzingDivisor
+
+    // An allowed title of a million segments keeps a fuzzing build busy for as long as a hang
+    // would. So the limits are lower there.
+    #if FUZZING
+        private static let fuzzingDivisor = 50
+    #else
+        private static let fuzzingDivisor = 1
+    #endif
+
+    // MARK: Load tests
+
+    /// Maximum workers of one load test.
+    package static let loadWorkers = 200
+    /// Maximum number of load tests that a worker reports as joined before.
+    package static let pastLoadTests = 16
+    /// Largest scenario of a load test in bytes.
+    package static let scenarioBytes = 4 << 20
+    /// Allowed time to wait for workers, in seconds.
+    package static let loadWaitSeconds = 1.0...3_600.0
+    /// Allowed duration of a load test, in seconds.
+    package static let loadSeconds = 0.001...604_800.0
+    /// Largest text of one second of one shard in bytes.
+    package static let intervalBytes = 512 << 10
+    /// Maximum seconds in one report of a shard.
+    package static let intervalsPerReport = 40
+    /// Maximum seconds of shards in one answer.
+    package static let intervalsPerAnswer = 100
+    /// Largest text of measurements by URL, target and rendition in bytes.
+    package static let breakdownBytes = 8 << 20
+    /// Time without reports, in seconds, after which a shard is lost; its worker then stops by
+    /// itself.
+    package static let loadSilentSeconds = 10.0
+    /// Maximum delay of the answer to a worker's report or a follower's request without changes.
+    package static let loadWaitMilliseconds = 5_000
+}

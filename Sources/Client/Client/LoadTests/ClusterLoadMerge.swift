@@ -1,0 +1,164 @@
+package import API
+import FoundationEssentials
+package import LoadModel
+package import Model
+
+/// Merges the results of a test's shards as a cluster reports them.
+///
+/// A value: used by one owner at a time. A second is closed when all running shards have reported
+/// it. Lost and failed shards count with their reports; the rest of their plan counts as planned
+/// and never sent. At most `maxOpen` seconds wait for a running shard that reports none: its later
+/// report of a closed second is delivered separately.
+package struct ClusterLoadMerge: Sendable {
+    /// A silent worker is declared lost long before.
+    static let maxOpen = 60
+
+    private let scenario: LoadScenario?
+    private var shares: [Share] = []
+    /// Seconds that not all shards have reported.
+    private var open: [Int: LoadInterval] = [:]
+
+    private struct Share {
+        var report: LoadShardReport
+        /// The first second not received.
+        var next = 0
+        /// True if no more than `whole` seconds will come.
+        var hasEnded = false
+        var whole = 0
+        /// Planned arrivals of a missing shard, from the first that was not reported.
+        var missing: MissingArrivals?
+
+        var mayBring: Bool { !hasEnded || next < whole }
+    }
+
+    /// Creates a merge.
+    ///
+    /// - Parameter scenario: the workers' scenario; nil does not count what lost shards did not
+    ///   send.
+    package init(_ scenario: LoadScenario? = nil) { self.scenario = scenario }
+
+    /// The next seconds to request: the first missing second of each shard.
+    package var after: [Int] { shares.map(\.next) }
+
+    /// The state of each shard so far.
+    package var reports: [LoadShardReport] { shares.map(\.report) }
+
+    /// Adds a response and returns the seconds that it completes, in order.
+    ///
+    /// Throws `cluster.protocol` for unreadable seconds.
+    package mutating func take(_ news: LoadTestNews) throws(Failure) -> [LoadInterval] {
+        let numbered = news.test.shares.filter { $0.number != nil }
+        while shares.count < numbered.count {
+            let index = shares.count
+            shares.append(
+                Share(
+                    report: LoadShardReport(index: index, worker: "", state: .running)))
+        }
+        for status in numbered { update(status) }
+        var early: [LoadInterval] = []
+        for text in news.intervals {
+            guard shares.indices.contains(text.share), text.second >= shares[text.share].next
+            else { continue }
+            let interval = try Self.interval(text)
+            shares[text.share].next = text.second + 1
+            if interval.isMeasured {
+                shares[text.share].report.counts.add(interval.counts)
+                shares[text.share].report.counts.takeLevels(of: interval.counts)
+            }
+            open[text.second, default: LoadInterval(second: text.second)].add(interval)
+            open[text.second]?.isMeasured = interval.isMeasured
+            if open.count > Self.maxOpen { early += close(open.keys.min().map { [$0] } ?? []) }
+        }
+        // Ended shards report nothing more.
+        let awaited = shares.filter(\.mayBring).map(\.next).min() ?? .max
+        return early + close(open.keys.filter { $0 < awaited })
+    }
+
+    /// Closes all open seconds at the end.
+    package mutating func takeRest() -> [LoadInterval] { close(Array(open.keys)) }
+
+    private mutating func close(_ seconds: [Int]) -> [LoadInterval] {
+        seconds.sorted().compactMap { second in
+            guard var sum = open.removeValue(forKey: second) else { return nil }
+            let missing = shares.indices.reduce(0) { $0 + missingArrivals(of: $1, in: second) }
+            sum.counts.planned += missing
+            sum.counts.missedSends += missing
+            return sum
+        }
+    }
+
+    /// Counts a missing shard's arrivals due within a second; seconds come in order.
+    private mutating func missingArrivals(of share: Int, in second: Int) -> Int64 {
+        guard shares[share].report.missingFromSecond != nil, !shares[share].mayBring,
+            second >= shares[share].next, let scenario
+        else { return 0 }
+        if shares[share].missing == nil {
+            shares[share].missing = MissingArrivals(
+                scenario, LoadShard(index: share, count: shares.count),
+                fromSecond: shares[share].next)
+        }
+        return shares[share].missing?.count(until: Double(second + 1)) ?? 0
+    }
+
+    private mutating func update(_ status: LoadTestStatus.Share) {
+        guard let number = status.number, shares.indices.contains(number) else { return }
+        shares[number].report.worker = status.name
+        shares[number].whole = status.nextSecond
+        shares[number].hasEnded = LoadShardState.machine.terminal.contains(status.state)
+        shares[number].report.message = status.failure.map { "\($0.code.rawValue): \($0.message)" }
+        shares[number].report.state = Self.state(status.state)
+        let isMissing = [.lost, .failed].contains(shares[number].report.state)
+        shares[number].report.missingFromSecond = isMissing ? status.nextSecond : nil
+    }
+
+    /// Maps a shard's state to that of a report.
+    package static func state(_ state: LoadShardState) -> LoadShardReport.State {
+        switch state {
+        case .finished: .finished
+        case .lost: .lost
+        case .failed: .failed
+        case .joined, .ready, .running, .dismissed: .running
+        }
+    }
+
+    private static func interval(_ text: LoadTestNews.Interval) throws(Failure) -> LoadInterval {
+        do {
+            let interval = try JSONDecoder().decode(LoadInterval.self, from: Data(text.data.utf8))
+            guard interval.second == text.second else {
+                throw Failure(.clusterProtocol, "it is second \(interval.second)")
+            }
+            return interval
+        } catch {
+            throw Failure(
+                .clusterProtocol,
+                "Second \(text.second) of share \(text.share) cannot be read: \(error)")
+        }
+    }
+}
+
+/// The arrivals of a missing shard.
+private struct MissingArrivals: Sendable {
+    private var schedule: ArrivalSchedule
+    private var next: Double?
+    private let end: Double
+
+    /// Returns nil for a load without planned arrivals.
+    init?(_ scenario: LoadScenario, _ share: LoadShard, fromSecond second: Int) {
+        guard case .open(let process) = scenario.model else { return nil }
+        schedule = ArrivalSchedule(
+            stages: scenario.stages, process: process, share: share, seed: scenario.seed)
+        end = scenario.durationSeconds
+        next = schedule.next()
+        while let due = next, due < Double(second) { next = schedule.next() }
+    }
+
+    /// Counts arrivals due before `seconds` that were not counted yet.
+    mutating func count(until seconds: Double) -> Int64 {
+        var count: Int64 = 0
+        while let due = next, due < min(seconds, end) {
+            count += 1
+            next = schedule.next()
+        }
+        return count
+    }
+}

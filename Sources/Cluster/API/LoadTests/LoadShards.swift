@@ -1,0 +1,110 @@
+package import Model
+
+// Load tests on workers of a cluster, from a worker's perspective.
+
+/// A load test that needs workers.
+package struct LoadTestCall: Codable, Hashable, Sendable {
+    package var id: LoadTestID
+    /// Queue whose workers may join; nil for any worker of the cluster.
+    package var queue: String?
+
+    package init(id: LoadTestID, queue: String?) {
+        self.id = id
+        self.queue = queue
+    }
+
+    /// Returns true if a worker of these queues may join; an empty list means all queues.
+    package func isFor(_ queues: [String]) -> Bool {
+        guard let queue, !queues.isEmpty else { return true }
+        return queues.contains(queue)
+    }
+}
+
+/// `POST /v1/load-tests/{id}/shares`: a worker joins a test. A repeated request has the same
+/// answer.
+package struct LoadTestJoin: Codable, Sendable {
+    package var worker: WorkerID
+    /// Host and process, 1 to 200 characters.
+    package var name: String
+
+    package init(worker: WorkerID, name: String) {
+        self.worker = worker
+        self.name = name
+    }
+}
+
+/// The answer to `LoadTestJoin`.
+package struct LoadTestPlace: Codable, Sendable {
+    /// Nil if no worker is needed any more, or if this one has had its shard.
+    package var scenario: String?
+
+    package init(scenario: String?) { self.scenario = scenario }
+}
+
+/// `POST /v1/load-tests/{id}/reports`: a worker reports the progress of its shard, every few
+/// seconds. Seconds that were reported before are ignored.
+package struct LoadTestReport: Codable, Sendable {
+    package var worker: WorkerID
+    package var progress: Progress
+    /// From `ready` on: cores that the worker's loops have, 1 to 10,000.
+    package var cores: Int?
+    /// Complete seconds, in order.
+    package var intervals: [Interval]
+    /// finished: measurements by URL, target and rendition.
+    package var breakdown: String?
+    /// failed: the failure.
+    package var failure: Failure?
+    /// The last received order: the answer is delayed while it would be the same.
+    package var known: LoadTestOrder.Kind?
+    /// Maximum delay, 0 to `WireLimits.loadWaitMilliseconds`.
+    package var waitMilliseconds: Int
+
+    /// Progress of a worker; earlier values may be repeated at any time.
+    package enum Progress: String, Codable, CaseIterable, Sendable {
+        /// Measures its targets.
+        case preparing
+        /// Ready to start, or started.
+        case ready
+        case finished
+        case failed
+    }
+
+    package struct Interval: Codable, Sendable {
+        package var second: Int
+        package var data: String
+
+        package init(second: Int, data: String) {
+            self.second = second
+            self.data = data
+        }
+    }
+
+    package init(worker: WorkerID, progress: Progress) {
+        self.worker = worker
+        self.progress = progress
+        intervals = []
+        waitMilliseconds = 0
+    }
+}
+
+/// An order for a worker with a shard of a load test.
+package struct LoadTestOrder: Codable, Sendable {
+    package var kind: Kind
+    /// run: seconds until the test's start, by the database's clock at the end of the request;
+    /// negative after it.
+    package var startsInSeconds: Double?
+    /// run: index of the shard, and their number.
+    package var share: Int?
+    package var shares: Int?
+
+    package enum Kind: String, Codable, CaseIterable, Sendable {
+        case wait
+        case run
+        /// Send nothing more; report the remaining results and the end.
+        case stop
+        /// The shard has ended, or is not this worker's: its reports change nothing.
+        case leave
+    }
+
+    package init(_ kind: Kind) { self.kind = kind }
+}

@@ -1,0 +1,64 @@
+package import Model
+
+/// `POST /v1/selections`: applies an action to all selected work.
+///
+/// The selection must match all of `catalog`, `asset` and `failureCode` that are set; at least a
+/// catalog or a failure code is required. Repeating a selection selects the remaining work.
+package struct SelectionAction: Codable, Hashable, Sendable {
+    package var action: Action
+    /// Nil for every catalog.
+    package var catalog: CatalogReference?
+    /// The name of one asset of the catalog.
+    package var asset: String?
+    /// Code of failed assets; for assets in progress, of failed segments.
+    package var failureCode: FailureCode?
+    /// reprioritise: 0 (last) to 9 (first).
+    package var priority: Int?
+    /// reschedule: seconds since 1970; 0 for none, nil for no change.
+    package var notBefore: Double?
+    package var deadline: Double?
+    /// cancel: only refreshes of completed assets, not first fetches. Nil is false.
+    package var ofRefresh: Bool?
+
+    package enum Action: String, Codable, CaseIterable, Sendable {
+        /// Ends all work on it. Workers stop leased jobs at their next heartbeat; stored files
+        /// stay.
+        case cancel
+        /// Retries failed and cancelled work with new attempts.
+        case retry
+        case reprioritise
+        /// Sets a whole catalog's earliest start and deadline. Workers finish leased jobs.
+        case reschedule
+        /// Requests the files of completed assets again.
+        case refresh
+    }
+
+    package init(
+        _ action: Action, catalog: CatalogReference? = nil, asset: String? = nil,
+        failureCode: FailureCode? = nil, priority: Int? = nil, notBefore: Double? = nil,
+        deadline: Double? = nil, ofRefresh: Bool? = nil
+    ) {
+        self.action = action
+        self.catalog = catalog
+        self.asset = asset
+        self.failureCode = failureCode
+        self.priority = priority
+        self.notBefore = notBefore
+        self.deadline = deadline
+        self.ofRefresh = ofRefresh
+    }
+}
+
+/// The answer to `SelectionAction`: the changes.
+package struct SelectionAnswer: Codable, Hashable, Sendable {
+    package var assets: Int
+    /// Number of removed, created or moved jobs.
+    package var jobs: Int
+    /// refresh: the catalog to follow.
+    package var catalog: CatalogID?
+
+    package init(assets: Int, jobs: Int) {
+        self.assets = assets
+        self.jobs = jobs
+    }
+}

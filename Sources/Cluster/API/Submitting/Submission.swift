@@ -1,0 +1,61 @@
+package import Model
+
+/// `POST /v1/catalogs`: opens a catalog for submission; on first use, it creates the catalog with
+/// its site and queue.
+package struct CatalogSubmission: Codable, Sendable {
+    /// 1 to 200 characters, no control characters; unique at its site.
+    package var name: String
+    /// Location of the assets: `file:///absolute/path`.
+    package var storageURL: String
+    /// 0 (last) to 9 (first).
+    package var priority: Int
+    /// Earliest time to lease the first of its jobs, in seconds since 1970; nil for at once. Like
+    /// the priority, it replaces the catalog's.
+    package var notBefore: Double?
+    /// Deadline, in seconds since 1970; its priority rises as this nears.
+    package var deadline: Double?
+    /// Options for its titles from now on; nil for all tracks. Titles that were resolved with other
+    /// options are resolved again.
+    package var titles: TitleOptions?
+
+    package init(
+        name: String, storageURL: String, priority: Int = 5, notBefore: Double? = nil,
+        deadline: Double? = nil
+    ) {
+        self.name = name
+        self.storageURL = storageURL
+        self.priority = priority
+        self.notBefore = notBefore
+        self.deadline = deadline
+    }
+}
+
+/// The answer to `CatalogSubmission`.
+package struct CatalogHandle: Codable, Sendable {
+    package var id: CatalogID
+    package var queue: String
+    /// This submission's number; assets of earlier ones that are not submitted again are excluded
+    /// from it.
+    package var generation: Int
+
+    package init(id: CatalogID, queue: String, generation: Int) {
+        self.id = id
+        self.queue = queue
+        self.generation = generation
+    }
+}
+
+/// `POST /v1/catalogs/{id}/start`: ends the submission of this generation and creates its jobs.
+package struct CatalogStart: Codable, Sendable {
+    package var generation: Int
+
+    package init(generation: Int) { self.generation = generation }
+}
+
+/// The answer to a start.
+package struct CatalogStarted: Codable, Sendable {
+    /// Number of the catalog's assets that this generation does not name; nil for a repeated start.
+    package var left: Int?
+
+    package init(left: Int? = nil) { self.left = left }
+}

@@ -1,0 +1,390 @@
+internal import Glibc
+package import Model
+
+/// One leased job: its identity and its task.
+package struct Job: Hashable, Sendable {
+    package var id: JobID
+    package var site: SiteID
+    package var asset: AssetID
+    /// Number of this attempt, from 1.
+    package var attempt: Int
+    package var task: JobTask
+
+    package init(id: JobID, site: SiteID, asset: AssetID, attempt: Int = 1, task: JobTask) {
+        self.id = id
+        self.site = site
+        self.asset = asset
+        self.attempt = attempt
+        self.task = task
+    }
+
+    package var kind: JobKind { task.kind }
+
+    /// The URL that is requested; nil for a task without one.
+    package var requestedURL: String? {
+        switch task {
+        case .fetch(let fetch): fetch.url
+        case .resolve(let source), .refresh(let source), .switchOver(let source): source.url
+        case .verify, .sums: nil
+        }
+    }
+}
+
+/// The task of a job, with its fields.
+package enum JobTask: Hashable, Sendable {
+    /// Fetch one object, or a part of it, and store it.
+    case fetch(Fetch)
+    /// Read the manifest of a title and report its segments.
+    case resolve(AssetSource)
+    /// Hash a multipart file whose parts are stored, and give it its final key.
+    case verify(Verification)
+    /// Write the checksum file of this directory.
+    case sums(directory: String)
+    /// Request every file of a completed asset again, and stage changed ones.
+    case refresh(AssetSource)
+    /// Publish the staged files of a refresh.
+    case switchOver(AssetSource)
+
+    package var kind: JobKind {
+        switch self {
+        case .fetch: .fetch
+        case .resolve: .resolve
+        case .verify: .verify
+        case .sums: .sums
+        case .refresh: .refresh
+        case .switchOver: .switchOver
+        }
+    }
+}
+
+/// The task of a fetch.
+package struct Fetch: Hashable, Sendable {
+    package var url: String
+    /// The final key.
+    package var key: String
+    package var role: SegmentRole
+    package var body: Body
+    /// The expected length if the list gives one; of a part its own.
+    package var length: Int64?
+    /// The digest stated by the list or by the manifest's resolution.
+    package var sha256: String?
+    /// Further digests of the list, a text of `FurtherDigests`.
+    package var digests: String?
+    /// The object stored under the key before; it is reused if still there.
+    package var previous: PreviousObject?
+    /// Other URLs of the same bytes.
+    package var mirrors: [String] = []
+    /// The origin that serves it during the cooldown of its own. Then only mirrors are used, those
+    /// of this origin first; nil for its own origin.
+    package var mirrorOrigin: String?
+
+    package enum Body: Hashable, Sendable {
+        /// - isDivisible: false if its origin does not serve ranges, so that it must not be split.
+        /// - abandoned: the multipart file of an earlier attempt, to be removed; nil for none.
+        case whole(isDivisible: Bool, abandoned: String?)
+        /// A range of a multipart file.
+        case part(MultipartFile, offset: Int64, length: Int64)
+        /// The rewritten manifest that the coordinator has (`POST /v1/rewritten-manifests`).
+        case rewrittenManifest
+    }
+
+    package init(
+        url: String, key: String, role: SegmentRole,
+        body: Body = .whole(isDivisible: true, abandoned: nil)
+    ) {
+        self.url = url
+        self.key = key
+        self.role = role
+        self.body = body
+    }
+}
+
+/// The object that was stored under a fetch's key before.
+package struct PreviousObject: Hashable, Sendable {
+    package var stored: StoredObject
+    /// The origin's validator, if another asset or an earlier selection of tracks stored it; the
+    /// report repeats it. Nil for none.
+    package var validator: String?
+    /// True if it was compared with a digest then.
+    package var isVerified = false
+
+    package init(_ stored: StoredObject, validator: String? = nil) {
+        self.stored = stored
+        self.validator = validator
+    }
+}
+
+/// The task of a verification.
+package struct Verification: Hashable, Sendable {
+    /// The final key.
+    package var key: String
+    /// The file with its parts.
+    package var multipart: MultipartFile
+    /// Digests of the whole stated by the origin, a text of `FurtherDigests.isStatement`; nil for
+    /// none.
+    package var stated: String?
+    /// The digest stated by the list.
+    package var sha256: String?
+    /// Further digests of the list, a text of `FurtherDigests`.
+    package var digests: String?
+
+    package init(key: String, multipart: MultipartFile) {
+        self.key = key
+        self.multipart = multipart
+    }
+}
+
+/// The manifest of a title, or the object of a file asset.
+package struct AssetSource: Hashable, Sendable {
+    package var url: String
+    /// The final key.
+    package var key: String
+    package var kind: AssetKind
+    /// Options for the title; nil for all tracks.
+    package var titles: TitleOptions?
+
+    package init(url: String, key: String, kind: AssetKind, titles: TitleOptions? = nil) {
+        self.url = url
+        self.key = key
+        self.kind = kind
+        self.titles = titles
+    }
+}
+
+// MARK: Fields
+
+/// The columns of a job's row; the queue's statements have them as well, in snake case.
+package enum JobField: Int, WireField {
+    case id, asset, site, attempt
+    /// Null for a fetch.
+    case kind
+    case role, url
+    /// Null for a fetch whose key is the URL without its scheme.
+    case key
+    case knownBytes, knownSHA256, length, sha256, digests
+    case rangeOffset, multipart, totalBytes, validator
+    /// True if a whole file must not be split; otherwise null.
+    case isWhole
+    case abandonedMultipart
+    /// True for a rewritten manifest; otherwise null.
+    case isRewritten
+    case mirrors, mirrorOrigin, knownValidator, knownVerified
+    case stated, parts
+    case assetKind, titles
+
+    package static let layout = RowLayout(of: JobField.self)
+}
+
+extension Job: WireObject {
+    package typealias Field = JobField
+
+    package static var blank: Job {
+        Job(
+            id: JobID(0), site: SiteID(0), asset: AssetID(0), attempt: 0,
+            task: .sums(directory: ""))
+    }
+
+    package mutating func code(with coder: inout some FieldCoder<JobField>) throws {
+        try coder.code(.id, &id)
+        try coder.code(.asset, &asset)
+        try coder.code(.site, &site)
+        try coder.code(.attempt, &attempt)
+        var kind = task.kind == .fetch ? nil : task.kind
+        try coder.code(.kind, &kind)
+        if coder.isReading { task = JobTask(blank: kind ?? .fetch) }
+        try task.code(with: &coder)
+    }
+}
+
+extension JobTask {
+    fileprivate init(blank kind: JobKind) {
+        let source = AssetSource(url: "", key: "", kind: .file)
+        switch kind {
+        case .fetch: self = .fetch(Fetch(url: "", key: "", role: .file))
+        case .resolve: self = .resolve(source)
+        case .verify: self = .verify(Verification(key: "", multipart: .blank))
+        case .sums: self = .sums(directory: "")
+        case .refresh: self = .refresh(source)
+        case .switchOver: self = .switchOver(source)
+        }
+    }
+
+    fileprivate mutating func code(with coder: inout some FieldCoder<JobField>) throws {
+        switch self {
+        case .fetch(var fetch):
+            try fetch.code(with: &coder)
+            self = .fetch(fetch)
+        case .resolve(var source):
+            try source.code(with: &coder)
+            self = .resolve(source)
+        case .refresh(var source):
+            try source.code(with: &coder)
+            self = .refresh(source)
+        case .switchOver(var source):
+            try source.code(with: &coder)
+            self = .switchOver(source)
+        case .verify(var verification):
+            try verification.code(with: &coder)
+            self = .verify(verification)
+        case .sums(var directory):
+            try coder.code(.key, &directory)
+            self = .sums(directory: directory)
+        }
+    }
+}
+
+extension Fetch {
+    fileprivate mutating func code(with coder: inout some FieldCoder<JobField>) throws {
+        try coder.code(.role, &role)
+        try coder.code(.url, &url)
+        var otherKey = !coder.isReading && isKey(key, of: url) ? nil : key
+        try coder.code(.key, &otherKey)
+        if coder.isReading { key = otherKey ?? String(keyOf(url)) }
+        var known = previous.map(\.stored)
+        try StoredObject.code(.knownBytes, .knownSHA256, &known, with: &coder)
+        try coder.code(.length, &length)
+        try coder.code(.sha256, &sha256)
+        try coder.code(.digests, &digests)
+        try body.code(length, with: &coder)
+        try coder.codeList(.mirrors, &mirrors)
+        try coder.code(.mirrorOrigin, &mirrorOrigin)
+        var validator = previous?.validator
+        try coder.code(.knownValidator, &validator)
+        var isVerified = previous?.isVerified ?? false
+        try coder.codeFlag(.knownVerified, &isVerified)
+        guard coder.isReading else { return }
+        previous = known.map { PreviousObject($0, validator: validator) }
+        previous?.isVerified = isVerified
+    }
+}
+
+extension Fetch.Body {
+    /// - Parameter length: the length of the object or part.
+    fileprivate mutating func code(
+        _ length: Int64?, with coder: inout some FieldCoder<JobField>
+    ) throws {
+        var (offset, multipart, abandoned) = (Int64?.none, MultipartFile?.none, String?.none)
+        var (isWhole, isRewritten) = (false, false)
+        switch self {
+        case .whole(let isDivisible, let left): (isWhole, abandoned) = (!isDivisible, left)
+        case .part(let file, let start, _): (multipart, offset) = (file, start)
+        case .rewrittenManifest: isRewritten = true
+        }
+        try coder.code(.rangeOffset, &offset)
+        try MultipartFile.code(&multipart, with: &coder)
+        try coder.codeFlag(.isWhole, &isWhole)
+        try coder.code(.abandonedMultipart, &abandoned)
+        try coder.codeFlag(.isRewritten, &isRewritten)
+        guard coder.isReading else { return }
+        if let offset {
+            guard let multipart, let length else {
+                throw incomplete("a part lacks its file or its length.")
+            }
+            self = .part(multipart, offset: offset, length: length)
+        } else if isRewritten {
+            self = .rewrittenManifest
+        } else {
+            self = .whole(isDivisible: !isWhole, abandoned: abandoned)
+        }
+    }
+}
+
+extension Verification {
+    fileprivate mutating func code(with coder: inout some FieldCoder<JobField>) throws {
+        try coder.code(.key, &key)
+        try coder.code(.sha256, &sha256)
+        try coder.code(.digests, &digests)
+        var file: MultipartFile? = multipart
+        try MultipartFile.code(&file, with: &coder)
+        var parts = multipart.parts.isEmpty ? nil : multipart.parts
+        try coder.code(.stated, &stated)
+        try coder.codeJSON(.parts, &parts)
+        guard coder.isReading else { return }
+        guard let file else { throw incomplete("a verification lacks its file.") }
+        multipart = file
+        multipart.parts = parts ?? []
+    }
+}
+
+extension AssetSource {
+    fileprivate mutating func code(with coder: inout some FieldCoder<JobField>) throws {
+        try coder.code(.url, &url)
+        try coder.code(.key, &key)
+        try coder.code(.assetKind, &kind)
+        try coder.codeJSON(.titles, &titles)
+    }
+}
+
+/// Returns the failure of fields that belong together, of which some are missing.
+func incomplete(_ text: String) -> DecodingError {
+    .dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: text))
+}
+
+extension MultipartFile {
+    fileprivate static var blank: MultipartFile {
+        MultipartFile(id: "", totalBytes: 0, validator: "")
+    }
+
+    /// Codes a file whose columns are null together.
+    fileprivate static func code(
+        _ file: inout MultipartFile?, with coder: inout some FieldCoder<JobField>
+    ) throws {
+        var (id, totalBytes, validator) = (file?.id, file?.totalBytes, file?.validator)
+        try coder.code(.multipart, &id)
+        try coder.code(.totalBytes, &totalBytes)
+        try coder.code(.validator, &validator)
+        if let id, let totalBytes, let validator {
+            file = MultipartFile(id: id, totalBytes: totalBytes, validator: validator)
+        } else {
+            guard id == nil, totalBytes == nil, validator == nil else {
+                throw incomplete("a multipart file lacks a field.")
+            }
+            file = nil
+        }
+    }
+}
+
+extension StoredObject {
+    /// Codes an object whose columns are null together.
+    static func code<Coder: FieldCoder>(
+        _ bytes: Coder.Field, _ sha256: Coder.Field, _ object: inout StoredObject?,
+        with coder: inout Coder
+    ) throws {
+        var (length, digest) = (object?.bytes, object?.sha256)
+        try coder.code(bytes, &length)
+        try coder.code(sha256, &digest)
+        if let length, let digest {
+            object = StoredObject(bytes: length, sha256: digest)
+        } else {
+            guard length == nil, digest == nil else {
+                throw incomplete("a stored object needs both its length and its SHA-256.")
+            }
+            object = nil
+        }
+    }
+}
+
+/// Returns the key of an object stored under its origin's path: an http or https URL without its
+/// scheme.
+package func keyOf(_ url: String) -> Substring {
+    Substring(url.utf8.dropFirst(schemeLength(url.utf8)))
+}
+
+/// Returns the length of `https://` or `http://`.
+private func schemeLength(_ url: some Collection<UInt8>) -> Int {
+    url.dropFirst(4).first == UInt8(ascii: "s") ? 8 : 7
+}
+
+/// Returns true if the bytes are the same, not just the characters.
+private func isKey(_ key: String, of url: String) -> Bool {
+    let isSame = key.utf8.withContiguousStorageIfAvailable { key in
+        url.utf8.withContiguousStorageIfAvailable { url in
+            let scheme = schemeLength(url)
+            guard url.count == scheme + key.count, let url = url.baseAddress,
+                let start = key.baseAddress
+            else { return false }
+            return memcmp(url + scheme, start, key.count) == 0
+        }
+    }
+    return (isSame ?? nil) ?? key.utf8.elementsEqual(keyOf(url).utf8)
+}

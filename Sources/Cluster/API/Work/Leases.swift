@@ -1,0 +1,182 @@
+package import Model
+
+/// `POST /v1/leases`: requests a batch of jobs.
+package struct LeaseRequest: Codable, Sendable {
+    package var worker: WorkerID
+    /// Queues to lease from; empty means every queue.
+    package var queues: [String]
+    /// 1 to `WireLimits.jobsPerLease`.
+    package var maxJobs: Int
+    /// Maximum time that the coordinator holds the request while there is no work, 0 to
+    /// `WireLimits.waitMilliseconds`.
+    package var waitMilliseconds: Int
+    /// Identity for the lease, so that it can be released without an answer; nil lets the
+    /// coordinator choose.
+    package var lease: LeaseID?
+    /// Load tests that the worker has joined or was not needed in, the latest
+    /// `WireLimits.pastLoadTests`. Nil for a worker without support for load tests.
+    package var pastLoadTests: [LoadTestID]?
+    /// Storage URLs of the directories that the worker may write to: it leases only jobs of sites
+    /// within them. 1 to `WireLimits.rootsPerWorker`; nil for a worker that may write to every
+    /// site.
+    package var roots: [String]?
+    /// Sites within the roots that a symlink leads outside; nil for none.
+    package var refusedSites: [SiteID]?
+    /// Origins of which the worker leases few jobs; nil for none.
+    package var slow: SlowOrigins?
+
+    package init(
+        worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,
+        lease: LeaseID? = nil
+    ) {
+        self.lease = lease
+        self.worker = worker
+        self.queues = queues
+        self.maxJobs = maxJobs
+        self.waitMilliseconds = waitMilliseconds
+    }
+}
+
+/// Origins that a worker has found to be slow, with a limit on their jobs together.
+package struct SlowOrigins: Codable, Sendable {
+    /// Origins as named by `originName(of:)`, 1 to `WireLimits.slowOriginsPerLease`.
+    package var origins: [String]
+    /// 0 to `WireLimits.jobsPerLease`.
+    package var maxJobs: Int
+
+    package init(origins: [String], maxJobs: Int) {
+        self.origins = origins
+        self.maxJobs = maxJobs
+    }
+}
+
+/// The answer to `LeaseRequest`; without work, it has no lease and no jobs.
+package struct LeaseGrant: Codable, Sendable {
+    package var lease: LeaseID?
+    /// Duration of the lease from the moment it was granted. The worker counts from before it sent
+    /// the request, plus `waitedSeconds`.
+    package var seconds: Double
+    /// Time that the coordinator held the request before the grant.
+    package var waitedSeconds = 0.0
+    /// Storage URLs by site number, for the jobs below.
+    package var sites: [String: String]
+    package var jobs: [Job]
+    /// Identity of the database, to which its numbers belong. Nil without jobs.
+    package var cluster: ClusterID?
+    /// The worker's quotas of origins' limits, including those of its jobs; nil for none.
+    package var shares: [OriginShare]?
+    /// Origins in cooldown; nil for none.
+    package var cooling: [OriginCooldown]?
+    /// The worker's quota of the site of its jobs; nil for no limit.
+    package var siteShares: [SiteShare]?
+    /// The recorded volume of the site of its jobs; nil for none, and without jobs.
+    package var siteVolume: VolumeID?
+    /// Limits of the space at the site of its jobs; nil for none.
+    package var siteSpace: [SiteSpace]?
+    /// A load test that needs the worker; nil for none.
+    package var loadTest: LoadTestCall?
+    /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
+    /// else meanwhile. Nil is false.
+    package var isAlone: Bool?
+
+    package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
+        self.lease = lease
+        self.seconds = seconds
+        self.sites = sites
+        self.jobs = jobs
+    }
+
+    /// Origins of the jobs, as named by `originName(of:)`.
+    package var origins: Set<String> {
+        Set(jobs.compactMap { $0.requestedURL.flatMap { originName(of: $0) } })
+    }
+}
+
+/// `POST /v1/releases`: releases a lease whose grant never arrived. Its jobs wait again; if it is
+/// not granted yet, it never will be. The only answer is 204.
+package struct LeaseRelease: Codable, Sendable {
+    package var worker: WorkerID
+    package var lease: LeaseID
+
+    package init(worker: WorkerID, lease: LeaseID) {
+        self.worker = worker
+        self.lease = lease
+    }
+}
+
+// MARK: Fields
+
+extension LeaseRequest: WireMessage {
+    package enum Field: Int, WireField {
+        case worker, maxJobs, waitMilliseconds, lease
+        case queues, roots, refusedSites, pastLoadTests, slowOrigins, slowMaxJobs
+
+        package static let layout = RowLayout(of: Field.self)
+    }
+
+    package static var blank: LeaseRequest {
+        LeaseRequest(worker: .zero, queues: [], maxJobs: 0, waitMilliseconds: 0)
+    }
+
+    package mutating func code(with coder: inout some FieldCoder<Field>) throws {
+        try coder.code(.worker, &worker)
+        try coder.code(.maxJobs, &maxJobs)
+        try coder.code(.waitMilliseconds, &waitMilliseconds)
+        try coder.code(.lease, &lease)
+        try coder.codeList(.queues, &queues)
+        try coder.code(.roots, &roots)
+        try coder.code(.refusedSites, &refusedSites)
+        try coder.code(.pastLoadTests, &pastLoadTests)
+        var (origins, most) = (slow?.origins, slow?.maxJobs)
+        try coder.code(.slowOrigins, &origins)
+        try coder.code(.slowMaxJobs, &most)
+        guard coder.isReading else { return }
+        guard (origins == nil) == (most == nil) else {
+            throw incomplete("slow origins need both their names and their number of jobs.")
+        }
+        slow = origins.map { SlowOrigins(origins: $0, maxJobs: most ?? 0) }
+    }
+}
+
+extension LeaseGrant: WireTable {
+    package enum Field: Int, WireField {
+        case lease, seconds, waitedSeconds, cluster, siteVolume, isAlone
+        case siteNumbers, siteURLs, shares, cooling, siteShares, siteSpace, loadTest
+
+        package static let layout = RowLayout(of: Field.self)
+    }
+
+    package static var blank: LeaseGrant {
+        LeaseGrant(lease: nil, seconds: 0, sites: [:], jobs: [])
+    }
+
+    package static var listName: String { "jobs" }
+
+    package var list: [Job] {
+        get { jobs }
+        set { jobs = newValue }
+    }
+
+    package mutating func code(with coder: inout some FieldCoder<Field>) throws {
+        try coder.code(.lease, &lease)
+        try coder.code(.seconds, &seconds)
+        try coder.code(.waitedSeconds, &waitedSeconds)
+        try coder.code(.cluster, &cluster)
+        try coder.code(.siteVolume, &siteVolume)
+        try coder.code(.isAlone, &isAlone)
+        var (numbers, urls) = (Array(sites.keys), Array(sites.values))
+        try coder.codeList(.siteNumbers, &numbers)
+        try coder.codeList(.siteURLs, &urls)
+        if coder.isReading {
+            guard numbers.count == urls.count else {
+                throw incomplete("sites need both their numbers and their URLs.")
+            }
+            sites = Dictionary(zip(numbers, urls)) { _, last in last }
+        }
+        try coder.codeJSON(.shares, &shares)
+        try coder.codeJSON(.cooling, &cooling)
+        try coder.codeJSON(.siteShares, &siteShares)
+        try coder.codeJSON(.siteSpace, &siteSpace)
+        try coder.codeJSON(.loadTest, &loadTest)
+    }
+}

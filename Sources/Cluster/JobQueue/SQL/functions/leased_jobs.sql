@@ -1,0 +1,80 @@
+-- What workers need to do the jobs that they were granted.
+
+-- name: leased_jobs
+-- What the jobs of that queue need to be done that these leases hold, of the workers that name them
+-- (pairwise), with the number of each one's lease. Null is what nearly all jobs have: the kind
+-- fetch, a key that is the URL without its scheme.
+--
+-- OFFSET 0 has two uses here: it keeps the order of the joins whatever the statistics say, and it
+-- keeps a condition on the job in front of a look-up that nearly all jobs do without.
+CREATE OR REPLACE FUNCTION leased_jobs(of_queue bigint, leases uuid[], workers uuid[])
+RETURNS TABLE (place bigint, id bigint, asset bigint, site bigint, attempt int, kind text,
+               role text, url text, key text, known_bytes bigint, known_sha256 text, length bigint,
+               sha256 text, digests text, range_offset bigint, multipart uuid, total_bytes bigint,
+               validator text, is_whole boolean, abandoned_multipart uuid, is_rewritten boolean,
+               mirrors text, mirror_origin text, known_validator text, known_verified boolean,
+               stated text, asset_kind text, titles text)
+LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH held AS (
+        SELECT named.place, l.catalog_id, l.origin_id, j.*
+        FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
+        {{spansOfNamed}}
+        CROSS JOIN LATERAL (
+            SELECT catalog_id, origin_id FROM lane WHERE id = p.lane_id
+                AND queue_id = of_queue OFFSET 0
+        ) AS l
+        {{jobsOfSpan}}
+    )
+    SELECT j.place, j.id, j.asset_id,
+           (SELECT site_id FROM queue q WHERE q.id = of_queue), j.attempt + 1,
+           nullif(j.kind, 'fetch'), s.role, coalesce(s.url, o.url),
+           CASE WHEN j.kind = 'fetch' AND s.url IN ('http://' || s.key, 'https://' || s.key)
+                THEN NULL ELSE coalesce(o.path, s.key, o.key) END,
+           coalesce(r.bytes, s.known_bytes), coalesce(r.sha256, s.known_sha256),
+           coalesce(s.range_length, s.expected_bytes), s.expected_sha256, s.expected_digests,
+           s.range_offset, o.assembly, o.total_bytes, o.validator, nullif(s.is_whole, false),
+           CASE WHEN j.kind = 'fetch' THEN s.former_assembly END, t.is_stored,
+           coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END),
+           -- The origin of its lane, during a cooldown of its own.
+           CASE WHEN j.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+                THEN (SELECT g.url FROM origin g WHERE g.id = j.origin_id) END,
+           CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
+           CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END,
+           o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END
+    FROM held j
+    CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog
+                        WHERE id = j.catalog_id OFFSET 0) AS c
+    LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
+    -- Of a catalog that was started once, nothing was stored before.
+    LEFT JOIN LATERAL (
+        SELECT bytes, sha256 FROM result WHERE c.starts > 1 AND segment_id = j.segment_id AND done
+        OFFSET 0
+    ) AS r ON true
+    -- Parts of a file come from where its first part came from.
+    LEFT JOIN LATERAL (
+        SELECT array_to_string(urls, E'\n') AS urls FROM mirror
+        WHERE c.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+          -- Those of its sidecars are elsewhere.
+          AND s.ordinal = 0
+        OFFSET 0
+    ) AS m ON true
+    -- What plain fetches have none of: the filter answers without a look.
+    LEFT JOIN LATERAL (
+        SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator,
+               CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(y.digests, ','), '')
+                   END AS stated
+        FROM (SELECT) AS nothing
+        LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh', 'switch')
+        LEFT JOIN directory d ON d.id = j.directory_id
+        LEFT JOIN assembly y ON y.segment_id = j.whole_id
+        WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0
+    ) AS o ON true
+    LEFT JOIN LATERAL (
+        SELECT true AS is_stored FROM document WHERE s.role = 'playlist' AND segment_id = j.segment_id
+        OFFSET 0
+    ) AS t ON true;
+END
+$$

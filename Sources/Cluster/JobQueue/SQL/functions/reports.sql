@@ -1,0 +1,254 @@
+-- Reports of jobs: results of fetches, and jobs that are tried again.
+
+-- fragment: settlingDone
+WITH held AS MATERIALIZED (
+    SELECT named.place, p.lane_id, p.first_id, p.last_id
+    FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
+    {{spansOfNamed}}
+), reported AS MATERIALIZED (
+    -- Numbers of several lanes lie between each other: one may be in a span of each.
+    SELECT p.lane_id, r.*
+    FROM unnest(jobs, lease_numbers, sizes, digests, are_adopted, are_verified, validators)
+        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, verified, validator, place)
+    JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
+), found AS MATERIALIZED (
+    -- Of several results of one the first counts. OFFSET 0: with the statistics of a queue that was
+    -- empty, a join reads all jobs for each that is reported, whatever the settings are.
+    SELECT DISTINCT ON (r.job) j.tid, r.lane_id, r.job, j.asset_id, j.segment_id, j.attempt,
+           r.bytes, r.sha256, r.adopted, r.verified, r.validator, r.place
+    FROM reported r
+    CROSS JOIN LATERAL (
+        SELECT ctid AS tid, asset_id, segment_id, attempt FROM job
+        WHERE lane_id = r.lane_id AND id = r.job AND kind = 'fetch' AND whole_id IS NULL OFFSET 0
+    ) AS j
+    ORDER BY r.job, r.place
+), settled AS MATERIALIZED (
+    -- One by one in the order of their numbers, as others lock them; what another report took
+    -- meanwhile is not of these.
+    DELETE FROM job g USING found f WHERE g.ctid = f.tid AND g.kind = 'fetch' AND g.whole_id IS NULL
+    RETURNING f.*
+), served AS MATERIALIZED (
+    -- Origins that served something, and those whose jobs others have served.
+    SELECT l.origin_id AS id, s.is_own
+    FROM (SELECT DISTINCT lane_id, place <> ALL(served_numbers) AS is_own FROM settled
+          WHERE NOT adopted) AS s
+    JOIN lane l ON l.id = s.lane_id
+    UNION ALL
+    SELECT o.id, true FROM unnest(served_numbers, served_origins) AS r(place, name)
+    JOIN settled s ON s.place = r.place JOIN origin o ON o.url = r.name
+), well AS (
+    SELECT o.id, o.breaker, o.id = ANY(ARRAY(SELECT id FROM served WHERE is_own)) AS is_well
+    FROM origin o
+    WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
+      AND o.id = ANY(ARRAY(SELECT id FROM served))
+    ORDER BY o.id FOR UPDATE
+), healed AS (
+    UPDATE origin o SET failures = 0, openings = 0, breaker = 'closed',
+        cooldown_until = CASE WHEN w.breaker = 'closed' THEN o.cooldown_until END
+    FROM well w WHERE o.id = w.id AND w.is_well
+), untried AS (
+    -- The job that was to try it was served by another: the next one may try it at once.
+    UPDATE origin o SET cooldown_until = now()
+    FROM well w WHERE o.id = w.id AND NOT w.is_well AND w.breaker = 'halfOpen'
+), noted AS (
+    INSERT INTO origin_decision (origin_id, decision)
+    SELECT id, 'closed' FROM well WHERE is_well AND breaker <> 'closed'
+), recorded AS (
+    INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
+    SELECT segment_id, true, bytes, sha256, attempt + 1, verified, validator FROM settled
+
+-- fragment: countingDone
+), counts AS MATERIALIZED (
+    SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
+           coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes
+    FROM settled GROUP BY asset_id ORDER BY asset_id
+), ended AS (
+    -- Assets that lacked nothing else, as a file does; the others are counted by the next fold.
+    UPDATE asset a SET
+        segments_done = a.segments_done + t.done,
+        bytes = a.bytes + t.bytes,
+        adopted_bytes = a.adopted_bytes + t.adopted_bytes,
+        state = settled_state(a.segments, a.segments_done + t.done, a.segments_failed, a.verifies,
+                              a.verifies_done, a.verifies_failed),
+        changed_at = now()
+    FROM counts t
+    WHERE a.id = t.asset_id AND a.segments_done + a.segments_failed + t.done >= a.segments
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, t.done, t.bytes, t.adopted_bytes
+), tallied AS (
+    INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments_done,
+                       bytes, adopted_bytes)
+    SELECT catalog_id, directory_id, count(*) FILTER (WHERE state = 'completed'),
+           count(*) FILTER (WHERE state = 'failed'), sum(done), sum(bytes), sum(adopted_bytes)
+    FROM ended GROUP BY catalog_id, directory_id
+), left_to_fold AS (
+    INSERT INTO tally (catalog_id, asset_id, segments_done, bytes, adopted_bytes)
+    SELECT a.catalog_id, t.asset_id, t.done, t.bytes, t.adopted_bytes
+    FROM counts t JOIN asset a ON a.id = t.asset_id
+    WHERE t.asset_id NOT IN (SELECT id FROM ended)
+)
+SELECT CASE WHEN count(*) < cardinality(jobs) THEN coalesce(array_agg(place), '{}') END
+    INTO places
+FROM settled
+
+-- name: settle_done
+-- The short way of reports: those of the jobs that are fetches of whole objects and that the named
+-- lease of that worker holds are done, in one statement. Of segments that have no result yet, which
+-- a plain insert records.
+--
+-- Pairwise the jobs, in the order of their numbers, the numbers of their leases, and what is stored
+-- of them; pairwise the leases and the workers that name them; pairwise the numbers of results that
+-- are not the doing of their own origins alone, and whose doing they are. Answers with the
+-- numbers of those that are done, null for all; the others are stale, or take the long way. A number is granted once: a job that is still there is held by the lease whose span
+-- has it, if that lease still stands.
+CREATE OR REPLACE FUNCTION settle_done(jobs bigint[], lease_numbers bigint[], sizes bigint[],
+                                       digests text[], are_adopted bool[], are_verified bool[],
+                                       validators text[], leases uuid[], workers uuid[],
+                                       served_numbers bigint[], served_origins text[],
+                                       OUT places bigint[])
+LANGUAGE plpgsql {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+{{settlingDone}}
+{{countingDone}};
+END
+$$
+
+-- name: settle_done_again
+-- As settle_done, of segments some of which have results.
+CREATE OR REPLACE FUNCTION settle_done_again(
+    jobs bigint[], lease_numbers bigint[], sizes bigint[], digests text[], are_adopted bool[],
+    are_verified bool[], validators text[], leases uuid[], workers uuid[],
+    served_numbers bigint[], served_origins text[], OUT places bigint[])
+LANGUAGE plpgsql {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+{{settlingDone}}
+    {{replacingResults}}
+{{countingDone}};
+END
+$$
+
+-- name: reported_jobs
+-- Pairwise jobs, in the order of their numbers, and leases. Those that the named lease of this
+-- worker holds, locked with their assets, each in the order of numbers: the fence. Whatever is
+-- missing is stale. A number is granted once, so a job that is still there is held by the lease
+-- whose span has it, if that lease still stands. Its segment may be younger than this statement's
+-- snapshot, when a split came first: it is then unseen.
+CREATE OR REPLACE FUNCTION reported_jobs(jobs bigint[], leases uuid[], of_worker uuid)
+RETURNS TABLE (id bigint, kind text, attempt int, asset_id bigint, segment_id bigint, lane_id bigint,
+               parent_id bigint, range_length bigint, whole_attempt smallint, is_unseen boolean,
+               is_given_up boolean, is_at_mirrors boolean, is_renewal boolean)
+LANGUAGE plpgsql {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH spans AS MATERIALIZED (
+        SELECT p.lease_id, p.lane_id, p.first_id, p.last_id
+        FROM (SELECT DISTINCT lease, of_worker AS worker
+              FROM unnest(leases) AS u(lease)) AS named
+        {{spansOfNamed}}
+    ), held AS MATERIALIZED (
+        SELECT j.*
+        FROM (
+            SELECT p.lane_id, r.job
+            FROM unnest(jobs, leases) AS r(job, lease)
+            JOIN spans p ON p.lease_id = r.lease AND r.job BETWEEN p.first_id AND p.last_id
+            ORDER BY r.job
+        ) AS r
+        CROSS JOIN LATERAL (
+            SELECT * FROM job WHERE lane_id = r.lane_id AND id = r.job FOR UPDATE
+        ) AS j
+    {{heldJobs}};
+END
+$$
+
+-- name: settle_fetches
+-- Fetches that ended, done or failed for good, pairwise: results in, jobs out, and the counts of
+-- their assets. The jobs are locked by the caller.
+CREATE OR REPLACE FUNCTION settle_fetches(
+    lanes bigint[], jobs bigint[], are_done bool[], sizes bigint[], digests text[],
+    are_adopted bool[], codes text[], messages text[], are_verified bool[], validators text[],
+    OUT ended bigint)
+LANGUAGE plpgsql {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+    WITH settled AS MATERIALIZED (
+        SELECT j.tid, j.asset_id, j.segment_id, j.attempt, r.done, r.bytes, r.sha256, r.adopted,
+               r.code, r.message, r.verified, r.validator
+        FROM unnest(lanes, jobs, are_done, sizes, digests, are_adopted, codes, messages,
+                    are_verified, validators)
+             AS r(lane, job, done, bytes, sha256, adopted, code, message, verified, validator)
+        {{jobOfEach}}
+    ), gone AS (
+        DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM settled))
+    ), {{settledFetches}}
+    SELECT count(*) INTO ended FROM settled;
+END
+$$
+
+-- name: retry_jobs
+-- Jobs that are tried again, which the caller has locked. Pairwise their delays in seconds, the
+-- attempts that they have then had, and whether each counts as a retry; `codes` and `messages` of
+-- what else than time they wait for, or null; whether they wait for the end of their own origin's
+-- cooldown; whether they are to be tried alone from now on, as what was already is; the reasons for
+-- which they are tried again, or null; the origin's answer to those that wait for a fresh URL,
+-- which is not a matter of time, or null. They wait under new numbers, ahead of what was never
+-- tried, or behind it when it is not just time that they wait for; with the priority that their
+-- asset has by now. What was moved to a mirror's lane waits for its own origin again.
+CREATE OR REPLACE FUNCTION retry_jobs(lanes bigint[], jobs bigint[], delays float8[],
+                                      attempts int[], are_counted bool[], codes text[],
+                                      messages text[], await_own_origins bool[], isolate bool[],
+                                      reasons text[], refused_codes text[],
+                                      refused_messages text[]) RETURNS void
+LANGUAGE plpgsql {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+    WITH retried AS MATERIALIZED (
+        SELECT j.tid, j.lane_id, j.id, j.asset_id, j.segment_id, j.whole_id, j.directory_id, j.kind,
+               r.seconds, r.attempt, r.counts, r.code, r.message, r.awaits, r.isolates, r.reason,
+               r.refused, r.refused_message
+        FROM unnest(lanes, jobs, delays, attempts, are_counted, codes, messages,
+                    await_own_origins, isolate, reasons, refused_codes, refused_messages)
+            AS r(lane, job, seconds, attempt, counts, code, message, awaits, isolates, reason,
+                 refused, refused_message)
+        {{jobOfEach}}
+    ), gone AS (
+        DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM retried))
+    ), turns AS (
+        DELETE FROM sums_writer w USING retried g JOIN directory d ON d.id = g.directory_id
+        WHERE g.kind = 'sums' AND w.site_id = d.site_id AND w.path = d.path
+          AND w.lane_id = g.lane_id AND w.job_id = g.id
+    ), delayed AS (
+        INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                                 segment_id, whole_id, directory_id, kind, attempt, available_at,
+                                 failure_code, failure_message, retry_code, refused_code,
+                                 refused_message)
+        SELECT l.queue_id, l.catalog_id, n.origin_id,
+               CASE WHEN g.isolates OR l.rank = 4 THEN 4
+                    WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
+               coalesce(a.priority, -1),
+               g.asset_id,
+               g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
+               CASE WHEN g.refused IS NOT NULL THEN 'infinity' ELSE
+                   greatest(now() + make_interval(secs => g.seconds), CASE WHEN g.awaits THEN
+                       (SELECT cooldown_until FROM origin WHERE id = n.origin_id) END) END,
+               g.code, g.message, g.reason, g.refused, g.refused_message
+        FROM retried g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
+        CROSS JOIN LATERAL (
+            -- A switch needs no origin: it waits for none.
+            SELECT CASE g.kind WHEN 'switch' THEN 0 WHEN 'fetch' THEN coalesce(
+                (SELECT origin_id FROM segment WHERE id = g.segment_id), l.origin_id)
+                ELSE l.origin_id END AS origin_id
+        ) AS n
+        ORDER BY g.id
+    ), assets AS (
+        UPDATE asset a SET retries = a.retries + t.n
+        FROM (SELECT asset_id, count(*) AS n FROM retried WHERE counts
+              GROUP BY asset_id ORDER BY asset_id) AS t
+        WHERE a.id = t.asset_id
+    )
+    INSERT INTO tally (catalog_id, retries)
+    SELECT l.catalog_id, count(*) FROM retried g JOIN lane l ON l.id = g.lane_id
+    WHERE g.counts GROUP BY l.catalog_id;
+END
+$$

@@ -1,0 +1,20 @@
+-- Where workers may write.
+
+-- name: outside_roots
+-- The roots of the workers that are alive, when none of these may write to the site, and whether a
+-- symlink leads out of them; no row when one may, or there is none. A site is within a root as
+-- `StorageURL.isSite` has it.
+CREATE OR REPLACE FUNCTION outside_roots(of_site bigint) RETURNS TABLE (roots text, has_symlink boolean)
+LANGUAGE sql STABLE AS $$
+    SELECT left(string_agg(DISTINCT array_to_string(w.roots, ', '), ', '), 250), bool_or(n.is_within)
+    FROM site t
+    JOIN worker w ON w.last_seen > now() - interval '60 seconds'
+    CROSS JOIN LATERAL (
+        SELECT w.roots IS NULL
+               OR EXISTS (SELECT FROM unnest(w.roots) AS r
+                          WHERE t.storage_url = r OR starts_with(t.storage_url, r || '/')) AS is_within
+    ) AS n
+    WHERE t.id = of_site
+    GROUP BY t.id
+    HAVING NOT bool_or(n.is_within AND t.id <> ALL (w.refused_sites))
+$$

@@ -1,0 +1,57 @@
+import Postgres
+
+/// The schema's functions, the files of `SQL/functions`: the statements that need planner settings of their own.
+///
+/// Unlike the tables, they are replaced: where a database has an earlier revision or another text of this one, the
+/// migration applies all of them. A later revision stays, so that a coordinator of an earlier version, which starts
+/// while a later one serves, does not put its functions back. Therefore a function keeps what callers of the revision
+/// before rely on: its name, parameters and columns. One that cannot gets another name, and the earlier one stays for
+/// a release (`docs/decisions/0018-functions.md`).
+struct Functions: Sendable {
+    /// Counts the changes of their text, one for each release that changes it.
+    let revision: Int
+    let text: String
+
+    static let current = Functions(
+        revision: 1,
+        files: [
+            PackageResources.settling_sql, PackageResources.lanes_sql,
+            PackageResources.claims_sql, PackageResources.leased_jobs_sql,
+            PackageResources.reports_sql, PackageResources.quota_resources_sql,
+            PackageResources.roots_sql,
+        ])
+
+    init(revision: Int, text: String) {
+        self.revision = revision
+        self.text = text
+    }
+
+    /// The functions of these files, in the order of the files.
+    private init(revision: Int, files: [[UInt8]]) {
+        let texts = files.map { SQL.file($0) }.flatMap { file in
+            file.names.compactMap { file.statements[$0]?.text }
+        }
+        self.init(revision: revision, text: texts.map { $0 + ";\n" }.joined())
+    }
+
+    /// Replaces the functions of a schema whose tables are those of this binary; changes nothing where they are as
+    /// these, or of a later revision. True when it has replaced them.
+    ///
+    /// Throws `cluster.schemaOwner` where they have to be replaced and the schema belongs to another role.
+    func apply(to schema: Schema, _ connection: PostgresConnection) async throws -> Bool {
+        let row = try await connection.query(SQL.Schema.functions, ["text": .text(text)]).only()
+        let applied = Int(try row.int64("revision"))
+        guard try applied < revision || (applied == revision && !row.bool("is_same")) else {
+            return false
+        }
+        try schema.requireOwner(
+            "has revision \(applied) of its functions; this binary needs revision \(revision)")
+        try await connection.simple(text)
+        _ = try await connection.query(
+            SQL.Schema.recordFunctions,
+            ["revision": .int(Int64(revision)), "text": .text(text)])
+        // Replaced ones have lost it.
+        try await schema.pinFunctions(connection)
+        return true
+    }
+}

@@ -1,0 +1,247 @@
+package import Digest
+internal import FileSystem
+internal import Glibc
+package import Model
+import Synchronization
+
+extension DirectoryStorage {
+    /// Turns the file of an object into a multipart file and returns the object for its first part.
+    /// Less than `firstPart` bytes must have been written, and the old object ends. No other caller
+    /// may know `id` yet.
+    ///
+    /// The file keeps its reserved space for the whole. `PendingObject.catchUp` reads the written
+    /// bytes for the digest of the whole.
+    package func makeMultipart(
+        of object: PendingObject, id: String, firstPart: Int64, totalBytes: Int64
+    ) throws(Failure) -> PendingObject {
+        try PrivateName.requireID(id)
+        let written = try asFailure { () throws(SystemError) in
+            let written = try object.descriptor.status().bytes
+            try object.descriptor.truncate(to: totalBytes)
+            return written
+        }
+        guard object.settle() else { throw Failure(.workerInternal, "the object has ended") }
+        do throws(SystemError) {
+            try object.site.temporary.rename(
+                object.temporaryName, to: object.site.assembly, named: id)
+        } catch {
+            try? object.site.temporary.unlink(object.temporaryName)
+            throw Failure(error)
+        }
+        // It keeps the ordinal of its descriptor, which has reported every error since.
+        let moved = PendingObject(
+            destination: .assembly(id: id), descriptor: object.descriptor, site: object.site,
+            temporaryName: id, ordinal: object.ordinal)
+        // From now on it can resume as a part only.
+        object.removeRecord()
+        moved.markReserved()
+        if let chain = orderedDigests.withLock({ $0.chain(id, at: 0) }),
+            chain.begin(offset: 0, length: firstPart)
+        {
+            chain.fallBehind(bytes: written)
+            moved.follow(chain, offset: 0, length: firstPart)
+        }
+        return moved
+    }
+
+    /// Removes an abandoned multipart file and frees its space. Best effort: remaining files are
+    /// swept.
+    package func removeMultipart(id: String) {
+        guard (try? PrivateName.requireID(id)) != nil, let site = try? verifiedDirectories() else {
+            return
+        }
+        try? site.assembly.unlink(id)
+        orderedDigests.withLock { $0.remove(id) }
+    }
+
+    /// Checks a multipart file against its parts and gives it its final key.
+    ///
+    /// Reads the file once, unless its ranges were written here in order. Throws
+    /// `integrity.assemblyMismatch` if the parts do not cover the file, or if the bytes of one
+    /// differ from its record. The multipart file then stays, so that the part can be fetched
+    /// again. A file that already has its final key is checked there and succeeds; its report was
+    /// lost after the rename.
+    ///
+    /// - Parameters:
+    /// - expectedSHA256: The whole file's digest from a list, 64 lower-case hex digits. Another
+    ///   digest is `integrity.digestMismatch`, and the file gets no final key.
+    /// - digests: Further digests from the list, checked in the same way.
+    /// - stated: Digests that the origin states of the whole, checked in the same way.
+    /// - isOurs: Called just before the rename; `worker.leaseLost` if it returns false.
+    package func promoteMultipart(
+        _ assembly: MultipartFile, key: String, expectedSHA256: String? = nil,
+        digests: [ExpectedDigest] = [], stated: [ExpectedDigest] = [],
+        isOurs: () -> Bool = { true }
+    ) throws(Failure) -> StoredObject {
+        try PrivateName.requireID(assembly.id)
+        let key = try ObjectKey(key)
+        let parts = try Self.checkedParts(of: assembly)
+        let site = try verifiedDirectories()
+        let file: FileDescriptor
+        do throws(SystemError) {
+            file = try site.assembly.open(assembly.id, O_RDONLY | O_NONBLOCK)
+        } catch {
+            guard error.code == ENOENT else { throw Failure(error) }
+            return try confirmPromoted(assembly, parts: parts, key: key, in: site)
+        }
+        let others = Set((digests + stated).map(\.algorithm)).subtracting([.sha256])
+        let computed: Computed
+        if others.isEmpty, let written = written(assembly) {
+            computed = written
+        } else {
+            computed = try Self.hash(file, parts: parts, assembly.totalBytes, others)
+        }
+        if let expectedSHA256, expectedSHA256 != computed.stored.sha256 {
+            throw Failure(
+                .integrityDigestMismatch,
+                "SHA-256 is \(computed.stored.sha256); the list states \(expectedSHA256)")
+        }
+        try computed.check(digests, by: "the list")
+        try computed.check(stated, by: "the origin")
+        try promote(file, id: assembly.id, key: key, in: site, isOurs)
+        orderedDigests.withLock { $0.remove(assembly.id) }
+        return computed.stored
+    }
+
+    /// Returns the digest computed while the ranges were written here in order; nil if unknown.
+    private func written(_ assembly: MultipartFile) -> Computed? {
+        let chain = orderedDigests.withLock { $0[assembly.id] }
+        guard let whole = chain?.whole(of: assembly.totalBytes, parts: assembly.parts) else {
+            return nil
+        }
+        return Computed(totalBytes: assembly.totalBytes, digests: [ExpectedDigest(whole)])
+    }
+
+    private func promote(
+        _ file: FileDescriptor, id: String, key: ObjectKey, in site: SiteDirectories,
+        _ isOurs: () -> Bool
+    ) throws(Failure) {
+        var parents = ParentDirectories(root: site.root)
+        let directory = try parents.open(key.directory).get()
+        let changed = durability == .none ? [] : parents.changed
+        do throws(Failure) {
+            try sync { () throws(SystemError) in try file.syncData() }
+        } catch {
+            // Another attempt must not find data that the disk has dropped.
+            try? site.assembly.unlink(id)
+            throw error
+        }
+        guard isOurs() else {
+            throw Failure(
+                .workerLeaseLost, "the lease is lost; \(Redaction.path(key.path)) is unchanged")
+        }
+        try asFailure { () throws(SystemError) in
+            try site.assembly.rename(id, to: directory, named: key.name)
+        }
+        try sync { () throws(SystemError) in
+            for parent in changed { try parent.sync() }
+            try directory.sync()
+        }
+    }
+
+    /// Runs a barrier, unless the site disables it. A failed one is never repeated: the kernel has
+    /// dropped the data by then and would report success.
+    private func sync(_ barrier: () throws(SystemError) -> Void) throws(Failure) {
+        guard durability != .none else { return }
+        do throws(SystemError) {
+            try barrier()
+        } catch {
+            throw Failure(.storageSyncFailed, Failure(error).message)
+        }
+    }
+
+    /// Returns the file that an earlier attempt promoted, and makes it durable in case that attempt
+    /// died before its end.
+    private func confirmPromoted(
+        _ assembly: MultipartFile, parts: [CheckedPart], key: ObjectKey, in site: SiteDirectories
+    ) throws(Failure) -> StoredObject {
+        guard let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes) else {
+            throw Self.mismatch("neither the multipart file nor the whole file is at the site")
+        }
+        let stored = try Self.hash(file, parts: parts, assembly.totalBytes).stored
+        do throws(Failure) {
+            try makeDurable(file, key: key, in: site)
+        } catch {
+            throw Failure(.storageSyncFailed, error.message)
+        }
+        return stored
+    }
+
+    // MARK: - Checking
+
+    private struct CheckedPart {
+        let offset: Int64
+        let length: Int64
+        let digest: SHA256Digest
+    }
+
+    /// Returns the parts after a check that they cover the file without gaps.
+    private static func checkedParts(of assembly: MultipartFile) throws(Failure) -> [CheckedPart] {
+        var parts: [CheckedPart] = []
+        var end: Int64 = 0
+        for part in assembly.parts {
+            guard part.offset == end, part.length > 0,
+                part.length <= assembly.totalBytes - part.offset
+            else { throw mismatch("the part at \(part.offset) does not follow the one before") }
+            guard let digest = SHA256Digest(hex: part.sha256) else {
+                throw mismatch("the part at \(part.offset) has no SHA-256")
+            }
+            parts.append(CheckedPart(offset: part.offset, length: part.length, digest: digest))
+            end += part.length
+        }
+        guard end == assembly.totalBytes, end > 0 else {
+            throw mismatch("the parts end at \(end) of \(assembly.totalBytes) bytes")
+        }
+        return parts
+    }
+
+    private static func hash(
+        _ file: FileDescriptor, parts: [CheckedPart], _ totalBytes: Int64,
+        _ algorithms: Set<DigestAlgorithm> = []
+    ) throws(Failure) -> Computed {
+        let status = try asFailure { () throws(SystemError) in try file.status() }
+        guard status.kind == .regular, status.bytes == totalBytes else {
+            throw mismatch("the file has \(status.bytes) of \(totalBytes) bytes")
+        }
+        var whole = DigestSet(algorithms)
+        var single = SHA256Hasher()
+        for part in parts {
+            let isThere = try asFailure { () throws(SystemError) in
+                try file.forEachBlock(offset: part.offset, length: part.length) { block in
+                    whole.update(block)
+                    single.update(block)
+                }
+            }
+            guard isThere, single.finish() == part.digest else {
+                throw mismatch("the bytes of the part at \(part.offset) differ from the record")
+            }
+        }
+        let computed = whole.finish()
+        return Computed(
+            totalBytes: totalBytes, digests: [ExpectedDigest(computed.sha256)] + computed.others)
+    }
+
+    /// The digests of a whole file.
+    private struct Computed {
+        let totalBytes: Int64
+        /// SHA-256 first.
+        let digests: [ExpectedDigest]
+
+        var stored: StoredObject { StoredObject(bytes: totalBytes, sha256: digests[0].hex) }
+
+        func check(_ expected: [ExpectedDigest], by whom: String) throws(Failure) {
+            for digest in expected {
+                let given = digests.first { $0.algorithm == digest.algorithm }
+                guard given != digest else { continue }
+                throw Failure(
+                    .integrityDigestMismatch,
+                    "\(digest.algorithm.title) is \(given?.hex ?? "not available"); \(whom) states "
+                        + digest.hex)
+            }
+        }
+    }
+
+    private static func mismatch(_ message: String) -> Failure {
+        Failure(.integrityAssemblyMismatch, message)
+    }
+}

@@ -1,0 +1,382 @@
+import API
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+@Suite struct RowsTests {
+    // MARK: Every field, in both formats
+
+    private static let file: MultipartFile = {
+        var file = MultipartFile(id: "m", totalBytes: 30, validator: "\"v\"")
+        file.parts = [.init(offset: 0, length: 30, sha256: "p")]
+        return file
+    }()
+
+    private static let tasks: [JobTask] = {
+        func fetch(_ change: (inout Fetch) -> Void) -> JobTask {
+            var fetch = Fetch(url: "http://h/a", key: "h/a", role: .media)
+            change(&fetch)
+            return .fetch(fetch)
+        }
+        var withoutParts = file
+        withoutParts.parts = []
+        var verification = Verification(key: "h/v", multipart: file)
+        verification.stated = "crc32c=1"
+        verification.sha256 = "s"
+        verification.digests = "md5=0"
+        var titles = TitleOptions()
+        titles.tracks.codecs = ["avc1"]
+        return [
+            fetch { _ in },
+            fetch { $0.key = "elsewhere\t\n\\" },
+            fetch { $0.url = "https://h/a" },
+            fetch { $0.previous = PreviousObject(StoredObject(bytes: 1, sha256: "b")) },
+            fetch {
+                $0.previous = PreviousObject(
+                    StoredObject(bytes: 1, sha256: "b"), validator: "W/\"v\"")
+                $0.previous?.isVerified = true
+            },
+            fetch {
+                $0.length = 7
+                $0.sha256 = "d"
+                $0.digests = "crc32c=01234567"
+                $0.mirrors = ["http://m/a", "http://n/é"]
+                $0.mirrorOrigin = "http://m"
+            },
+            fetch { $0.body = .whole(isDivisible: false, abandoned: "old") },
+            fetch {
+                $0.body = .part(withoutParts, offset: 8, length: 9)
+                $0.length = 9
+            },
+            fetch {
+                $0.role = .playlist
+                $0.body = .rewrittenManifest
+            },
+            .resolve(AssetSource(url: "http://h/m", key: "h/m", kind: .hls, titles: titles)),
+            .refresh(AssetSource(url: "http://h/f", key: "h/f", kind: .file)),
+            .switchOver(AssetSource(url: "http://h/d", key: "h/d", kind: .dash)),
+            .verify(verification), .sums(directory: "h/é"), .sums(directory: ""),
+        ]
+    }()
+
+    @Test func aGrantKeepsEveryFieldOfEveryTask() throws {
+        let jobs = Self.tasks.enumerated().map { index, task in
+            Job(
+                id: JobID(Int64.max - Int64(index)), site: SiteID(2), asset: AssetID(5),
+                attempt: index + 1, task: task)
+        }
+        var grant = LeaseGrant(
+            lease: "l", seconds: 30, sites: ["1": "file:///a", "2": "file:///é"], jobs: jobs)
+        grant.waitedSeconds = 1.5
+        grant.cluster = "c"
+        grant.siteVolume = "v"
+        grant.isAlone = true
+        grant.shares = [
+            OriginShare(
+                origin: "http://h", connections: 2, requestsPerSecond: 0.5, bytesPerSecond: 1_000,
+                seconds: 10)
+        ]
+        grant.cooling = [OriginCooldown(origin: "http://i", seconds: 2.5)]
+        grant.siteShares = [SiteShare(site: SiteID(1), number: 7, bytesPerSecond: 0, seconds: 30)]
+        grant.loadTest = LoadTestCall(id: "t", queue: nil)
+        for format in [WireFormat.rows, .json] {
+            let back = try format.decode(LeaseGrant.self, from: try format.encode(grant))
+            #expect(back.jobs == jobs)
+            #expect(back.lease == "l" && back.seconds == 30 && back.waitedSeconds == 1.5)
+            #expect(back.sites == grant.sites && back.cluster == "c" && back.siteVolume == "v")
+            #expect(back.isAlone == true && back.shares == grant.shares)
+            #expect(back.cooling == grant.cooling && back.siteShares == grant.siteShares)
+            #expect(back.loadTest == grant.loadTest)
+        }
+    }
+
+    @Test(arguments: [WireFormat.rows, .json])
+    func aReportKeepsEveryField(format: WireFormat) throws {
+        var done = JobReport(job: JobID(1), lease: "l", outcome: .done)
+        done.stored = StoredObject(bytes: 0, sha256: "a")
+        done.isReused = true
+        done.isVerified = true
+        done.validator = "W/\"é\\\""
+        done.digests = "crc32c=1"
+        done.origins = [OriginOutcome(origin: "http://h")]
+        var resolved = JobReport(job: JobID(2), lease: "m", outcome: .done)
+        resolved.segments = 12
+        resolved.refreshed = .changed
+        var failed = JobReport(job: JobID(3), lease: "m", outcome: .failed)
+        failed.failure = Failure("origin.http.404", "gone:\n\ttext")
+        failed.refused = "d"
+        failed.retryAfterSeconds = 0.1 + 0.2
+        let returned = JobReport(job: JobID(4), lease: "m", outcome: .returned)
+        let results = [done, resolved, failed, returned]
+        let back = try format.decodeStrictly(
+            ReportRequest.self,
+            from: try format.encode(ReportRequest(worker: "w", results: results)))
+        #expect(back.worker == "w" && back.results == results)
+    }
+
+    @Test(arguments: [WireFormat.rows, .json])
+    func verdictsKeepTheirOrder(format: WireFormat) throws {
+        for verdicts in [[], [.accepted], [.stale], [.accepted, .stale, .rejected, .accepted]]
+            as [[ReportAnswer.Verdict]]
+        {
+            var answer = ReportAnswer(answers: verdicts)
+            answer.cooling = [OriginCooldown(origin: "http://h", seconds: 1)]
+            let back = try format.decode(ReportAnswer.self, from: try format.encode(answer))
+            #expect(back.answers == verdicts && back.cooling == answer.cooling)
+        }
+    }
+
+    @Test(arguments: [
+        #"{"accepted":1,"stale":[2]}"#, #"{"accepted":1,"stale":[0],"rejected":[0]}"#,
+        #"{"accepted":-1,"stale":[0]}"#, #"{"accepted":9000000000000000000}"#,
+        #"{"accepted":1,"stale":[-1]}"#,
+    ])
+    func indicesThatFitNoResultAreRefused(answer: String) {
+        #expect(throws: DecodingError.self) {
+            try WireJSON.decode(ReportAnswer.self, from: Array(answer.utf8))
+        }
+    }
+
+    @Test(arguments: [WireFormat.rows, .json])
+    func aRequestForJobsKeepsEveryField(format: WireFormat) throws {
+        var request = LeaseRequest(
+            worker: "w", queues: ["a \"b\"", "é"], maxJobs: 100, waitMilliseconds: 20_000,
+            lease: "l")
+        request.pastLoadTests = ["t", "u"]
+        request.roots = ["file:///a"]
+        request.refusedSites = [SiteID(1), SiteID(9)]
+        request.slow = SlowOrigins(origins: ["http://a.test", "https://b.test:8443"], maxJobs: 0)
+        let back = try format.decodeStrictly(
+            LeaseRequest.self, from: try format.encode(request))
+        #expect(back.worker == "w" && back.queues == request.queues && back.maxJobs == 100)
+        #expect(back.waitMilliseconds == 20_000 && back.lease == "l")
+        #expect(back.pastLoadTests == ["t", "u"] && back.roots == ["file:///a"])
+        #expect(back.refusedSites == request.refusedSites)
+        #expect(back.slow?.origins == request.slow?.origins && back.slow?.maxJobs == 0)
+    }
+
+    @Test(arguments: [WireFormat.rows, .json])
+    func listsKeepEveryField(format: WireFormat) throws {
+        var assets = AssetBatch(
+            generation: 3,
+            assets: [
+                AssetSubmission(
+                    name: "a \"é\"\n\t\\N", url: "http://h/a", kind: .file, key: "h/a"),
+                AssetSubmission(
+                    name: "b", url: "http://h/b", kind: .hls, key: "h/b", bytes: 12,
+                    sha256: "abc"),
+                AssetSubmission(name: "\\N", url: "", kind: .dash, key: "h/c"),
+            ])
+        assets.assets[1].mirrors = ["http://m/b", "http://n/b?\\"]
+        assets.assets[0].digests = "crc32c=01234567"
+        assets.assets[1].sidecars = [
+            SidecarSubmission(url: "http://i/\\", key: "i/\"", role: .image, required: false),
+            SidecarSubmission(
+                url: "http://h/m", key: "h/m", role: .data, bytes: 3, sha256: "x",
+                digests: "md5=0"),
+        ]
+        let batch = try format.decodeStrictly(AssetBatch.self, from: try format.encode(assets))
+        #expect(batch.generation == 3 && batch.assets == assets.assets)
+
+        var written = ResolvedSegment(
+            ordinal: 2, url: "http://h/2", key: "h/2", role: .playlist, bytes: 4, sha256: "e")
+        written.content = "#EXTM3U\r\n\té\n"
+        written.servedSHA256 = "f"
+        written.mirrors = ["http://m/2"]
+        var segments = SegmentBatch(
+            worker: "w", job: JobID(7), lease: "l",
+            segments: [
+                ResolvedSegment(ordinal: 0, url: "http://h/0", key: "h/0", role: .media), written,
+            ])
+        var warnings = ManifestWarnings()
+        warnings.add(.dashOrder, in: "http://h/m.mpd", line: nil) { "é \"\\" }
+        segments.warnings = warnings
+        let back = try format.decodeStrictly(
+            SegmentBatch.self, from: try format.encode(segments))
+        #expect(back.worker == "w" && back.job == JobID(7) && back.lease == "l")
+        #expect(back.segments == segments.segments && back.warnings == warnings)
+
+        let page = SumsPage(
+            entries: [SumsPage.Entry(key: "h/é", sha256: "a", recordedSeconds: 12_345.678)],
+            next: nil)
+        let sums = try format.decode(SumsPage.self, from: try format.encode(page))
+        #expect(sums.entries == page.entries && sums.next == nil)
+    }
+
+    @Test(arguments: [30, 0.000_01, 1.5, 12_345.678, 1e300, 0.1 + 0.2])
+    func secondsOfEverySizeAreExact(seconds: Double) throws {
+        let grant = LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
+        let bytes = try WireFormat.rows.encode(grant)
+        let back = try WireFormat.rows.decode(LeaseGrant.self, from: bytes)
+        #expect(back.lease == nil && back.jobs.isEmpty && back.seconds == seconds)
+    }
+
+    // MARK: The format
+
+    /// The page's example: what is written, to the byte.
+    @Test func aReportIsTwoTables() throws {
+        var report = JobReport(job: JobID(9), lease: Self.lease, outcome: .done)
+        report.stored = StoredObject(bytes: 5, sha256: "a")
+        let returned = JobReport(job: JobID(10), lease: Self.lease, outcome: .returned)
+        let bytes = try WireFormat.rows.encode(
+            ReportRequest(worker: Self.worker, results: [report, returned]))
+        let names = ReportField.layout.names.joined(separator: "\t")
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == "worker\n\(Self.worker)\n\(names)\n9\t\(Self.lease)\t5\ta\n10\t\(Self.lease)"
+                + String(repeating: "\t\\N", count: 5) + "\treturned\n")
+    }
+
+    private static let worker = WorkerID.random()
+    private static let lease = LeaseID.random()
+
+    /// Reads a report; `W` and `L` stand for identities of a worker and a lease.
+    private static func strictly(_ text: String) throws -> ReportRequest {
+        let text = text.replacing("W", with: worker.description)
+            .replacing("L", with: lease.description)
+        return try WireFormat.rows.decodeStrictly(ReportRequest.self, from: Array(text.utf8))
+    }
+
+    /// Columns may come in any order, and absent ones are null.
+    @Test func columnsAreFoundByName() throws {
+        let back = try Self.strictly(
+            "worker\nW\nlease\toutcome\tjob\nL\treturned\t7\nL\t\\N\t8\nL\tdone\t9\n")
+        #expect(back.results.map(\.job) == [JobID(7), JobID(8), JobID(9)])
+        #expect(back.results.map(\.outcome) == [.returned, .done, .done])
+        #expect(back.results.allSatisfy { $0.lease == Self.lease })
+    }
+
+    /// A request with an unknown column is refused; an answer of a newer coordinator is read.
+    @Test func onlyAnswersMayHaveUnknownColumns() throws {
+        let text = "accepted\tlater\tstale\n1\tx\\ty\t1\n"
+        let answer = try WireFormat.rows.decode(ReportAnswer.self, from: Array(text.utf8))
+        #expect(answer.answers == [.accepted, .stale])
+        #expect(throws: DecodingError.self) {
+            try WireFormat.rows.decodeStrictly(ReportAnswer.self, from: Array(text.utf8))
+        }
+    }
+
+    @Test(arguments: [
+        "", "worker", "worker\n", "worker\nW", "worker\nW\n", "worker\nW\njob\tlease",
+        "worker\nW\njob\tlease\n1\tL", "worker\nW\nx\njob\tlease\n1\tL\n",
+        "worker\nW\njob\tlease\n1\n", "worker\nW\njob\tlease\n\\N\tL\n",
+        "worker\nW\njob\tlease\nx\tL\n", "worker\nW\njob\tlease\n1\tL\tm\n",
+        "worker\nW\njob\tjob\tlease\n1\t1\tL\n", "worker\nW\njob\tlease\n1\tL\\x\n",
+        "worker\nW\njob\tlease\n1\tL\\", "worker\nW\njob\tlease\n99999999999999999999\tL\n",
+        "worker\nW\njob\tlease\toutcome\n1\tL\tbegun\n",
+        "worker\nW\njob\tlease\tisReused\n1\tL\ttrue\n",
+        "worker\nW\njob\tlease\tretryAfterSeconds\n1\tL\tnan\n",
+        "worker\nW\njob\tlease\torigins\n1\tL\t{\n",
+        "worker\nW\njob\tlease\torigins\n1\tL\t[{\"origin\":\"http://h\",\"x\":1}]\n",
+        "worker\nW\njob\tlease\tbytes\n1\tL\t5\n",
+        "worker\nW\njob\tlease\tfailureMessage\n1\tL\tm\n",
+        "worker\nW\njob\tlease\torigins\n1\tL\t[{\"origin\":\"http://h\",\"origin\":\"http://i\"}]\n",
+        "worker\tresults\nW\t[]\njob\tlease\n1\tL\n", "\u{FEFF}worker\nW\njob\tlease\n1\tL\n",
+        "{\"worker\":\"W\",\"results\":[]}",
+    ])
+    func whatIsNoMessageIsRefused(text: String) {
+        #expect(throws: (any Error).self) { try Self.strictly(text) }
+    }
+
+    @Test func failuresNameTheRowAndTheField() throws {
+        let text = "worker\nW\njob\tlease\tbytes\n1\tL\n2\tL\tmany\n"
+        let failure = #expect(throws: DecodingError.self) { try Self.strictly(text) }
+        guard case .typeMismatch(_, let context) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(context.codingPath.map(\.stringValue) == ["results", "1", "bytes"])
+        #expect(context.codingPath[1].intValue == 1)
+    }
+
+    /// A fetch has no key if it is the URL without its scheme; other tasks need theirs.
+    @Test func aFetchNeedsNoKey() throws {
+        let fetch =
+            "id\tasset\tsite\tattempt\tkind\trole\turl\n1\t2\t3\t1\t\\N\tmedia\thttps://h/é\n"
+        let grant = try WireFormat.rows.decode(
+            LeaseGrant.self, from: Array(("seconds\twaitedSeconds\n1.0\t0.0\n" + fetch).utf8))
+        #expect(grant.jobs.map(\.key) == ["h/é"])
+        let verify = fetch.replacingOccurrences(of: "\t\\N\tmedia", with: "\tverify\t\\N")
+        #expect(throws: DecodingError.self) {
+            try WireFormat.rows.decode(
+                LeaseGrant.self, from: Array(("seconds\twaitedSeconds\n1.0\t0.0\n" + verify).utf8))
+        }
+    }
+
+    /// An empty element stays one; a newline in an element, which would be read as two, is refused.
+    @Test func listsKeepTheirElements() throws {
+        for queues in [[""], ["", "a"], ["a", ""], []] {
+            let request = LeaseRequest(
+                worker: "w", queues: queues, maxJobs: 1, waitMilliseconds: 0)
+            let back = try WireFormat.rows.decode(
+                LeaseRequest.self, from: try WireFormat.rows.encode(request))
+            #expect(back.queues == queues)
+        }
+        #expect(throws: EncodingError.self) {
+            try WireFormat.rows.encode(
+                LeaseRequest(worker: "w", queues: ["a\nb"], maxJobs: 1, waitMilliseconds: 0))
+        }
+    }
+
+    @Test func numbersThatAreNotFiniteAreRefused() {
+        var report = JobReport(job: JobID(1), lease: "l", outcome: .returned)
+        report.retryAfterSeconds = .infinity
+        #expect(throws: EncodingError.self) {
+            try WireFormat.rows.encode(ReportRequest(worker: "w", results: [report]))
+        }
+    }
+
+    @Test func textThatIsNotUTF8IsRefused() {
+        #expect(throws: DecodingError.self) {
+            try WireFormat.rows.decodeStrictly(
+                AssetBatch.self,
+                from: Array("generation\n1\nname\turl\tkind\tkey\na\tb\tfile\t".utf8)
+                    + [0xC3, 0x28, 0x0A])
+        }
+    }
+
+    /// JSON in a request's field is bounded; in an answer it is not.
+    @Test func jsonInAFieldIsBounded() throws {
+        let origin = String(repeating: "o", count: 300_000)
+        var report = JobReport(job: JobID(1), lease: "l", outcome: .done)
+        report.origins = [OriginOutcome(origin: origin)]
+        let bytes = try WireFormat.rows.encode(ReportRequest(worker: "w", results: [report]))
+        #expect(throws: DecodingError.self) {
+            try WireFormat.rows.decodeStrictly(ReportRequest.self, from: bytes)
+        }
+        let read = try WireFormat.rows.decode(ReportRequest.self, from: bytes)
+        #expect(read.results[0].origins?.first?.origin == origin)
+    }
+
+    /// Damage of one byte never traps, and never changes the number of rows unnoticed.
+    @Test func damageIsRefusedOrReadAsAnotherMessage() throws {
+        let results = (1...3 as ClosedRange<Int64>).map { number -> JobReport in
+            var report = JobReport(job: JobID(number), lease: "l", outcome: .done)
+            report.stored = StoredObject(bytes: number, sha256: "a\\\t")
+            return report
+        }
+        let bytes = try WireFormat.rows.encode(ReportRequest(worker: "w", results: results))
+        for index in bytes.indices {
+            for byte in Array("\t\n\\N0-\u{0}".utf8) + [0xFF] {
+                var damaged = bytes
+                damaged[index] = byte
+                let read = try? WireFormat.rows.decodeStrictly(ReportRequest.self, from: damaged)
+                #expect((1...5).contains(read?.results.count ?? 3))
+            }
+            let cut = try? WireFormat.rows.decodeStrictly(
+                ReportRequest.self, from: Array(bytes[..<index]))
+            // Only a cut between rows leaves a message: HTTP reports a body that ends early.
+            #expect(cut == nil || bytes[index - 1] == UInt8(ascii: "\n"))
+        }
+    }
+
+    @Test(arguments: [
+        ("application/json", WireFormat.json), ("Application/JSON; charset=utf-8", .json),
+        ("application/vnd.dray.rows", .rows), ("text/plain", nil), ("", nil),
+        ("application/jsonp", nil),
+    ])
+    func contentTypes(text: String, format: WireFormat?) {
+        #expect(WireFormat(contentType: text) == format)
+    }
+}
