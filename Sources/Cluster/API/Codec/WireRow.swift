@@ -7,12 +7,26 @@ package protocol WireField: CaseIterable, RawRepresentable, Sendable where RawVa
 /// Names of the columns of a row.
 package struct RowLayout: Sendable {
     package let names: [String]
+    /// The names in snake case, such as `known_sha256` for `knownSHA256`: columns of statements.
+    package let columnNames: [String]
     /// The line of names, without its newline.
     let header: [UInt8]
 
     package init<Field: WireField>(of fields: Field.Type) {
         names = fields.allCases.map { String(describing: $0) }
+        columnNames = names.map(Self.snakeCase)
         header = Array(names.joined(separator: "\t").utf8)
+    }
+
+    private static func snakeCase(_ name: String) -> String {
+        var text = ""
+        var wasLower = false
+        for letter in name {
+            if letter.isUppercase, wasLower { text += "_" }
+            wasLower = letter.isLowercase
+            text += letter.lowercased()
+        }
+        return text
     }
 }
 
@@ -25,6 +39,26 @@ package protocol WireRow: Sendable {
 
     /// Reads or writes every field, in the order of the columns.
     mutating func code(with coder: inout some FieldCoder<Field>) throws
+
+    /// Reads a row from the texts of other columns: `columns` has the column of each field.
+    ///
+    /// A requirement, so that each type has its own optimized code in this module.
+    static func read(
+        _ columns: [Int?], with reader: inout RowReader<Field>,
+        _ text: (Int) -> UnsafeBufferPointer<UInt8>?
+    ) throws -> Self
+}
+
+extension WireRow {
+    package static func read(
+        _ columns: [Int?], with reader: inout RowReader<Field>,
+        _ text: (Int) -> UnsafeBufferPointer<UInt8>?
+    ) throws -> Self {
+        for (field, column) in columns.enumerated() {
+            if let column { reader[field] = text(column) }
+        }
+        return try reader.row()
+    }
 }
 
 /// A row that is also a JSON object with the same fields.

@@ -10,36 +10,18 @@ struct RowDecoder<Row: WireRow> {
     /// - Parameter absent: fields that the statement does not have.
     init(_ result: PostgresResult, without absent: [Row.Field] = []) throws(PostgresError) {
         var columns: [Int?] = []
-        for (index, name) in Row.Field.layout.names.enumerated() {
+        for (index, name) in Row.Field.layout.columnNames.enumerated() {
             let isAbsent = absent.contains { $0.rawValue == index }
-            columns.append(isAbsent ? nil : try result.index(ofColumn: Self.snakeCase(name)))
+            columns.append(isAbsent ? nil : try result.index(ofColumn: name))
         }
         self.columns = columns
     }
 
     mutating func row(_ row: PostgresRow) throws(PostgresError) -> Row {
         do {
-            return try row.withTexts { text in
-                for (field, column) in columns.enumerated() {
-                    guard let column else { continue }
-                    reader[field] = text(column)
-                }
-                return try reader.row()
-            }
+            return try row.withTexts { try Row.read(columns, with: &reader, $0) }
         } catch {
             throw PostgresError(.decoding, "a row does not hold \(Row.self): \(error)")
         }
-    }
-
-    /// Returns `known_sha256` for `knownSHA256`.
-    private static func snakeCase(_ name: String) -> String {
-        var text = ""
-        var wasLower = false
-        for letter in name {
-            if letter.isUppercase, wasLower { text += "_" }
-            wasLower = letter.isLowercase
-            text += letter.lowercased()
-        }
-        return text
     }
 }
