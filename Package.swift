@@ -46,7 +46,8 @@ let fuzzing: [Target] =
         .executableTarget(
             name: "Fuzz",
             dependencies: [
-                "Gzip", "HTTP1", "HTTPServer", "JSON", "Lists", "Model", "Text", "Titles", "WebURL",
+                "API", "Gzip", "HTTP1", "HTTPServer", "JSON", "Lists", "Model", "Text", "Titles",
+                "WebURL",
             ],
             path: "Tests/Fuzz",
             exclude: ["corpus"],
@@ -140,8 +141,8 @@ let package = Package(
             "Client/Embedded",
             [
                 "API",
-                "Coordinator", "FileSystem", "JobQueue", "Model", "Services", "Storage", "Text",
-                "Transfer", "Worker",
+                "Coordinator", "EventLoop", "FileSystem", "JobQueue", "Model", "Services",
+                "Storage", "Text", "Transfer", "Worker",
             ]),
         library(
             "Client/Client",

@@ -6,7 +6,7 @@ import Model
 enum BenchmarkTool {
     private static let root = Command(
         "dray-benchmark", summary: "Measures parts of Dray on this machine.",
-        subcommands: [ManifestCommand.command, PlannerCommand.command])
+        subcommands: [ManifestCommand.command, MessageCommand.command, PlannerCommand.command])
 
     static func run(_ words: [String]) async -> ExitCode {
         Console.ending(await ending(of: words))

@@ -55,8 +55,8 @@ import Testing
             },
             .resolve(AssetSource(url: "http://h/m", key: "h/m", kind: .hls, titles: titles)),
             .refresh(AssetSource(url: "http://h/f", key: "h/f", kind: .file)),
-            .switchOver(AssetSource(url: "http://h/d", key: "h/d", kind: .dash)),
-            .verify(verification), .sums(directory: "h/é"), .sums(directory: ""),
+            .publish(AssetSource(url: "http://h/d", key: "h/d", kind: .dash)),
+            .verify(verification), .checksums(directory: "h/é"), .checksums(directory: ""),
         ]
     }()
 
@@ -156,6 +156,35 @@ import Testing
         #expect(back.slow?.origins == request.slow?.origins && back.slow?.maxJobs == 0)
     }
 
+    /// A request that was captured in one form can be written in the other.
+    @Test func aRequestForJobsHasTheSameFieldsInBothForms() throws {
+        var request = LeaseRequest(
+            worker: "w", queues: ["a"], maxJobs: 1, waitMilliseconds: 0, lease: "l")
+        request.pastLoadTests = ["t"]
+        request.roots = ["file:///a"]
+        request.refusedSites = [SiteID(1)]
+        request.slow = SlowOrigins(origins: ["http://a.test"], maxJobs: 2)
+        let object = try JSONSerialization.jsonObject(with: Data(WireJSON.encode(request)))
+        let names = try #require(object as? [String: Any]).keys.sorted()
+        let header = try WireFormat.rows.encode(request).prefix { $0 != UInt8(ascii: "\n") }
+        let columns = String(decoding: header, as: UTF8.self).split(separator: "\t").map(
+            String.init)
+        #expect(names == columns.sorted())
+    }
+
+    /// Slow origins without a number of jobs would be no limit.
+    @Test(arguments: [
+        #"{"worker":"W","maxJobs":1,"waitMilliseconds":0,"slowOrigins":["http://a"]}"#,
+        #"{"worker":"W","maxJobs":1,"waitMilliseconds":0,"slowMaxJobs":1}"#,
+        #"{"worker":"W","maxJobs":1,"waitMilliseconds":0,"slow":{"origins":[],"maxJobs":1}}"#,
+    ])
+    func halfALimitOfSlowOriginsIsRefused(text: String) {
+        let text = text.replacing("W", with: Self.worker.description)
+        #expect(throws: DecodingError.self) {
+            try WireJSON.decodeStrictly(LeaseRequest.self, from: Array(text.utf8))
+        }
+    }
+
     @Test(arguments: [WireFormat.rows, .json])
     func listsKeepEveryField(format: WireFormat) throws {
         var assets = AssetBatch(
@@ -197,11 +226,11 @@ import Testing
         #expect(back.worker == "w" && back.job == JobID(7) && back.lease == "l")
         #expect(back.segments == segments.segments && back.warnings == warnings)
 
-        let page = SumsPage(
-            entries: [SumsPage.Entry(key: "h/é", sha256: "a", recordedSeconds: 12_345.678)],
+        let page = ChecksumPage(
+            entries: [ChecksumPage.Entry(key: "h/é", sha256: "a", recordedSeconds: 12_345.678)],
             next: nil)
-        let sums = try format.decode(SumsPage.self, from: try format.encode(page))
-        #expect(sums.entries == page.entries && sums.next == nil)
+        let checksums = try format.decode(ChecksumPage.self, from: try format.encode(page))
+        #expect(checksums.entries == page.entries && checksums.next == nil)
     }
 
     @Test(arguments: [30, 0.000_01, 1.5, 12_345.678, 1e300, 0.1 + 0.2])

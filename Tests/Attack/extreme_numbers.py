@@ -292,8 +292,8 @@ def fields(lab, record):
             record.judge(f"POST {path} {text}", oracles.answer(lab.ask("POST", path, text)))
     queries = ("/v1/catalogs/%s", "/v1/catalogs/{catalog}/files?limit=%s", "/v1/catalogs/{catalog}/assets?after=%s",
                "/v1/assets?catalog={catalog}&minimumBytes=%s", "/v1/assets?catalog={catalog}&maximumBytes=%s",
-               "/v1/assets?limit=50&catalog=%s", "/v1/assets?catalog={catalog}&limit=%s", "/v1/origins?limit=%s", "/v1/sums?site=%s",
-               "/v1/sums?site=1&limit=%s", "/v1/workers/wanted?queue=%s", "/v1/workers/history?seconds=%s",
+               "/v1/assets?limit=50&catalog=%s", "/v1/assets?catalog={catalog}&limit=%s", "/v1/origins?limit=%s",
+               "/v1/checksums?site=%s", "/v1/checksums?site=1&limit=%s", "/v1/workers/wanted?queue=%s", "/v1/workers/history?seconds=%s",
                "/v1/workers/wanted?perWorker=%s", "/v1/workers/wanted?within=%s", "/v1/workers/wanted?maximum=%s",
                "/v1/workers/wanted?minimum=%s")
     for query in queries:

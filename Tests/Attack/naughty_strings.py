@@ -39,7 +39,7 @@ SHAPES = ("http://{host}/a?{hide}sig={mark}", "http://{host}/a{hide}?{hide}token
           "http:/{host}/a?{hide}{mark}", "https://{host}?{hide}{mark}",
           )
 #: Columns that hold URLs whole: workers need them.
-URL_COLUMNS = {("asset", "url"), ("segment", "url"), ("mirror", "url"), ("document", "content"),
+URL_COLUMNS = {("asset", "url"), ("segment", "url"), ("mirror", "url"), ("rewritten_manifest", "content"),
                ("load_test", "scenario")}
 
 
@@ -96,7 +96,7 @@ def fields(lab, record, documents, random):
     queries = ("/v1/assets?limit=50&catalog=%s", "/v1/assets?catalog={catalog}&name=%s", "/v1/assets?catalog={catalog}&search=%s",
                "/v1/assets?catalog={catalog}&after=%s", "/v1/assets?catalog={catalog}&code=%s", "/v1/assets?catalog={catalog}&state=%s",
                "/v1/queues/%s/control", "/v1/catalogs/%s", "/v1/%s", "/v1/origins?after=%s",
-               "/v1/sums?site=1&directory=%s", "/v1/sums?site=1&after=%s", "/v1/catalogs/{catalog}/files?after=%s",
+               "/v1/checksums?site=1&directory=%s", "/v1/checksums?site=1&after=%s", "/v1/catalogs/{catalog}/files?after=%s",
                "/v1/workers/wanted?queue=%s", "/v1/cooling?after=%s", "/v1/load-tests/%s", "/%s")
     for number in range(record.count(1_700, 100)):
         text = naughty(random).encode("utf-8", "surrogatepass")[:3_000]

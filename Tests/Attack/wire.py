@@ -66,13 +66,13 @@ class Documents:
                          "seconds3": 1.5, "seconds4": 1.5, "cpuSeconds": 1.5, "connections": 4, "cores": 2}}),
             ("/v1/segments", holder | {"job": self.job, "segments": [segment]}),
             ("/v1/splits", holder | {
-                "job": self.job, "assembly": str(uuid.uuid4()), "totalBytes": 40 << 20, "partBytes": 16 << 20,
+                "job": self.job, "multipart": str(uuid.uuid4()), "totalBytes": 40 << 20, "partBytes": 16 << 20,
                 "validator": "\"a\""}),
             ("/v1/refreshes", holder | {"job": self.job, "files": [{
-                "segment": segment, "stored": stored, "staged": 1}], "switchOver": {"segments": 1}}),
+                "segment": segment, "stored": stored, "staged": 1}], "publication": {"segments": 1}}),
             ("/v1/refreshes/files", holder | {"job": self.job, "after": 1}),
             ("/v1/rewritten-manifests", holder | {"job": self.job}),
-            ("/v1/sums/turns", holder | {"jobs": [self.job]}),
+            ("/v1/checksums/turns", holder | {"jobs": [self.job]}),
             ("/v1/sites/volumes", holder | {"site": 1, "volume": str(uuid.uuid4())}),
             ("/v1/releases", holder),
             ("/v1/load-tests", {
@@ -80,7 +80,7 @@ class Documents:
                 "durationSeconds": 1.5}),
             (f"{load}/follow", {"after": [1], "waitMilliseconds": 0}),
             (f"{load}/stop", {}),
-            (f"{load}/shares", {"worker": self.worker, "name": "w"}),
+            (f"{load}/shards", {"worker": self.worker, "name": "w"}),
             (f"{load}/reports", {
                 "worker": self.worker, "progress": "ready", "cores": 2, "waitMilliseconds": 0,
                 "intervals": [{"second": 1, "data": "AAAA"}]}),

@@ -7,7 +7,7 @@ import Testing
 @testable import Client
 @testable import LoadModel
 
-/// What is made of shares' seconds as they come, and of shares that are gone.
+/// What is made of shards' seconds as they come, and of shards that are gone.
 @Suite struct ClusterLoadMergeTests {
     /// 30 arrivals a second for ten seconds, two of which are warm-up, by three workers.
     private static func scenario() -> LoadScenario {
@@ -19,36 +19,36 @@ import Testing
     }
 
     private static func update(
-        _ states: [(state: LoadShardState, next: Int)], _ seconds: [(share: Int, second: Int)],
+        _ states: [(state: LoadShardState, next: Int)], _ seconds: [(shard: Int, second: Int)],
         isOver: Bool = false
     ) throws -> LoadTestNews {
-        let shares = states.enumerated().map { number, share in
-            LoadTestStatus.Share(
-                worker: "w\(number)", name: "host-\(number)", number: number, state: share.state,
-                nextSecond: share.next, cores: 2, failure: nil)
+        let shards = states.enumerated().map { number, shard in
+            LoadTestStatus.Shard(
+                worker: "w\(number)", name: "host-\(number)", number: number, state: shard.state,
+                nextSecond: shard.next, cores: 2, failure: nil)
         }
         let test = LoadTestStatus(
             id: "t", name: "t", queue: nil, state: isOver ? .ended : .running, workers: 3,
             atLeast: 3, created: 0, joinUntil: 0, started: 0, ended: nil, failure: nil,
-            shares: shares, now: 0)
-        let intervals = try seconds.sorted { $0.second < $1.second }.map { share, second in
+            shards: shards, now: 0)
+        let intervals = try seconds.sorted { $0.second < $1.second }.map { shard, second in
             var interval = LoadInterval(second: second)
             interval.isMeasured = second >= 2
             interval.counts.planned = 10
             interval.counts.sent = 10
             interval.counts.inFlight = 4
             return LoadTestNews.Interval(
-                share: share, second: second,
+                shard: shard, second: second,
                 data: String(decoding: try JSONEncoder().encode(interval), as: UTF8.self))
         }
         return LoadTestNews(test: test, intervals: intervals, hasMore: false)
     }
 
-    private static func all(_ shares: Range<Int>, _ seconds: Range<Int>) -> [(Int, Int)] {
-        shares.flatMap { share in seconds.map { (share, $0) } }
+    private static func all(_ shards: Range<Int>, _ seconds: Range<Int>) -> [(Int, Int)] {
+        shards.flatMap { shard in seconds.map { (shard, $0) } }
     }
 
-    @Test func sharesCountWhatTheWholeCounts() throws {
+    @Test func shardsCountWhatTheWholeCounts() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 6), (.running, 6), (.running, 6)]
         let sums = try merge.take(try Self.update(states, Self.all(0..<3, 0..<6)))
@@ -59,7 +59,7 @@ import Testing
         #expect(merge.reports.map(\.counts.inFlight) == [4, 4, 4])
     }
 
-    @Test func whatALostShareWasToSendIsPlannedAndMissed() throws {
+    @Test func whatALostShardWasToSendIsPlannedAndMissed() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         var seconds = try merge.take(
             try Self.update(
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// It is connected but reports no load: the others' results do not wait for it.
-    @Test func aShareThatBringsNothingHoldsNothingUpForEver() throws {
+    @Test func aShardThatBringsNothingHoldsNothingUpForEver() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 200), (.running, 200), (.running, 3)]
         var sums = try merge.take(

@@ -187,7 +187,7 @@ import Testing
 
         let loses = ScriptedRunner { scenario, workers in
             var answer = ScriptedRunner.Answer(Self.answered(40))
-            answer.shares = [
+            answer.shards = [
                 LoadShardReport(index: 0, worker: "a", state: workers == 2 ? .lost : .finished)
             ]
             return answer
@@ -251,11 +251,11 @@ import Testing
     @Test func aLostWorkerIsNoSuccess() async throws {
         let runner = ScriptedRunner { _, _ in
             var answer = ScriptedRunner.Answer(Self.answered(40))
-            answer.shares = [
+            answer.shards = [
                 LoadShardReport(index: 0, worker: "a", state: .finished),
                 LoadShardReport(index: 1, worker: "b", state: .lost),
             ]
-            answer.sharesWithoutBreakdown = [1]
+            answer.shardsWithoutBreakdown = [1]
             return answer
         }
         let outcome = try await Self.outcome(
@@ -298,8 +298,8 @@ private final class ScriptedRunner: LoadRunner {
     struct Answer: Sendable {
         var intervals: [LoadInterval]
         var ending: LoadResult.Ending
-        var shares: [LoadShardReport] = []
-        var sharesWithoutBreakdown: [Int] = []
+        var shards: [LoadShardReport] = []
+        var shardsWithoutBreakdown: [Int] = []
         var failure: Failure?
 
         init(_ interval: LoadInterval, _ ending: LoadResult.Ending = .finished) {
@@ -328,9 +328,9 @@ private final class ScriptedRunner: LoadRunner {
         let answer = try answer(scenario, workers)
         for interval in answer.intervals { onInterval(interval) }
         var end = LoadRunEnd(
-            ending: answer.ending, breakdown: LoadBreakdown(), shares: answer.shares,
+            ending: answer.ending, breakdown: LoadBreakdown(), shards: answer.shards,
             elapsedSeconds: scenario.durationSeconds, cores: workers ?? 1)
-        end.sharesWithoutBreakdown = answer.sharesWithoutBreakdown
+        end.shardsWithoutBreakdown = answer.shardsWithoutBreakdown
         end.failure = answer.failure
         return end
     }

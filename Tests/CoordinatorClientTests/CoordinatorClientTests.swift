@@ -19,9 +19,9 @@ struct CoordinatorClientTests {
             case "/v1/reports": json(ReportAnswer(answers: [.stale]))
             case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
             case "/v1/segments", "/v1/splits": json(VerdictAnswer(verdict: .accepted))
-            case "/v1/sums/turns": json(SumsTurns(turns: [.wait]))
+            case "/v1/checksums/turns": json(ChecksumTurns(turns: [.wait]))
             case "/v1/sites/volumes": json(SiteVolumeAnswer(volume: "v"))
-            case "/v1/sums": json(SumsPage(entries: [], next: "n"))
+            case "/v1/checksums": json(ChecksumPage(entries: [], next: "n"))
             case "/v1/catalogs/7/assets" where request.method == "GET":
                 json(AssetPage(assets: [], next: nil))
             case "/v1/catalogs/7/files": json(FilePage(files: [], next: nil))
@@ -48,13 +48,14 @@ struct CoordinatorClientTests {
                 SegmentBatch(worker: "w", job: JobID(1), lease: lease, segments: []))
             _ = try await client.split(
                 SplitRequest(
-                    worker: "w", job: JobID(1), lease: lease, assembly: "a", totalBytes: 2,
+                    worker: "w", job: JobID(1), lease: lease, multipart: "a", totalBytes: 2,
                     partBytes: 1, validator: "\"v\""))
-            let turns = try await client.sumsTurns(
-                SumsRequest(worker: "w", lease: lease, jobs: [JobID(1)]))
+            let turns = try await client.checksumTurns(
+                ChecksumTurnRequest(worker: "w", lease: lease, jobs: [JobID(1)]))
             #expect(turns.turns == [.wait])
-            let sums = try await client.sums(site: SiteID(1), directory: "h/ü x", after: nil)
-            #expect(sums.next == "n")
+            let checksums = try await client.checksums(
+                site: SiteID(1), directory: "h/ü x", after: nil)
+            #expect(checksums.next == "n")
             let volume = try await client.volume(SiteVolumeRequest(worker: "w", site: SiteID(1)))
             #expect(volume.volume == "v")
             try await client.readiness()
@@ -66,7 +67,7 @@ struct CoordinatorClientTests {
                     "POST /v1/catalogs/7/interrupt", "GET /v1/catalogs/7/assets",
                     "GET /v1/catalogs/7/files", "POST /v1/leases", "POST /v1/reports",
                     "POST /v1/heartbeats", "POST /v1/segments", "POST /v1/splits",
-                    "POST /v1/sums/turns", "GET /v1/sums", "POST /v1/sites/volumes",
+                    "POST /v1/checksums/turns", "GET /v1/checksums", "POST /v1/sites/volumes",
                     "GET /readyz",
                 ])
             #expect(log.all[4].queryValue("after") == "5")
@@ -186,12 +187,12 @@ struct CoordinatorClientTests {
     @Test("many requests at once", .timeLimit(.minutes(1)))
     func concurrency() async throws {
         try await withCoordinator { request in
-            json(SumsPage(entries: [], next: request.queryValue("after")))
+            json(ChecksumPage(entries: [], next: request.queryValue("after")))
         } _: { client, _ in
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<300 {
                     group.addTask {
-                        let page = try await client.sums(
+                        let page = try await client.checksums(
                             site: SiteID(1), directory: "d", after: "\(number)")
                         return page.next == "\(number)"
                     }

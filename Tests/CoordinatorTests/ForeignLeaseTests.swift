@@ -33,7 +33,7 @@ import Testing
             ),
             (
                 "/v1/splits",
-                head + #""job":\#(job),"lease":"\#(lease)","assembly":"\#(Fixture.unknown)","#
+                head + #""job":\#(job),"lease":"\#(lease)","multipart":"\#(Fixture.unknown)","#
                     + #""totalBytes":4194304,"partBytes":1048576,"validator":"v"}"#
             ),
         ]

@@ -89,7 +89,7 @@ import Testing
             // Heard of before the test is stopped.
             try await waitUntil(deadlineSeconds: 20, "the report") {
                 try await fixture.execute(
-                    "SELECT count(*) FROM load_share WHERE heard_at > joined_at"
+                    "SELECT count(*) FROM load_shard WHERE heard_at > joined_at"
                 ).hasPrefix("1")
             }
             #expect(try await fixture.client.stopLoadTest(Self.id).state == .ended)
@@ -152,7 +152,7 @@ import Testing
             }
             #expect(try await fixture.tables() == before)
             for (method, path) in [
-                ("GET", ""), ("POST", "/stop"), ("GET", "/breakdown?share=0"), ("POST", "/follow"),
+                ("GET", ""), ("POST", "/stop"), ("GET", "/breakdown?shard=0"), ("POST", "/follow"),
             ] {
                 let body = path == "/follow" ? #"{"after":[],"waitMilliseconds":0}"# : "{}"
                 for (id, code) in [(Fixture.unknown, "input.notFound"), ("1", "input.field")] {

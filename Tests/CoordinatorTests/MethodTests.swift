@@ -6,7 +6,7 @@ import Testing
     static let paths: [(path: String, allowed: String)] = [
         ("/healthz", "GET, HEAD, OPTIONS"), ("/readyz", "GET, HEAD, OPTIONS"),
         ("/v1/cooling", "GET, HEAD, OPTIONS"), ("/v1/status", "GET, HEAD, OPTIONS"),
-        ("/v1/sums", "GET, HEAD, OPTIONS"), ("/v1/sums/turns", "POST, OPTIONS"),
+        ("/v1/checksums", "GET, HEAD, OPTIONS"), ("/v1/checksums/turns", "POST, OPTIONS"),
         ("/v1/leases", "POST, OPTIONS"), ("/v1/reports", "POST, OPTIONS"),
         ("/v1/heartbeats", "POST, OPTIONS"), ("/v1/segments", "POST, OPTIONS"),
         ("/v1/splits", "POST, OPTIONS"), ("/v1/releases", "POST, OPTIONS"),
@@ -24,7 +24,7 @@ import Testing
         ("/v1/load-tests/x", "GET, HEAD, OPTIONS"),
         ("/v1/load-tests/x/follow", "POST, OPTIONS"), ("/v1/load-tests/x/stop", "POST, OPTIONS"),
         ("/v1/load-tests/x/breakdown", "GET, HEAD, OPTIONS"),
-        ("/v1/load-tests/x/shares", "POST, OPTIONS"),
+        ("/v1/load-tests/x/shards", "POST, OPTIONS"),
         ("/v1/load-tests/x/reports", "POST, OPTIONS"),
     ]
 

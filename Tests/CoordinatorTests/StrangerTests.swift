@@ -39,7 +39,7 @@ import Testing
                 #expect(segments.verdict == .stale)
                 let split = try await fixture.client.split(
                     SplitRequest(
-                        worker: worker, job: job, lease: lease, assembly: Fixture.unknown,
+                        worker: worker, job: job, lease: lease, multipart: "\(Fixture.unknown)",
                         totalBytes: 4 << 20, partBytes: 1 << 20, validator: "\"v\""))
                 #expect(split.verdict == .stale)
             }

@@ -77,14 +77,15 @@ import Testing
         ),
         (
             "/v1/splits",
-            #"{\#(held),"assembly":"\#(lease)","totalBytes":4194304,"partBytes":1048576,"#
+            #"{\#(held),"multipart":"\#(lease)","totalBytes":4194304,"partBytes":1048576,"#
                 + #""validator":"v","odd":1}"#, "odd"
         ),
         (
             "/v1/sites/volumes", #"{"worker":"\#(worker)","site":1,"odd":1}"#, "odd"
         ),
         (
-            "/v1/sums/turns", #"{"worker":"\#(worker)","lease":"\#(lease)","jobs":[1],"odd":1}"#,
+            "/v1/checksums/turns",
+            #"{"worker":"\#(worker)","lease":"\#(lease)","jobs":[1],"odd":1}"#,
             "odd"
         ),
         ("/v1/releases", #"{"worker":"\#(worker)","lease":"\#(lease)","odd":1}"#, "odd"),

@@ -8,7 +8,7 @@ struct TransitionLog: Sendable {
 
     /// One edge of a table of states, or one that it lacks.
     struct Edge: Hashable, Comparable, CustomStringConvertible {
-        /// The SQL table: `asset`, `catalog`, `load_test` or `load_share`.
+        /// The SQL table: `asset`, `catalog`, `load_test` or `load_shard`.
         var table: String
         var old: String
         var new: String
@@ -21,7 +21,7 @@ struct TransitionLog: Sendable {
     static let ofCatalogs =
         edges(AssetState.machine, "asset").union(edges(CatalogState.machine, "catalog"))
     static let ofLoadTests =
-        edges(LoadTestState.machine, "load_test").union(edges(LoadShardState.machine, "load_share"))
+        edges(LoadTestState.machine, "load_test").union(edges(LoadShardState.machine, "load_shard"))
     /// Every edge that the tables of states have.
     static let allowed = ofCatalogs.union(ofLoadTests)
 
@@ -49,7 +49,7 @@ struct TransitionLog: Sendable {
                 RETURN NULL;
             END $$;
             """
-        for table in ["asset", "catalog", "load_test", "load_share"] {
+        for table in ["asset", "catalog", "load_test", "load_shard"] {
             script += """
                 CREATE TRIGGER note AFTER UPDATE ON \(table)
                     FOR EACH ROW WHEN (old.state <> new.state) EXECUTE FUNCTION note_transition();

@@ -15,7 +15,7 @@ struct EngineRun {
 
     /// Runs `scenario` to its end, or until `stops` is true of an interval.
     init(
-        _ plan: LoadPlan, _ scenario: LoadScenario, share: LoadShard = .whole, threads: Int = 2,
+        _ plan: LoadPlan, _ scenario: LoadScenario, shard: LoadShard = .whole, threads: Int = 2,
         stops: (@Sendable (LoadInterval) -> Bool)? = nil,
         adjust: (inout LoadEngine.Options) -> Void = { _ in }
     ) async throws {
@@ -23,7 +23,7 @@ struct EngineRun {
         options.threads = threads
         adjust(&options)
         let engine = try LoadEngine(
-            plan: plan, scenario: scenario, share: share, options: options)
+            plan: plan, scenario: scenario, shard: shard, options: options)
         let handedOut = Mutex<[LoadInterval]>([])
         outcome = try await engine.run(startNanoseconds: MonotonicClock.nowNanoseconds) {
             interval in

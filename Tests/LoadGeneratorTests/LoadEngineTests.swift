@@ -43,14 +43,14 @@ import Titles
         #expect(origin.count("/a") == 300)
     }
 
-    @Test func sharesOfAnOpenTestAreTheWholeTogether() async throws {
+    @Test func shardsOfAnOpenTestAreTheWholeTogether() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", Self.body)
         var sent: Int64 = 0
         for index in 0..<3 {
             let run = try await EngineRun(
                 LoadPlan(files: [origin.url("/a")]), .open(rate: 101, seconds: 1),
-                share: LoadShard(index: index, count: 3))
+                shard: LoadShard(index: index, count: 3))
             sent += run.counts.sent
         }
         #expect(sent == 101)
@@ -173,10 +173,10 @@ import Titles
         } throws: { ($0 as? Failure)?.message.contains("given 21, allowed up to 20") == true }
         _ = try LoadEngine(
             plan: plan, scenario: .closed(users: 20, seconds: 1), options: options)
-        // Of a share it is what the share sends.
+        // Of a shard it is what the shard sends.
         _ = try LoadEngine(
             plan: plan, scenario: .closed(users: 41, seconds: 1),
-            share: LoadShard(index: 2, count: 3), options: options)
+            shard: LoadShard(index: 2, count: 3), options: options)
     }
 
     /// What a core that has nothing to send does not use would hide that the others are the limit.

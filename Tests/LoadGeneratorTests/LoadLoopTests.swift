@@ -20,7 +20,7 @@ import Testing
         let (ends, ended) = AsyncStream.makeStream(of: LoadLoopEnd.self)
         let loops = try (0..<2).map { index in
             try LoadLoop(
-                plan: plan, scenario: scenario, share: LoadShard.whole.part(index, of: 2),
+                plan: plan, scenario: scenario, shard: LoadShard.whole.part(index, of: 2),
                 of: LoadShard(index: index, count: 2), options: LoadEngine.Options(),
                 budget: budget, routes: HTTP1Routes(plan, scenario.http), onInterval: { _ in },
                 onEnd: { ended.yield($0) })

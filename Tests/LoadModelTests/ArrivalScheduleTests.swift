@@ -5,9 +5,9 @@ import Testing
 @Suite struct ArrivalScheduleTests {
     private func times(
         _ stages: [LoadStage], _ process: LoadModel.ArrivalProcess = .constant,
-        share: LoadShard = .whole, seed: UInt64 = 1
+        shard: LoadShard = .whole, seed: UInt64 = 1
     ) -> [Double] {
-        var schedule = ArrivalSchedule(stages: stages, process: process, share: share, seed: seed)
+        var schedule = ArrivalSchedule(stages: stages, process: process, shard: shard, seed: seed)
         var times: [Double] = []
         while let time = schedule.next() { times.append(time) }
         return times
@@ -60,22 +60,22 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 8])
-    func sharesAreTogetherTheWhole(count: Int) {
-        let shares = (0..<count).map {
-            times(Self.ramps, share: LoadShard(index: $0, count: count))
+    func shardsAreTogetherTheWhole(count: Int) {
+        let shards = (0..<count).map {
+            times(Self.ramps, shard: LoadShard(index: $0, count: count))
         }
-        #expect(shares.flatMap(\.self).sorted() == times(Self.ramps))
-        // So are a worker's loops its share.
+        #expect(shards.flatMap(\.self).sorted() == times(Self.ramps))
+        // So are a worker's loops its shard.
         let worker = LoadShard(index: count - 1, count: count)
-        let loops = (0..<2).flatMap { times(Self.ramps, share: worker.part($0, of: 2)) }
-        #expect(loops.sorted() == shares[count - 1])
+        let loops = (0..<2).flatMap { times(Self.ramps, shard: worker.part($0, of: 2)) }
+        #expect(loops.sorted() == shards[count - 1])
     }
 
     @Test func aMillionASecondKeepsItsStepAfterAWeek() {
         let week = 7 * 86_400.0
-        // A share that has one arrival in 10¹¹: what it does last is at the end of the week.
-        let share = LoadShard(index: 99_999_999_999, count: 100_000_000_000)
-        let times = times(steady(1e6, seconds: week), share: share)
+        // A shard that has one arrival in 10¹¹: what it does last is at the end of the week.
+        let shard = LoadShard(index: 99_999_999_999, count: 100_000_000_000)
+        let times = times(steady(1e6, seconds: week), shard: shard)
         #expect(times.count == 6)
         for (index, time) in times.enumerated() {
             #expect(abs(time - (Double(index + 1) * 1e5 - 1e-6)) < 1e-9)
@@ -109,26 +109,26 @@ import Testing
         #expect(self.times(stages, .poisson, seed: 2) != times)
     }
 
-    @Test func poissonSharesAreIndependentAndAddUp() {
+    @Test func poissonShardsAreIndependentAndAddUp() {
         let stages = steady(1_000, seconds: 100)
-        let shares = (0..<4).map { times(stages, .poisson, share: LoadShard(index: $0, count: 4)) }
-        for share in shares { #expect(abs(Double(share.count) - 25_000) < 4 * 158) }
-        #expect(Set(shares.flatMap(\.self)).count == shares.reduce(0) { $0 + $1.count })
+        let shards = (0..<4).map { times(stages, .poisson, shard: LoadShard(index: $0, count: 4)) }
+        for shard in shards { #expect(abs(Double(shard.count) - 25_000) < 4 * 158) }
+        #expect(Set(shards.flatMap(\.self)).count == shards.reduce(0) { $0 + $1.count })
     }
 
-    @Test func usersOfAClosedTestRampAndAddUpOverShares() {
+    @Test func usersOfAClosedTestRampAndAddUpOverShards() {
         let stages = [
             LoadStage(seconds: 10, from: 0, to: 100), LoadStage(seconds: 0, from: 100, to: 7),
             LoadStage(seconds: 10, from: 7, to: 7),
         ]
-        let shares = (0..<3).map {
+        let shards = (0..<3).map {
             ArrivalSchedule(
-                stages: stages, process: .constant, share: LoadShard(index: $0, count: 3), seed: 1)
+                stages: stages, process: .constant, shard: LoadShard(index: $0, count: 3), seed: 1)
         }
         for (time, users) in [
             (-1.0, 0), (0, 0), (3.14, 31), (9.99, 100), (10, 7), (15, 7), (20, 0),
         ] {
-            let counts = shares.map { $0.closedUsers(atSeconds: time) }
+            let counts = shards.map { $0.closedUsers(atSeconds: time) }
             #expect(counts.reduce(0, +) == users)
             #expect((counts.max() ?? 0) - (counts.min() ?? 0) <= 1)
         }
@@ -140,7 +140,7 @@ import Testing
         _ weights: [Double], _ popularity: LoadPopularity, draws: Int, seed: UInt64 = 1
     ) -> [Double] {
         var picker = TargetPicker(
-            weights: weights, popularity: popularity, share: .whole, seed: seed)
+            weights: weights, popularity: popularity, shard: .whole, seed: seed)
         var counts = [Double](repeating: 0, count: weights.count)
         for _ in 0..<draws { counts[picker.next()] += 1 }
         return counts.map { $0 / Double(draws) }
@@ -173,7 +173,7 @@ import Testing
         expect(none, near: equal, draws: 500_000)
     }
 
-    @Test func theSeedAndTheShareDecide() {
+    @Test func theSeedAndTheShardDecide() {
         let weights = [1.0, 2, 3]
         let first = frequencies(weights, .weights, draws: 100)
         #expect(frequencies(weights, .weights, draws: 100) == first)

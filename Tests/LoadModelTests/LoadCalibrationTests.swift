@@ -73,7 +73,7 @@ import Testing
     @Test func workersOfAClusterShareCoresWhereTheyUseThemUp() throws {
         func step(cpuSeconds: Double) -> LoadLadder {
             var result = Self.result(requests: 200)
-            result.shares = (0..<3).map {
+            result.shards = (0..<3).map {
                 LoadShardReport(index: $0, worker: "w\($0)", state: .finished)
             }
             result.total.counts.cpuSeconds = cpuSeconds
@@ -108,7 +108,7 @@ import Testing
         var result = Self.result(requests: 200)
         result.cores = 2
         #expect(result.poolMeasurement?.workers == 2)
-        result.shares = [LoadShardReport(index: 0, worker: "a", state: .finished)]
+        result.shards = [LoadShardReport(index: 0, worker: "a", state: .finished)]
         #expect(result.poolMeasurement?.workers == 1)
     }
 
@@ -122,7 +122,7 @@ import Testing
             ("stopped early", { $0.ending = .aborted }),
             (
                 "lost a worker",
-                { $0.shares = [LoadShardReport(index: 0, worker: "a", state: .lost)] }
+                { $0.shards = [LoadShardReport(index: 0, worker: "a", state: .lost)] }
             ),
             ("nothing was fetched", { $0.total.counts.succeeded = 0 }),
         ]

@@ -137,7 +137,7 @@ import Testing
         for second in 0..<5 { run.add(second: second, cpuSeconds: 0.2) }
         var page = try run.page()
         #expect(page["generator_cpu_ratio"] == 0.1 && page["generator_is_limit"] == 0)
-        #expect(page["generator_cores"] == 2 && page["shares{state=running}"] == nil)
+        #expect(page["generator_cores"] == 2 && page["shards{state=running}"] == nil)
         for second in 5..<10 { run.add(second: second, cpuSeconds: 1.9) }
         #expect(try run.page()["generator_is_limit"] == 1)
         // One that is late happens to every generator.
@@ -146,11 +146,11 @@ import Testing
         run.add(second: 15, late: 10)
         #expect(try run.page()["generator_is_limit"] == 1)
         for second in 16..<21 { run.add(second: second) }
-        run.live.shares = [.running: 6, .lost: 2]
+        run.live.shards = [.running: 6, .lost: 2]
         page = try run.page()
         #expect(page["generator_is_limit"] == 0 && page["late_sends_total"] == 11)
-        #expect(page["shares{state=running}"] == 6 && page["shares{state=lost}"] == 2)
-        #expect(page["shares{state=failed}"] == 0)
+        #expect(page["shards{state=running}"] == 6 && page["shards{state=lost}"] == 2)
+        #expect(page["shards{state=failed}"] == 0)
         // Under a quota there is less than its machine has.
         var interval = LoadInterval(second: 16)
         interval.counts.cpuSeconds = 2.2

@@ -35,7 +35,7 @@ enum SampleResult {
             result.warmUpSeconds = 5
             result.measuredSeconds = 55
             result.cores = 2
-            result.shares = [LoadShardReport(index: 0, worker: "", state: .finished)]
+            result.shards = [LoadShardReport(index: 0, worker: "", state: .finished)]
             result.verdicts = [
                 verdict(
                     "p99(first_byte) < 200ms", .quantile(.firstByte, 0.99), .less, 200_000,
@@ -118,8 +118,8 @@ enum SampleResult {
         scenario.user = .viewers(ViewerSettings())
         var recorder = LoadRecorder()
         for second in 0..<40 {
-            for share in 0..<2 where share == 0 || second < 25 {
-                _ = recorder.add(viewerInterval(second, share), of: second < 25 ? 2 : 1)
+            for shard in 0..<2 where shard == 0 || second < 25 {
+                _ = recorder.add(viewerInterval(second, shard), of: second < 25 ? 2 : 1)
             }
         }
         recorder.update { result in
@@ -129,15 +129,15 @@ enum SampleResult {
             result.measuredSeconds = 40
             result.cores = 2
             result.ending = .interrupted
-            result.shares = [
+            result.shards = [
                 LoadShardReport(index: 0, worker: "edge-1", state: .finished),
                 LoadShardReport(index: 1, worker: "edge-2", state: .lost),
             ]
-            result.shares[1].missingFromSecond = 25
-            result.shares[0].counts.succeeded = 7_800
-            result.shares[0].counts.bytes = 3_900_000_000
-            result.shares[1].counts.succeeded = 3_000
-            result.shares[1].counts.bytes = 1_500_000_000
+            result.shards[1].missingFromSecond = 25
+            result.shards[0].counts.succeeded = 7_800
+            result.shards[0].counts.bytes = 3_900_000_000
+            result.shards[1].counts.succeeded = 3_000
+            result.shards[1].counts.bytes = 1_500_000_000
             for (name, count) in [("1080p", 40), ("480p", 210)] {
                 var tally = LoadTally()
                 for _ in 0..<count {
@@ -149,7 +149,7 @@ enum SampleResult {
         return recorder.result
     }
 
-    private static func viewerInterval(_ second: Int, _ share: Int) -> LoadInterval {
+    private static func viewerInterval(_ second: Int, _ shard: Int) -> LoadInterval {
         var interval = LoadInterval(second: second)
         var counts = LoadCounts()
         counts.planned = 5
@@ -184,7 +184,7 @@ enum SampleResult {
             interval.record(Int64(9_000 + 20 * request), .total)
             interval.record(Int64(9_000 + 20 * request), .totalUncorrected)
         }
-        for viewer in 0..<5 { interval.record(Int64(300_000 + 1_000 * viewer * share), .startup) }
+        for viewer in 0..<5 { interval.record(Int64(300_000 + 1_000 * viewer * shard), .startup) }
         if second > 30 { for _ in 0..<4 { interval.record(625_000, .stall) } }
         return interval
     }

@@ -24,9 +24,9 @@ import Testing
     }
 
     /// That of the workers edge-1, edge-2 and so on.
-    private static func result(shares: [LoadShardReport.State]) -> LoadResult {
+    private static func result(shards: [LoadShardReport.State]) -> LoadResult {
         var result = result { _ in }
-        result.shares = shares.enumerated().map { index, state in
+        result.shards = shards.enumerated().map { index, state in
             LoadShardReport(index: index, worker: "edge-\(index + 1)", state: state)
         }
         return result
@@ -75,14 +75,14 @@ import Testing
 
     @Test("tables say whose part is not in them")
     func tables() {
-        var result = Self.result(shares: [.finished, .lost])
+        var result = Self.result(shards: [.finished, .lost])
         for url in ["a", "b"] {
             var tally = LoadTally()
             tally.record(bytes: 1, microseconds: 1, isFailure: false)
             result.breakdown.urls[url] = tally
         }
         #expect(!LoadSummary(result, usesUnicode: true).text.contains("without shard"))
-        result.sharesWithoutBreakdown = [1]
+        result.shardsWithoutBreakdown = [1]
         #expect(result.warnings.contains { $0.contains("omit shard 2 of 2") })
         #expect(
             LoadSummary(result, usesUnicode: true).text.contains(
@@ -208,11 +208,11 @@ import Testing
         #expect(abs((result.cpuShare ?? 0) - 0.5) < 1e-9)
     }
 
-    @Test("a share is not hidden when its worker is gone")
-    func shares() {
-        var result = Self.result(shares: [.finished, .lost, .failed])
-        result.shares[1].missingFromSecond = 4
-        result.shares[2].message = "no connection"
+    @Test("a shard is not hidden when its worker is gone")
+    func shards() {
+        var result = Self.result(shards: [.finished, .lost, .failed])
+        result.shards[1].missingFromSecond = 4
+        result.shards[2].message = "no connection"
         #expect(result.warnings.count == 2)
         #expect(result.warnings[0].contains("edge-2") && result.warnings[0].contains("second 4"))
         #expect(

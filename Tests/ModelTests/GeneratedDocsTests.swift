@@ -17,7 +17,7 @@ import Transfer
             `Sources/Content/Transfer/Engine/TransferState.swift`, `Sources/Base/Model/States/LoadTestState.swift` and
             `Sources/Base/Model/States/LoadShardState.swift` by `scripts/generate-docs`; change those, then run it.
 
-            The asset, the catalog, the load test and its shares are the coordinator's record, kept in
+            The asset, the catalog, the load test and its shards are the coordinator's record, kept in
             PostgreSQL: what the cluster knows. A segment has no state of its own: it is done or failed by
             its result, and outstanding while it has a job, which a lease may hold. The transfer is what
             one attempt of a worker is doing, and lives in that worker alone. A state changes as these

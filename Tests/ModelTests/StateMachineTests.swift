@@ -21,7 +21,7 @@ import Transfer
         try check(LoadTestState.machine, terminal: [.ended], source: "LoadTestState")
     }
 
-    @Test func loadShareMachineIsSound() throws {
+    @Test func loadShardMachineIsSound() throws {
         try check(
             LoadShardState.machine, terminal: [.finished, .failed, .lost, .dismissed],
             source: "LoadShardState")
@@ -89,7 +89,7 @@ import Transfer
 
     @Test func settledAssetStatesWaitForAnOperatorOrClient() {
         // A settled state is left by an event from outside, never by a worker's result.
-        let byWorkers: [AssetEvent] = [.progressed, .assembled, .finished, .gaveUp]
+        let byWorkers: [AssetEvent] = [.progressed, .partsStored, .finished, .gaveUp]
         for state in AssetState.allCases where state.isSettled {
             for event in byWorkers { #expect(AssetState.machine.next(state, event) == nil) }
         }

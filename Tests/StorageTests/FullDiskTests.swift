@@ -36,6 +36,7 @@ struct FullDiskTests {
     @Test func aReservationFindsOutBeforeTheDownload() async throws {
         let disk = try await SmallFileSystem(options: "size=6m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let part: MultipartID = "part"
         func failures(_ bytes: Int64) -> [FailureCode?] {
             [
                 code {
@@ -44,7 +45,7 @@ struct FullDiskTests {
                 },
                 code {
                     _ = try storage.openMultipart(
-                        id: "part", offset: 0, length: bytes, of: bytes, isNew: true)
+                        id: part, offset: 0, length: bytes, of: bytes, isNew: true)
                 },
             ]
         }
@@ -53,7 +54,7 @@ struct FullDiskTests {
         #expect(failures(4 << 20) == ["storage.noRoom", "storage.noRoom"])
         try disk.directory.write([UInt8](repeating: 1, count: 11 << 19), to: "filler")
         #expect(failures(4 << 20) == ["storage.full", "storage.full"])
-        #expect(try disk.directory.files() == [".dray/assembly/part", "filler"])
+        #expect(try disk.directory.files() == [".dray/multipart/\(part)", "filler"])
     }
 
     @Test func theFloorIsOfWhatIsLeftAfterwards() async throws {
@@ -271,7 +272,7 @@ struct FullDiskTests {
     @Test func noSpaceForAFolderFailsThatObjectAlone() async throws {
         let disk = try await SmallFileSystem(options: "size=1m,nr_inodes=9")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
-        // Taken: the root, .dray, tmp and assembly; two objects; one folder.
+        // Taken: the root, .dray, tmp and multipart; two objects; one folder.
         let keys = ["a/x", "a/b/c/d/y"]
         let batch = try keys.enumerated().map { index, key in
             try storage.createTemporary(lease: Site.lease, job: JobID(Int64(index)), key: key)
@@ -286,7 +287,7 @@ struct FullDiskTests {
     @Test func aReadOnlyDiskIsReported() async throws {
         let disk = try await SmallFileSystem(options: "size=1m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
-        try storage.writeDocument(key: "x", lease: Site.lease, job: JobID(1), chunks: [[1]])
+        try storage.writeGeneratedFile(key: "x", lease: Site.lease, job: JobID(1), chunks: [[1]])
         try await disk.remount("ro")
         #expect(
             code { _ = try storage.createTemporary(lease: Site.lease, job: JobID(2), key: "y") }

@@ -74,11 +74,11 @@ struct InjectedFaultTests {
     /// The same of a file that came in parts: the whole of it is synced once more, for it may have been
     /// written by others, then it has its name, then every directory that is new or changed is synced.
     @Test(arguments: Durability.allCases)
-    func anAssemblysNameComesAfterItsBytes(durability: Durability) async throws {
+    func aMultipartFilesNameComesAfterItsBytes(durability: Durability) async throws {
         let site = try Site()
         let calls = try await Injection.trace("promotesIntoNewFolders", at: site, durability)
         let (root, file) = (
-            "<\(site.directory.path)", "/.dray/assembly/\(UnderInjection.assembly)>"
+            "<\(site.directory.path)", "/.dray/multipart/\(UnderInjection.multipart)>"
         )
         func positions(_ name: String, _ path: String) -> [Int] {
             calls.indices.filter { calls[$0].contains(" \(name)(") && calls[$0].contains(path) }
@@ -100,20 +100,20 @@ struct InjectedFaultTests {
     @Test func aMultipartFileThatCannotBeSyncedIsFetchedAgain() async throws {
         let site = try Site(.none)
         let part = try site.storage.openMultipart(
-            id: UnderInjection.assembly, offset: 0, length: 3, of: 3, isNew: true)
+            id: UnderInjection.multipart, offset: 0, length: 3, of: 3, isNew: true)
         try UnderInjection.bytes.withUnsafeBytes { try part.write($0, at: 0) }
         for result in site.storage.commit([part]) { try result.get() }
         try await Injection.run("promotes", "fdatasync", "EIO", at: site, "storage.syncFailed")
         #expect(try site.directory.files().isEmpty)
         try await Injection.run(
-            "promotes", "fdatasync", "EIO", at: site, "integrity.assemblyMismatch")
+            "promotes", "fdatasync", "EIO", at: site, "integrity.multipartMismatch")
     }
 
     /// The ranges came in their order: nothing is read, so that a disk that cannot be read is no matter.
     @Test func rangesInTheirOrderNeedNoSecondRead() async throws {
         let site = try Site()
         let paths = [0, 1].flatMap { number in
-            ["-P", site.directory.path(".dray/assembly/\(UnderInjection.ranged(number))")]
+            ["-P", site.directory.path(".dray/multipart/\(UnderInjection.ranged(number))")]
         }
         try await Injection.run("promotesRanges", "pread64", "EIO", at: site, "", paths: paths)
         #expect(try site.directory.read("h/0") == UnderInjection.bytes + UnderInjection.bytes)
@@ -171,7 +171,7 @@ private enum Injection {
         let inject = paths + ["-e", "trace=\(calls)", "-e", "inject=\(calls):error=\(error)"]
         let trace = try await run(test, under: inject, at: site, code, durability)
         // Of a test that does without the calls, none is there.
-        if test != "succeeds", code != "integrity.assemblyMismatch" { #expect(!trace.isEmpty) }
+        if test != "succeeds", code != "integrity.multipartMismatch" { #expect(!trace.isEmpty) }
     }
 
     /// The calls of a test in their order, those of its thread, as strace prints them.
@@ -247,17 +247,17 @@ struct UnderInjection {
         }
     }
 
-    static let assembly = "0c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f56"
+    static let multipart: MultipartID = "0c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f56"
     static let bytes: [UInt8] = [1, 2, 3]
 
     @Test func promotes() throws {
         let part = MultipartFile.Part(
             offset: 0, length: 3, sha256: SHA256Digest(hashing: Self.bytes).description)
-        let assembly = MultipartFile(
-            id: Self.assembly, totalBytes: 3, validator: "\"v1\"", parts: [part])
+        let multipart = MultipartFile(
+            id: Self.multipart, totalBytes: 3, validator: "\"v1\"", parts: [part])
         let storage = try storage()
         let failure = #expect(throws: Failure.self) {
-            try storage.promoteMultipart(assembly, key: "h/large")
+            try storage.promoteMultipart(multipart, key: "h/large")
         }
         #expect(failure?.code.rawValue == environment[Injection.codeVariable])
     }
@@ -268,17 +268,19 @@ struct UnderInjection {
         let offsets = [0, 3] as [Int64]
         for offset in offsets {
             let part = try storage.openMultipart(
-                id: Self.assembly, offset: offset, length: 3, of: 6, isNew: offset == 0)
+                id: Self.multipart, offset: offset, length: 3, of: 6, isNew: offset == 0)
             try write(to: part, at: offset)
             for result in storage.commit([part]) { try result.get() }
         }
-        let assembly = MultipartFile(
-            id: Self.assembly, totalBytes: 6, validator: "\"v1\"",
+        let multipart = MultipartFile(
+            id: Self.multipart, totalBytes: 6, validator: "\"v1\"",
             parts: offsets.map { MultipartFile.Part(offset: $0, length: 3, sha256: digest) })
-        _ = try storage.promoteMultipart(assembly, key: "h/new/large")
+        _ = try storage.promoteMultipart(multipart, key: "h/new/large")
     }
 
-    static func ranged(_ number: Int) -> String { "\(number)c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f57" }
+    static func ranged(_ number: Int) -> MultipartID {
+        "\(number)c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f57"
+    }
 
     /// Of two files, the first one's ranges are written in their order.
     @Test func promotesRanges() throws {
@@ -299,10 +301,10 @@ struct UnderInjection {
             }
             for part in opened { part.note(sha256: digest) }
             for result in storage.commit(opened) { try result.get() }
-            let assembly = MultipartFile(
+            let multipart = MultipartFile(
                 id: id, totalBytes: 6, validator: "\"v1\"",
                 parts: [0, 3].map { MultipartFile.Part(offset: $0, length: 3, sha256: digest) })
-            let stored = Result { try storage.promoteMultipart(assembly, key: "h/\(number)") }
+            let stored = Result { try storage.promoteMultipart(multipart, key: "h/\(number)") }
             if isOrdered {
                 #expect(
                     try stored.get().sha256

@@ -144,10 +144,10 @@ import Testing
         #expect(try left.map { try site.directory.read($0) } == [[7, 7]])
     }
 
-    @Test func aDocumentOfALostLeaseIsNotWritten() throws {
+    @Test func aGeneratedFileOfALostLeaseIsNotWritten() throws {
         let site = try Site()
         #expect(throws: Failure.self) {
-            try site.storage.writeDocument(
+            try site.storage.writeGeneratedFile(
                 key: "SHA256SUMS", lease: Site.lease, job: JobID(1), chunks: [[1]]
             ) { false }
         }

@@ -6,12 +6,12 @@ import TestSupport
 import Testing
 
 @Suite struct MultipartTests {
-    static let id = "0c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f55"
+    static let id: MultipartID = "0c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f55"
     static let partBytes = 100_000
     static let content = (0..<950_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
 
     /// The content cut into parts, with true digests.
-    private func assembly() -> MultipartFile {
+    private func multipart() -> MultipartFile {
         let starts = stride(from: 0, to: Self.content.count, by: Self.partBytes)
         let parts = starts.map { start in
             let bytes = Array(Self.content[start..<min(start + Self.partBytes, Self.content.count)])
@@ -45,21 +45,21 @@ import Testing
 
     @Test func whoeverLostItsLeasePromotesNothing() throws {
         let site = try Site()
-        let assembly = assembly()
-        for part in assembly.parts { try write(part, to: site.storage) }
+        let multipart = multipart()
+        for part in multipart.parts { try write(part, to: site.storage) }
         try site.store("h/x", [1])
         #expect(
-            code { _ = try site.storage.promoteMultipart(assembly, key: "h/x") { false } }
+            code { _ = try site.storage.promoteMultipart(multipart, key: "h/x") { false } }
                 == "worker.leaseLost")
         #expect(try site.directory.read("h/x") == [1])
         #expect(
-            try site.storage.promoteMultipart(assembly, key: "h/x").bytes == assembly.totalBytes)
+            try site.storage.promoteMultipart(multipart, key: "h/x").bytes == multipart.totalBytes)
     }
 
     @Test func rangesFromManyWorkersBecomeOneFile() async throws {
         let site = try Site()
-        let assembly = assembly()
-        let parts = assembly.parts
+        let multipart = multipart()
+        let parts = multipart.parts
         // Two storages over one directory, as two worker processes have.
         let other = try DirectoryStorage(site.storage.url)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -70,12 +70,12 @@ import Testing
             try await group.waitForAll()
         }
         #expect(try site.visibleFiles().isEmpty)
-        let stored = try site.storage.promoteMultipart(assembly, key: "h/big.mp4")
+        let stored = try site.storage.promoteMultipart(multipart, key: "h/big.mp4")
         #expect(stored == Site.expected(Self.content))
         #expect(try site.directory.read("h/big.mp4") == Self.content)
         #expect(try site.privateFiles().isEmpty)
         // The report was lost: the next try finds the file in its place.
-        #expect(try other.promoteMultipart(assembly, key: "h/big.mp4") == stored)
+        #expect(try other.promoteMultipart(multipart, key: "h/big.mp4") == stored)
     }
 
     /// A worker that does not know that the file started over would create one of full size.
@@ -88,64 +88,66 @@ import Testing
         #expect(
             code {
                 _ = try site.storage.openMultipart(id: Self.id, offset: 10, length: 10, of: 30)
-            } == "integrity.assemblyMismatch")
+            } == "integrity.multipartMismatch")
         #expect(try site.privateFiles().isEmpty)
     }
 
     @Test func aDiscardedRangeLeavesTheOthers() throws {
         let site = try Site()
-        let assembly = assembly()
-        let parts = assembly.parts
+        let multipart = multipart()
+        let parts = multipart.parts
         for part in parts { try write(part, to: site.storage) }
         let again = try site.storage.openMultipart(
-            id: Self.id, offset: 0, length: 10, of: assembly.totalBytes, isNew: true)
+            id: Self.id, offset: 0, length: 10, of: multipart.totalBytes, isNew: true)
         again.discard()
-        #expect(try site.storage.promoteMultipart(assembly, key: "x").bytes == assembly.totalBytes)
+        #expect(
+            try site.storage.promoteMultipart(multipart, key: "x").bytes == multipart.totalBytes)
     }
 
     @Test func aWrongPartIsFoundAndCanBeWrittenAgain() throws {
         let site = try Site()
-        let assembly = assembly()
-        let parts = assembly.parts
+        let multipart = multipart()
+        let parts = multipart.parts
         for part in parts { try write(part, to: site.storage) }
         let bad = try site.storage.openMultipart(
-            id: Self.id, offset: 250_000, length: 1, of: assembly.totalBytes, isNew: true)
+            id: Self.id, offset: 250_000, length: 1, of: multipart.totalBytes, isNew: true)
         try [UInt8]([Self.content[250_000] ^ 1]).withUnsafeBytes {
             try bad.write($0, at: 250_000)
         }
         for result in site.storage.commit([bad]) { try result.get() }
         #expect(
-            code { _ = try site.storage.promoteMultipart(assembly, key: "h/x") }
-                == "integrity.assemblyMismatch")
+            code { _ = try site.storage.promoteMultipart(multipart, key: "h/x") }
+                == "integrity.multipartMismatch")
         #expect(try site.visibleFiles().isEmpty)
         try write(parts[2], to: site.storage)
         #expect(
-            try site.storage.promoteMultipart(assembly, key: "h/x").bytes == assembly.totalBytes)
+            try site.storage.promoteMultipart(multipart, key: "h/x").bytes == multipart.totalBytes)
     }
 
     /// Ranges in their order, but for what ends the chain: the file is read, and is right all the same.
     @Test(arguments: ["ordered", "second try", "discarded", "another digest"])
     func theDigestOfTheWholeIsThatOfTheFile(how: String) throws {
         let site = try Site()
-        let assembly = assembly()
-        let parts = assembly.parts
+        let multipart = multipart()
+        let parts = multipart.parts
         for (index, part) in parts.enumerated() {
             if how == "discarded", index == 3 {
                 try site.storage.openMultipart(
-                    id: Self.id, offset: part.offset, length: part.length, of: assembly.totalBytes,
+                    id: Self.id, offset: part.offset, length: part.length, of: multipart.totalBytes,
                     isFirstTry: true, isNew: true
                 ).discard()
             }
             let object = try site.storage.openMultipart(
                 id: Self.id, offset: part.offset, length: part.length,
-                of: assembly.totalBytes, isFirstTry: how != "second try" || index != 5, isNew: true)
+                of: multipart.totalBytes, isFirstTry: how != "second try" || index != 5, isNew: true
+            )
             let bytes = Self.content[Int(part.offset)..<Int(part.offset + part.length)]
             try bytes.withUnsafeBytes { try object.write($0, at: part.offset) }
             object.note(sha256: how == "another digest" ? "" : part.sha256)
             for result in site.storage.commit([object]) { try result.get() }
         }
         #expect(
-            try site.storage.promoteMultipart(assembly, key: "h/x") == Site.expected(Self.content))
+            try site.storage.promoteMultipart(multipart, key: "h/x") == Site.expected(Self.content))
         #expect(try site.directory.read("h/x") == Self.content)
     }
 
@@ -154,21 +156,21 @@ import Testing
     @Test(arguments: ["at once", "after the part", "after the next part", "never"])
     func whatWasWrittenBeforeASplitIsReadByWhoCatchesUp(when: String) throws {
         let site = try Site()
-        let assembly = assembly()
-        let parts = assembly.parts
+        let multipart = multipart()
+        let parts = multipart.parts
         let early = Int(parts[0].length) / 2
         let whole = try site.pending("h/x", [UInt8](repeating: 0, count: early))
         let first = try site.storage.makeMultipart(
-            of: whole, id: Self.id, firstPart: parts[0].length, totalBytes: assembly.totalBytes)
+            of: whole, id: Self.id, firstPart: parts[0].length, totalBytes: multipart.totalBytes)
         // It was not read: what counts is what lies there now.
-        try site.directory.write(Self.content[..<early], to: ".dray/assembly/\(Self.id)")
+        try site.directory.write(Self.content[..<early], to: ".dray/multipart/\(Self.id)")
         if when == "at once" { first.catchUp() }
         for (index, part) in parts.enumerated() {
             let object =
                 index == 0
                 ? first
                 : try site.storage.openMultipart(
-                    id: Self.id, offset: part.offset, length: part.length, of: assembly.totalBytes,
+                    id: Self.id, offset: part.offset, length: part.length, of: multipart.totalBytes,
                     isFirstTry: true, isNew: true)
             let start = index == 0 ? early : Int(part.offset)
             try Self.content[start..<Int(part.offset + part.length)].withUnsafeBytes {
@@ -180,21 +182,21 @@ import Testing
             if when == "after the next part", index == 1 { first.catchUp() }
         }
         // Who reads the file finds another digest.
-        try site.directory.write(Self.content.map { ~$0 }, to: ".dray/assembly/\(Self.id)")
+        try site.directory.write(Self.content.map { ~$0 }, to: ".dray/multipart/\(Self.id)")
         if when == "never" {
             #expect(
-                code { _ = try site.storage.promoteMultipart(assembly, key: "h/x") }
-                    == "integrity.assemblyMismatch")
+                code { _ = try site.storage.promoteMultipart(multipart, key: "h/x") }
+                    == "integrity.multipartMismatch")
         } else {
             #expect(
-                try site.storage.promoteMultipart(assembly, key: "h/x")
+                try site.storage.promoteMultipart(multipart, key: "h/x")
                     == Site.expected(Self.content))
         }
     }
 
     @Test func partsMustCoverTheFile() throws {
         let site = try Site()
-        let whole = assembly()
+        let whole = multipart()
         let parts = whole.parts
         for part in parts { try write(part, to: site.storage) }
         var variants: [MultipartFile] = []
@@ -217,7 +219,7 @@ import Testing
         for variant in variants + [longer, absurd, undigested, unlisted] {
             #expect(
                 code { _ = try site.storage.promoteMultipart(variant, key: "h/x") }
-                    == "integrity.assemblyMismatch")
+                    == "integrity.multipartMismatch")
         }
         #expect(try site.visibleFiles().isEmpty)
         #expect(try site.storage.promoteMultipart(whole, key: "h/x").bytes == whole.totalBytes)
@@ -226,25 +228,26 @@ import Testing
     @Test func whatIsGoneIsAMismatch() throws {
         let site = try Site()
         #expect(
-            code { _ = try site.storage.promoteMultipart(assembly(), key: "h/x") }
-                == "integrity.assemblyMismatch")
+            code { _ = try site.storage.promoteMultipart(multipart(), key: "h/x") }
+                == "integrity.multipartMismatch")
         try site.store("h/x", [UInt8](repeating: 0, count: Self.content.count))
         #expect(
-            code { _ = try site.storage.promoteMultipart(assembly(), key: "h/x") }
-                == "integrity.assemblyMismatch")
+            code { _ = try site.storage.promoteMultipart(multipart(), key: "h/x") }
+                == "integrity.multipartMismatch")
     }
 
     @Test func aFolderInTheWayIsAConflictAndNothingIsLost() throws {
         let site = try Site()
-        let assembly = assembly()
-        for part in assembly.parts { try write(part, to: site.storage) }
+        let multipart = multipart()
+        for part in multipart.parts { try write(part, to: site.storage) }
         try site.store("h/x/below", [1])
         try site.store("file", [1])
         for key in ["h/x", "file/x"] {
             #expect(
-                code { _ = try site.storage.promoteMultipart(assembly, key: key) }
+                code { _ = try site.storage.promoteMultipart(multipart, key: key) }
                     == "storage.pathConflict")
         }
-        #expect(try site.storage.promoteMultipart(assembly, key: "y").bytes == assembly.totalBytes)
+        #expect(
+            try site.storage.promoteMultipart(multipart, key: "y").bytes == multipart.totalBytes)
     }
 }

@@ -9,7 +9,7 @@ import Testing
     static let refusedKeys = [
         "", "/", "/etc/passwd", "..", "../x", "a/../../x", "a/..", "a/./b", ".", "a//b", "a/", "/a",
         "a/../\u{301}x",
-        "a\0b", "a/b\0/../../x", ".dray", ".dray/tmp/x", ".dray/assembly/x",
+        "a\0b", "a/b\0/../../x", ".dray", ".dray/tmp/x", ".dray/multipart/x",
         String(repeating: "n", count: 256), "a/\(String(repeating: "é", count: 128))/b",
         Array(repeating: String(repeating: "d", count: 200), count: 21).joined(separator: "/"),
         Array(repeating: "d", count: 129).joined(separator: "/"),
@@ -50,19 +50,6 @@ import Testing
             #expect(failure?.message.contains("h/") == true)
             #expect(failure?.message.contains("secret") == false, "\(String(describing: failure))")
         }
-    }
-
-    @Test(arguments: ["", "..", "../x", "a/b", "a b", "ü", String(repeating: "a", count: 65)])
-    func anIdThatIsNotOneIsRefused(id: String) throws {
-        let site = try Site()
-        #expect(throws: Failure.self) {
-            try site.storage.openMultipart(id: id, offset: 0, length: 1, of: 1, isNew: true)
-        }
-        let assembly = MultipartFile(id: id, totalBytes: 1, validator: "v", parts: [])
-        #expect(throws: Failure.self) {
-            try site.storage.promoteMultipart(assembly, key: "a")
-        }
-        #expect(try site.directory.files().isEmpty)
     }
 
     // MARK: - Symlinks
@@ -120,7 +107,7 @@ import Testing
     /// Dray's own directories, and what else they may be: of another owner, open to others.
     static let foreign: [(name: String, mode: mode_t, owner: uid_t?)] = [
         (".dray", 0o755, nil), (".dray", 0o770, nil), (".dray", 0o702, nil),
-        (".dray/tmp", 0o755, nil), (".dray/assembly", 0o701, nil), (".dray/partial", 0o720, nil),
+        (".dray/tmp", 0o755, nil), (".dray/multipart", 0o701, nil), (".dray/partial", 0o720, nil),
         (".dray", 0o700, 65_534), (".dray/tmp", 0o700, 65_534), (".dray/partial", 0o700, 65_534),
     ]
 
@@ -164,7 +151,7 @@ import Testing
         try FileManager.default.createSymbolicLink(
             atPath: place.path("link"), withDestinationPath: real.path)
         let storage = try DirectoryStorage(StorageURL(directory: place.path("link")))
-        try storage.writeDocument(
+        try storage.writeGeneratedFile(
             key: "a", lease: Site.lease, job: JobID(1), chunks: [[1], [2, 3]])
         #expect(try real.read("a") == [1, 2, 3])
     }

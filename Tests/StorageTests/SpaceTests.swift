@@ -18,12 +18,13 @@ import Testing
 
     @Test func nothingBeginsBelowTheFloor() throws {
         let site = try Site()
+        let part: MultipartID = "part"
         site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
         #expect(site.codeOfStoring("h/a") == "storage.full")
         #expect(
             code {
                 _ = try site.storage.openMultipart(
-                    id: "part", offset: 0, length: 5, of: 5, isNew: true)
+                    id: part, offset: 0, length: 5, of: 5, isNew: true)
             }
                 == "storage.full")
         #expect(code { try site.storage.probe() } == "storage.full")
@@ -32,14 +33,14 @@ import Testing
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
         try site.storage.probe()
         try site.store("h/a", [1])
-        #expect(try site.privateFiles() == [".dray/assembly/part"])
+        #expect(try site.privateFiles() == [".dray/multipart/\(part)"])
     }
 
     /// The quota counts a multipart file from its start, whichever worker has the parts.
     @Test func aFileInPartsTakesOfTheQuotaOnce() throws {
         let site = try Site()
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
-        func begin(_ id: String, isNew: Bool) -> FailureCode? {
+        func begin(_ id: MultipartID, isNew: Bool) -> FailureCode? {
             code {
                 _ = try site.storage.openMultipart(
                     id: id, offset: 0, length: 20, of: 60, isNew: isNew)

@@ -17,11 +17,12 @@ import Testing
         try age(site.directory.path("h/kept"), bySeconds: 1_000_000)
         let old = try site.pending("h/old", [1], job: 1)
         let young = try site.pending("h/young", [2], job: 2)
+        let abandoned: MultipartID = "abandoned"
         let part = try site.storage.openMultipart(
-            id: "abandoned", offset: 0, length: 1, of: 1, isNew: true)
+            id: abandoned, offset: 0, length: 1, of: 1, isNew: true)
         for result in site.storage.commit([part]) { try result.get() }
         try age(site.directory.path(".dray/tmp/\(Site.lease)-1"), bySeconds: 7200)
-        try age(site.directory.path(".dray/assembly/abandoned"), bySeconds: 7200)
+        try age(site.directory.path(".dray/multipart/\(abandoned)"), bySeconds: 7200)
 
         #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600).removed == 2)
         #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600).removed == 0)
@@ -84,11 +85,11 @@ import Testing
     }
 }
 
-@Suite struct DocumentTests {
-    @Test func aDocumentReplacesTheOneBefore() throws {
+@Suite struct GeneratedFileTests {
+    @Test func aGeneratedFileReplacesTheOneBefore() throws {
         let site = try Site()
         for text in ["first, which is longer\n", "second\n"] {
-            try site.storage.writeDocument(
+            try site.storage.writeGeneratedFile(
                 key: "h/SHA256SUMS", lease: Site.lease, job: JobID(3),
                 chunks: text.utf8.map { [$0] })
             #expect(try site.directory.read("h/SHA256SUMS") == Array(text.utf8))
@@ -100,7 +101,7 @@ import Testing
         let site = try Site()
         try site.store("h/SHA256SUMS/x", [1])
         let failure = #expect(throws: Failure.self) {
-            try site.storage.writeDocument(
+            try site.storage.writeGeneratedFile(
                 key: "h/SHA256SUMS", lease: Site.lease, job: JobID(3), chunks: [[1]])
         }
         #expect(failure?.code == "storage.pathConflict")

@@ -23,8 +23,8 @@ extension Job {
 
     private var source: AssetSource? {
         switch task {
-        case .resolve(let source), .refresh(let source), .switchOver(let source): source
-        case .fetch, .verify, .sums: nil
+        case .resolve(let source), .refresh(let source), .publish(let source): source
+        case .fetch, .verify, .checksums: nil
         }
     }
 
@@ -36,8 +36,8 @@ extension Job {
         switch task {
         case .fetch(let fetch): fetch.key
         case .verify(let verification): verification.key
-        case .resolve(let source), .refresh(let source), .switchOver(let source): source.key
-        case .sums(let directory): directory
+        case .resolve(let source), .refresh(let source), .publish(let source): source.key
+        case .checksums(let directory): directory
         }
     }
 
@@ -61,7 +61,7 @@ extension Job {
         if case .whole(isDivisible: false, _)? = fetch?.body { true } else { false }
     }
 
-    package var abandonedMultipart: String? {
+    package var abandonedMultipart: MultipartID? {
         if case .whole(_, let id)? = fetch?.body { id } else { nil }
     }
 

@@ -53,7 +53,7 @@ package final class TemporaryDirectory: Sendable {
 
     /// Creates Dray's own directories of a site, as an earlier worker would leave them.
     package func makePrivateDirectories() {
-        for name in [".dray", ".dray/tmp", ".dray/assembly", ".dray/partial"] {
+        for name in [".dray", ".dray/tmp", ".dray/multipart", ".dray/partial"] {
             mkdir(path(name), 0o700)
         }
     }

@@ -9,6 +9,7 @@ struct RangeTests {
     let origin: FaultOrigin
     let fetcher: Fetcher
     let body = sample(300_000)
+    private static let id: MultipartID = "large"
 
     init() throws {
         origin = try FaultOrigin()
@@ -23,7 +24,7 @@ struct RangeTests {
             url: origin.url("/large.mp4"), group: "lease-1",
             destination: .object { (_) throws(Failure) in
                 try storage.openMultipart(
-                    id: "assembly-1", offset: offset, length: length, of: 300_000, isNew: true)
+                    id: Self.id, offset: offset, length: length, of: 300_000, isNew: true)
             }, role: .media)
         request.range = .init(
             offset: offset, length: length, totalBytes: total, validator: validator)
@@ -41,7 +42,7 @@ struct RangeTests {
     }
 
     @Test("ranges from several transfers make one file")
-    func assembly() async throws {
+    func multipart() async throws {
         origin.serve("/large.mp4", body, etag: "\"v1\"")
         let digests = try await withThrowingTaskGroup(of: (Int64, Int64, String).self) { group in
             for offset in stride(from: Int64(0), to: 300_000, by: 70_000) {
@@ -58,7 +59,7 @@ struct RangeTests {
         for (offset, length, digest) in digests {
             #expect(digest == sha256(Array(body[Int(offset)..<Int(offset + length)])))
         }
-        #expect(try fetcher.directory.read(".dray/assembly/assembly-1") == body)
+        #expect(try fetcher.directory.read(".dray/multipart/\(Self.id)") == body)
         for request in origin.requests {
             #expect(request.headers["if-range"] == "\"v1\"")
         }
@@ -85,8 +86,8 @@ struct RangeTests {
         #expect(await code(validator: "\"v0\"") { $0 } == "content.changed")
         // It ignores ranges altogether.
         #expect(await code { _ in .init(body: [1, 2, 3]) } == "content.changed")
-        let assembly = try? fetcher.directory.read(".dray/assembly/assembly-1")
-        #expect(assembly == nil)
+        let multipart = try? fetcher.directory.read(".dray/multipart/\(Self.id)")
+        #expect(multipart == nil)
     }
 
     @Test("a range that ends early or late")

@@ -32,7 +32,7 @@ import Testing
         return objects
     }
 
-    @Test func filesAndATitleArriveWholeWithTheirSums() async throws {
+    @Test func filesAndATitleArriveWholeWithTheirChecksums() async throws {
         try await C.with(workers: 2) { cluster in
             var objects = Self.serveTitle(cluster.origin, at: "/title")
             var assets = [try cluster.title("/title/main.m3u8")]

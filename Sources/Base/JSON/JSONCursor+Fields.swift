@@ -6,9 +6,7 @@ extension JSONCursor {
     package func fieldFailure(
         at offset: Int, _ path: String, _ given: String, allowed: String
     ) -> Failure {
-        Failure(
-            .inputField,
-            "\(position(offset)): field \(path): \(given), allowed \(allowed)")
+        Failure(.inputField, at: place(offset, field: path), given, allowed: allowed)
     }
 
     package func unknownField(_ name: String, at place: Int, in path: String, allowed: String)

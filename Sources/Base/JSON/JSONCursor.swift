@@ -41,9 +41,15 @@ package struct JSONCursor {
         return TextPosition(line: origin.line, column: origin.column + place.column - 1)
     }
 
+    /// Returns the place of the byte at `offset`, for failures.
+    package func place(_ offset: Int, field: String? = nil) -> FailureLocation {
+        let position = position(offset)
+        return .line(position.line, column: position.column, field: field)
+    }
+
     /// Returns the failure of input that is not JSON, at byte `offset`.
     package func malformed(_ what: String, at offset: Int) -> Failure {
-        Failure(.inputMalformed, "\(position(offset)): \(what)")
+        Failure(.inputMalformed, at: place(offset), what)
     }
 
     /// Returns the kind of the next value; its first byte is then at `index`.

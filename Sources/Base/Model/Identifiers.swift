@@ -42,7 +42,7 @@ package enum ClusterEntity {}
 package enum VolumeEntity {}
 package enum WorkerEntity {}
 package enum LoadTestEntity {}
-package enum AssemblyEntity {}
+package enum MultipartEntity {}
 
 package typealias CatalogID = Identifier<CatalogEntity>
 package typealias AssetID = Identifier<AssetEntity>
@@ -64,7 +64,7 @@ package typealias VolumeID = UniqueID<VolumeEntity>
 package typealias WorkerID = UniqueID<WorkerEntity>
 
 /// Identity of a multipart file, created by the worker that splits a transfer.
-package typealias AssemblyID = UniqueID<AssemblyEntity>
+package typealias MultipartID = UniqueID<MultipartEntity>
 
 /// Identity of a load test, created by the client, so that a repeated request starts one test only.
 package typealias LoadTestID = UniqueID<LoadTestEntity>

@@ -17,11 +17,11 @@ package enum JobKind: String, Codable, CaseIterable, Sendable {
     /// Hash a multipart file and give it its final key.
     case verify
     /// Write a directory's `SHA256SUMS`.
-    case sums
+    case checksums
     /// Request every file of a completed asset again, and stage changed ones.
     case refresh
     /// Publish the staged files of a refresh. A `refresh` becomes one when it is leased.
-    case switchOver = "switch"
+    case publish
 }
 
 /// The role of a segment; determines the media check and the grouping in reports.

@@ -42,15 +42,32 @@ private enum UUIDText {
     static let length = 36
     static let hyphen = UInt8(ascii: "-")
 
-    static func isHyphen(_ place: Int) -> Bool {
-        place == 8 || place == 13 || place == 18 || place == 23
+    static func hasHyphens(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        text[8] == hyphen && text[13] == hyphen && text[18] == hyphen && text[23] == hyphen
     }
 
-    static func digit(_ byte: UInt8) -> UInt64? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
-        default: nil
+    /// Returns the value of hexadecimal digits in lower case; nil for other text.
+    static func value(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt64? {
+        var value: UInt64 = 0
+        for byte in UnsafeBufferPointer(rebasing: digits) {
+            let decimal = byte &- UInt8(ascii: "0")
+            let letter = byte &- UInt8(ascii: "a")
+            guard decimal < 10 || letter < 6 else { return nil }
+            value = value << 4 | UInt64(decimal < 10 ? decimal : letter + 10)
+        }
+        return value
+    }
+
+    /// Writes the last hexadecimal digits of a value: as many as there is room for.
+    static func write(
+        _ value: UInt64, to text: Slice<UnsafeMutableBufferPointer<UInt8>>
+    ) {
+        let digits = UnsafeMutableBufferPointer(rebasing: text)
+        var rest = value
+        for place in digits.indices.reversed() {
+            let digit = UInt8(truncatingIfNeeded: rest & 15)
+            digits[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+            rest >>= 4
         }
     }
 }
@@ -68,18 +85,13 @@ extension UniqueID: LosslessStringConvertible {
 
     /// Returns nil unless `text` is a UUID in lower case.
     package init?(utf8 text: UnsafeBufferPointer<UInt8>) {
-        guard text.count == UUIDText.length else { return nil }
-        var (high, low, digits): (UInt64, UInt64, Int) = (0, 0, 0)
-        for (place, byte) in text.enumerated() {
-            if UUIDText.isHyphen(place) {
-                guard byte == UUIDText.hyphen else { return nil }
-                continue
-            }
-            guard let digit = UUIDText.digit(byte) else { return nil }
-            if digits < 16 { high = high << 4 | digit } else { low = low << 4 | digit }
-            digits += 1
-        }
-        self.init(high: high, low: low)
+        guard text.count == UUIDText.length,
+            UUIDText.hasHyphens(text),
+            let first = UUIDText.value(text[0..<8]), let second = UUIDText.value(text[9..<13]),
+            let third = UUIDText.value(text[14..<18]), let fourth = UUIDText.value(text[19..<23]),
+            let fifth = UUIDText.value(text[24..<36])
+        else { return nil }
+        self.init(high: first << 32 | second << 16 | third, low: fourth << 48 | fifth)
     }
 
     package var description: String {
@@ -99,18 +111,13 @@ extension UniqueID: LosslessStringConvertible {
 
     /// Writes the text's 36 bytes.
     private func write(to text: UnsafeMutableBufferPointer<UInt8>) {
-        var shift = 60
-        var half = high
-        for place in 0..<UUIDText.length {
-            if UUIDText.isHyphen(place) {
-                text[place] = UUIDText.hyphen
-                continue
-            }
-            let digit = UInt8(truncatingIfNeeded: half >> UInt64(shift) & 15)
-            text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
-            shift -= 4
-            if shift < 0 { (half, shift) = (low, 60) }
-        }
+        (text[8], text[13]) = (UUIDText.hyphen, UUIDText.hyphen)
+        (text[18], text[23]) = (UUIDText.hyphen, UUIDText.hyphen)
+        UUIDText.write(high >> 32, to: text[0..<8])
+        UUIDText.write(high >> 16, to: text[9..<13])
+        UUIDText.write(high, to: text[14..<18])
+        UUIDText.write(low >> 48, to: text[19..<23])
+        UUIDText.write(low, to: text[24..<36])
     }
 }
 

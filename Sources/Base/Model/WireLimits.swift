@@ -5,7 +5,7 @@ package enum WireLimits {
     /// Lower for a segment of a title, which may have a million of them.
     package static let mirrorsPerSegment = 3
     /// Attempts at publishing a refresh.
-    package static let switchAttempts = 5
+    package static let publicationAttempts = 5
     package static let sidecarsPerAsset = 50
     package static let jobsPerLease = 1_000
     package static let resultsPerReport = 1_000

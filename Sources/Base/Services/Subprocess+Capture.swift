@@ -1,5 +1,7 @@
 import CLinux
+import EventLoop
 import Glibc
+import Synchronization
 
 extension Subprocess {
     /// The result of a program that ended.
@@ -29,41 +31,54 @@ extension Subprocess {
         guard pipe2(&ends, O_CLOEXEC) == 0 else {
             throw SubprocessError(program: arguments[0], code: errno)
         }
-        defer { close(ends[0]) }
         // Only this end: the program's own blocks while the pipe is full.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        let pid: Int32
+        let output = CapturedOutput(limit: bytes)
+        let (child, source): (Child, ReadableSource)
         do {
             defer { close(ends[1]) }
-            pid = try spawn(arguments, output: ends[1])
+            let loop = try ProcessEvents.loop()
+            child = try spawn(arguments, output: ends[1])
+            source = ReadableSource(ends[0], on: loop) { output.read($0) }
+        } catch {
+            close(ends[0])
+            throw error as? SubprocessError
+                ?? SubprocessError(
+                    program: arguments[0], code: (error as? EventLoopError)?.code ?? EIO)
         }
-        let deadline = ContinuousClock.now + .seconds(seconds)
-        var output: [UInt8] = []
-        var isOutOfTime = false
-        while true {
-            let status = exitStatus(of: pid)
-            drain(ends[0], into: &output, upTo: bytes)
-            if let status {
-                return Captured(
-                    status: status, output: String(decoding: output, as: UTF8.self),
-                    isOutOfTime: isOutOfTime)
-            }
-            if !isOutOfTime, ContinuousClock.now >= deadline { isOutOfTime = true }
-            if isOutOfTime || Task.isCancelled { kill(-pid, SIGKILL) }
-            // A cancelled sleep returns at once; the child will end very soon then.
-            try? await Task.sleep(for: .milliseconds(2))
-        }
+        let hasEnded = await child.end.wait(atMost: .seconds(seconds))
+        let isOutOfTime = !hasEnded && !Task.isCancelled
+        await child.kill()
+        // What it wrote last; the descriptor is open until the source is cancelled.
+        _ = output.read(ends[0])
+        source.cancel()
+        return Captured(
+            status: child.reap(), output: String(decoding: output.bytes, as: UTF8.self),
+            isOutOfTime: isOutOfTime)
     }
+}
 
-    /// Reads the available bytes; at most a few buffers, so that the caller can check a program
-    /// that writes endlessly.
-    private static func drain(_ descriptor: Int32, into output: inout [UInt8], upTo bytes: Int) {
-        withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { buffer in
-            for _ in 0..<16 {
-                let count = read(descriptor, buffer.baseAddress, buffer.count)
-                guard count > 0 else { return }
-                let room = max(0, bytes - output.count)
-                output.append(contentsOf: buffer.prefix(min(count, room)))
+/// The output of a program, read as it arrives.
+private final class CapturedOutput: Sendable {
+    private let limit: Int
+    private let kept = Mutex<[UInt8]>([])
+
+    init(limit: Int) { self.limit = limit }
+
+    var bytes: [UInt8] { kept.withLock { $0 } }
+
+    /// Reads the available bytes; at most a few buffers, because a program may write endlessly.
+    /// Returns false at the end.
+    func read(_ descriptor: Int32) -> Bool {
+        kept.withLock { kept in
+            withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { buffer in
+                for _ in 0..<16 {
+                    let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                    guard count > 0 else { return count < 0 }
+                    let room = max(0, limit - kept.count)
+                    kept.append(contentsOf: buffer.prefix(min(count, room)))
+                }
+                return true
             }
         }
     }

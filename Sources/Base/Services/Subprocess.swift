@@ -1,4 +1,5 @@
 import CLinux
+import EventLoop
 import Glibc
 
 /// The failure to start a program.
@@ -17,20 +18,54 @@ package struct SubprocessError: Error, Hashable, Sendable, CustomStringConvertib
 /// to enter the caller's directory. It has no descriptors but its three, so that it holds no locks
 /// or pipes of Dray. Its environment lacks Dray's secrets, because its user could read them.
 package enum Subprocess {
-    /// Starts `arguments[0]`, found in PATH, and returns its process id.
+    /// A started program.
+    package struct Child: Sendable {
+        package let pid: Int32
+        package let end: ProcessEnd
+
+        /// Kills the program and its children, unless it has ended, and waits for its end.
+        ///
+        /// The whole session: for example, initdb has PostgreSQL as a child. Not cancelled with the
+        /// task, whose cancellation may be what kills the program.
+        package func kill() async {
+            guard !end.hasHappened else { return }
+            Glibc.kill(-pid, SIGKILL)
+            await Task { [end] in await end.wait() }.value
+        }
+
+        /// Returns the exit status of the program, which has ended, or 128 + n if signal n ended
+        /// it. Frees its process id, so this is the last use.
+        package func reap() -> Int32 {
+            var status: Int32 = 0
+            var result: Int32
+            repeat { result = waitpid(pid, &status, 0) } while result < 0 && errno == EINTR
+            // It was reaped already; its status is unknown.
+            guard result == pid else { return 0 }
+            let signal = status & 0x7F
+            return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+        }
+    }
+
+    /// Starts `arguments[0]`, found in PATH.
     ///
-    /// stdout and stderr go to the descriptor `output`; stdin is `/dev/null`. The caller must poll
-    /// `exitStatus`.
+    /// stdout and stderr go to the descriptor `output`; stdin is `/dev/null`. The caller must wait
+    /// for the end and call `reap`.
     package static func spawn(
         _ arguments: [String], output: Int32
-    ) throws(SubprocessError) -> Int32 {
+    ) throws(SubprocessError) -> Child {
         var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
         words.append(nil)
         defer { words.forEach { free($0) } }
         var pid: Int32 = 0
         let code = dray_spawn(&pid, words, environmentWithoutSecrets(), "/", output)
         guard code == 0 else { throw SubprocessError(program: arguments[0], code: code) }
-        return pid
+        do {
+            return Child(pid: pid, end: try ProcessEnd(of: pid))
+        } catch {
+            kill(-pid, SIGKILL)
+            waitpid(pid, nil, 0)
+            throw SubprocessError(program: arguments[0], code: error.code)
+        }
     }
 
     /// Returns the strings of this process's environment, which keeps their memory.
@@ -48,24 +83,17 @@ package enum Subprocess {
         return kept + [nil]
     }
 
-    /// Runs a program to its end and returns its exit status, or 128 + n if signal n ended it.
+    /// Runs a program to its end and returns its exit status, as `Child.reap` does.
     ///
     /// When the task is cancelled, the program and its children are killed and reaped.
     package static func run(
         _ arguments: [String], output: Int32
     ) async throws(SubprocessError) -> Int32 {
-        let pid = try spawn(arguments, output: output)
-        var isKilled = false
-        while true {
-            if let status = exitStatus(of: pid) { return status }
-            if Task.isCancelled, !isKilled {
-                // The whole session: for example, initdb has PostgreSQL as a child.
-                kill(-pid, SIGKILL)
-                isKilled = true
-            }
-            // A cancelled sleep returns at once; the child will end very soon then.
-            try? await Task.sleep(for: .milliseconds(2))
-        }
+        let child = try spawn(arguments, output: output)
+        await child.end.wait()
+        // It still runs if the task was cancelled.
+        await child.kill()
+        return child.reap()
     }
 
     /// Runs a short program with little output; returns the output, or nil if it failed.
@@ -80,17 +108,6 @@ package enum Subprocess {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         let count = read(ends[0], &buffer, buffer.count)
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-    }
-
-    /// Returns the status of a child that has ended, as in `run`; nil while it runs.
-    package static func exitStatus(of pid: Int32) -> Int32? {
-        var status: Int32 = 0
-        let result = waitpid(pid, &status, WNOHANG)
-        if result == 0 || (result < 0 && errno == EINTR) { return nil }
-        // ECHILD: it was reaped already; its status is unknown.
-        guard result == pid else { return 0 }
-        let signal = status & 0x7F
-        return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
     }
 }
 

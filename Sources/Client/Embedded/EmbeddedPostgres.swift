@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 import Model
 import Services
@@ -14,8 +15,10 @@ package final class EmbeddedPostgres: Service {
 
     private struct Server {
         var pid: Int32 = 0
-        /// True for a child process. The end of a reused server can only be polled.
-        var isChild = false
+        /// The end of process `pid`; nil before the first start.
+        var end: ProcessEnd?
+        /// Nil for a reused server.
+        var child: Subprocess.Child?
         var socketDirectory = ""
         var isStopping = false
     }
@@ -27,8 +30,12 @@ package final class EmbeddedPostgres: Service {
 
     /// Maximum time of a start, including recovery after a crash.
     private static let startLimit = Duration.seconds(120)
+    /// Maximum time that the processes of a killed server take to notice.
+    private static let orphanLimit = Duration.seconds(10)
     /// Maximum size of the server's log; beyond it the log is truncated.
     private static let logLimitBytes = 16 << 20
+    /// How often the log's size is checked.
+    private static let logInterval = Duration.seconds(1)
 
     package init(state: StateDirectory, environment: [String: String]) {
         self.state = state
@@ -86,18 +93,32 @@ package final class EmbeddedPostgres: Service {
     private func takeOver(_ found: PostmasterFile) async throws(Failure) -> Bool {
         log.info("reusing a running server", ["pid": found.pid])
         let deadline = ContinuousClock.now + Self.startLimit
+        let end = try end(of: found.pid)
+        let changes = try? DirectoryChanges(in: state.dataDirectory)
+        // Checked after `end` was made: the number may be another process's by now.
         while PostmasterFile.isServer(found.pid, ofDataDirectory: state.dataDirectory) {
+            let change = changes?.next()
             if let now = PostmasterFile.read(inDataDirectory: state.dataDirectory),
                 now.pid == found.pid, now.isReady
             {
                 server.withLock {
-                    $0 = Server(pid: now.pid, socketDirectory: now.socketDirectory)
+                    $0 = Server(pid: now.pid, end: end, socketDirectory: now.socketDirectory)
                 }
                 return true
             }
-            try await pause(until: deadline, "the server with process id \(found.pid) is busy")
+            try await wait(
+                for: end, or: change, until: deadline,
+                "the server with process id \(found.pid) is busy")
         }
         return false
+    }
+
+    private func end(of pid: Int32) throws(Failure) -> ProcessEnd {
+        do {
+            return try ProcessEnd(of: pid)
+        } catch {
+            throw Failure(.clusterPostgresFailed, "cannot watch PostgreSQL: \(error)")
+        }
     }
 
     /// Returns the major version of the data directory; nil without a database.
@@ -142,34 +163,57 @@ package final class EmbeddedPostgres: Service {
 
     /// Starts the server and waits until it accepts connections.
     private func launch(_ binaries: PostgresBinaries) async throws(Failure) {
+        try await waitForOrphans()
         let socketDirectory = try makeSocketDirectory()
         let settings = PostgresSettings.arguments(socketDirectory: socketDirectory)
         let command = ["\(binaries.directory)/postgres", "-D", state.dataDirectory] + settings
         let deadline = ContinuousClock.now + Self.startLimit
-        // A killed server's backends keep its shared memory until they notice; only then can it
-        // start.
-        let orphanDeadline = ContinuousClock.now + .seconds(10)
-        while true {
-            let pid = try state.user.spawn(command, output: state.logDescriptor)
-            server.withLock {
-                $0 = Server(pid: pid, isChild: true, socketDirectory: socketDirectory)
+        // The server reports its readiness in postmaster.pid only.
+        let changes = try? DirectoryChanges(in: state.dataDirectory)
+        let child = try state.user.spawn(command, output: state.logDescriptor)
+        server.withLock {
+            $0 = Server(
+                pid: child.pid, end: child.end, child: child, socketDirectory: socketDirectory)
+        }
+        while !child.end.hasHappened {
+            let change = changes?.next()
+            if let file = PostmasterFile.read(inDataDirectory: state.dataDirectory),
+                file.pid == child.pid, file.isReady
+            {
+                log.debug("accepting connections", ["pid": child.pid])
+                return
             }
-            var status: Int32?
-            repeat {
-                if let file = PostmasterFile.read(inDataDirectory: state.dataDirectory),
-                    file.pid == pid, file.isReady
-                {
-                    log.debug("accepting connections", ["pid": pid])
-                    return
-                }
-                try await pause(until: deadline, "PostgreSQL does not become ready")
-                status = Subprocess.exitStatus(of: pid)
-            } while status == nil
-            server.withLock { $0.pid = 0 }
-            guard lastLogLines().contains("shared memory block"),
-                ContinuousClock.now < orphanDeadline
-            else { throw failed("PostgreSQL ended with status \(status ?? 0)") }
-            try await pause(until: orphanDeadline, "PostgreSQL does not start", milliseconds: 100)
+            try await wait(
+                for: child.end, or: change, until: deadline, "PostgreSQL does not become ready")
+        }
+        server.withLock { $0.pid = 0 }
+        throw failed("PostgreSQL ended with status \(child.reap())")
+    }
+
+    /// Waits for the end of a killed server's other processes: they keep its shared memory until
+    /// they notice, and only then can it start.
+    private func waitForOrphans() async throws(Failure) {
+        // A server that ended in order has removed the file.
+        guard let file = PostmasterFile.read(inDataDirectory: state.dataDirectory) else { return }
+        let orphans = directoryNames("/proc").compactMap { Int32($0) }.filter {
+            PostmasterFile.isServer($0, ofDataDirectory: state.dataDirectory)
+        }
+        for pid in orphans {
+            let end = try end(of: pid)
+            // Checked again: the number may be another process's by now.
+            guard PostmasterFile.isServer(pid, ofDataDirectory: state.dataDirectory) else {
+                continue
+            }
+            let hasEnded = await end.wait(atMost: Self.orphanLimit)
+            if Task.isCancelled { throw Failure(.workerCancelled, "stopped while starting") }
+            guard hasEnded else { throw failed("process \(pid) of a killed server does not end") }
+        }
+        // Root without CAP_SYS_PTRACE, as in containers, cannot see the directories of another
+        // user's processes. No event reports the end of their use of the memory.
+        let deadline = ContinuousClock.now + Self.orphanLimit
+        while file.hasSharedMemoryInUse, ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(20))
+            if Task.isCancelled { throw Failure(.workerCancelled, "stopped while starting") }
         }
     }
 
@@ -200,10 +244,12 @@ extension EmbeddedPostgres {
     /// repeatedly.
     package func run() async throws {
         var restarts: [ContinuousClock.Instant] = []
-        while !Task.isCancelled {
-            guard (try? await Task.sleep(for: .milliseconds(250))) != nil else { return }
+        while let end = server.withLock({ $0.end }) {
+            let hasEnded = await end.wait(atMost: Self.logInterval)
+            guard !Task.isCancelled else { return }
             truncateLongLog()
-            guard !isAlive, !server.withLock({ $0.isStopping }) else { continue }
+            guard hasEnded else { continue }
+            guard !isAlive, !server.withLock({ $0.isStopping }) else { return }
             let now = ContinuousClock.now
             restarts = restarts.filter { now - $0 < .seconds(60) } + [now]
             guard restarts.count <= 5 else { throw failed("PostgreSQL exits repeatedly") }
@@ -220,11 +266,12 @@ extension EmbeddedPostgres {
         // The database gets most of the bounded stopping time: a checkpoint may write much. After
         // SIGQUIT it recovers at the next start, which loses nothing.
         for (signal, limit) in [(SIGINT, 30), (SIGQUIT, 5), (SIGKILL, 5)] {
-            let pid = processID
-            guard pid > 0, isAlive else { break }
+            guard isAlive, case (let pid, let end?) = server.withLock({ ($0.pid, $0.end) }) else {
+                break
+            }
             kill(pid, signal)
-            let deadline = ContinuousClock.now + .seconds(limit)
-            while isAlive, ContinuousClock.now < deadline { await uncancellableSleep() }
+            // Waits even if the task is cancelled: the cancellation is what stops the server.
+            _ = await Task { await end.wait(atMost: .seconds(limit)) }.value
             if isAlive { log.warning("PostgreSQL does not stop", ["pid": pid, "signal": signal]) }
         }
         removeShortSocketDirectory()
@@ -232,20 +279,13 @@ extension EmbeddedPostgres {
 
     private var isAlive: Bool {
         server.withLock { server in
-            guard server.pid > 0 else { return false }
-            let isOver =
-                server.isChild
-                ? Subprocess.exitStatus(of: server.pid) != nil
-                : !PostmasterFile.isServer(server.pid, ofDataDirectory: state.dataDirectory)
+            guard server.pid > 0, let end = server.end else { return false }
+            guard end.hasHappened else { return true }
             // The number of a reaped process may become another process's.
-            if isOver { server.pid = 0 }
-            return !isOver
+            _ = server.child?.reap()
+            server.pid = 0
+            return false
         }
-    }
-
-    /// Sleeps even if the task is cancelled: the cancellation is what stops the server.
-    private func uncancellableSleep() async {
-        await Task.detached { try? await Task.sleep(for: .milliseconds(5)) }.value
     }
 
     private func removeShortSocketDirectory() {
@@ -260,13 +300,19 @@ extension EmbeddedPostgres {
         rmdir(directory)
     }
 
-    private func pause(
-        until deadline: ContinuousClock.Instant, _ message: String, milliseconds: Int = 2
+    /// Waits for the end of a process or a change in the data directory.
+    private func wait(
+        for end: ProcessEnd, or change: ShutdownSignal?, until deadline: ContinuousClock.Instant,
+        _ message: String
     ) async throws(Failure) {
-        guard ContinuousClock.now < deadline else { throw failed(message) }
-        do {
-            try await Task.sleep(for: .milliseconds(milliseconds))
-        } catch {
+        let rest = deadline - .now
+        guard rest > .zero else { throw failed(message) }
+        // A user has few inotify instances: without one, the caller looks again now and then.
+        await waitAtMost(change == nil ? min(rest, .milliseconds(20)) : rest) {
+            await waitForFirst(
+                of: { await end.wait() }, { await (change ?? ShutdownSignal()).wait() })
+        }
+        if Task.isCancelled {
             // The group does not stop services that have not started: this leaves no process.
             await stop()
             throw Failure(.workerCancelled, "stopped while starting")

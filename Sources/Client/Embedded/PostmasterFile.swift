@@ -7,6 +7,8 @@ import Glibc
 struct PostmasterFile: Equatable {
     let pid: Int32
     let socketDirectory: String
+    /// The identifier of its segment of System V shared memory; nil if unknown.
+    let sharedMemory: Int?
     /// `starting`, `stopping`, `ready` or `standby`; empty while the file is being written.
     let status: String
 
@@ -24,6 +26,9 @@ struct PostmasterFile: Equatable {
         guard let first = lines.first, let pid = Int32(first), pid > 0 else { return nil }
         self.pid = pid
         socketDirectory = lines.count > 4 ? String(lines[4]) : ""
+        // The key, then the identifier.
+        sharedMemory =
+            lines.count > 6 ? lines[6].split(separator: " ").last.flatMap { Int($0) } : nil
         // Padded with spaces to a fixed length.
         status = lines.count > 7 ? String(lines[7].filter { $0 != " " }) : ""
     }
@@ -39,6 +44,23 @@ struct PostmasterFile: Equatable {
         guard count > 0 else { return false }
         let target = buffer.prefix(count).map { UInt8(bitPattern: $0) }
         return String(decoding: target, as: UTF8.self) == directory
+    }
+}
+
+extension PostmasterFile {
+    /// True while processes have the server's shared memory attached (proc(5), sysvipc).
+    var hasSharedMemoryInUse: Bool {
+        guard let sharedMemory, let file = fopen("/proc/sysvipc/shm", "re") else { return false }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 512)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let text = line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            let fields = String(decoding: text, as: UTF8.self).split(separator: " ")
+            // key, shmid, perms, size, cpid, lpid, nattch
+            guard fields.count > 6, Int(fields[1]) == sharedMemory else { continue }
+            return fields[6] != "0"
+        }
+        return false
     }
 }
 

@@ -63,8 +63,8 @@ struct ServerUser: Sendable, Equatable {
         }
     }
 
-    /// Starts a program as this user; returns its process id.
-    func spawn(_ arguments: [String], output: Int32) throws(Failure) -> Int32 {
+    /// Starts a program as this user.
+    func spawn(_ arguments: [String], output: Int32) throws(Failure) -> Subprocess.Child {
         do {
             return try Subprocess.spawn(command(arguments), output: output)
         } catch {

@@ -194,10 +194,10 @@ extension CoordinatorClient {
     }
 
     /// Returns which of the jobs may write the `SHA256SUMS` of their directories now.
-    package func sumsTurns(
-        _ request: SumsRequest, retrySeconds: Double? = nil
-    ) async throws(Failure) -> SumsTurns {
-        try await post("/v1/sums/turns", request, call: Call(retrySeconds: retrySeconds))
+    package func checksumTurns(
+        _ request: ChecksumTurnRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> ChecksumTurns {
+        try await post("/v1/checksums/turns", request, call: Call(retrySeconds: retrySeconds))
     }
 
     /// Reads or records the volume of a site.
@@ -208,12 +208,12 @@ extension CoordinatorClient {
     }
 
     /// Returns a page of the entries of a directory's `SHA256SUMS`.
-    package func sums(
+    package func checksums(
         site: SiteID, directory: String, after: String? = nil, retrySeconds: Double? = nil
-    ) async throws(Failure) -> SumsPage {
+    ) async throws(Failure) -> ChecksumPage {
         let query = Query(
             ("site", site.description), ("directory", directory), ("after", after))
-        return try await get("/v1/sums\(query)", call: Call(retrySeconds: retrySeconds))
+        return try await get("/v1/checksums\(query)", call: Call(retrySeconds: retrySeconds))
     }
 }
 

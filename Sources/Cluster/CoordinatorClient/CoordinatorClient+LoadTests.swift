@@ -43,10 +43,10 @@ extension CoordinatorClient {
 
     /// Returns a shard's results by URL, target and rendition. Throws `input.notFound`.
     package func loadBreakdown(
-        of id: LoadTestID, share: Int, retrySeconds: Double? = nil
+        of id: LoadTestID, shard: Int, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestBreakdown {
         try await get(
-            "/v1/load-tests/\(id)/breakdown?share=\(share)", call: Call(retrySeconds: retrySeconds))
+            "/v1/load-tests/\(id)/breakdown?shard=\(shard)", call: Call(retrySeconds: retrySeconds))
     }
 
     // MARK: For workers
@@ -55,7 +55,7 @@ extension CoordinatorClient {
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestPlace {
-        try await post("/v1/load-tests/\(id)/shares", join, call: Call(retrySeconds: retrySeconds))
+        try await post("/v1/load-tests/\(id)/shards", join, call: Call(retrySeconds: retrySeconds))
     }
 
     /// Reports the progress of a shard, and returns the worker's order.

@@ -64,6 +64,7 @@ package final class JobQueue: Sendable {
     package let leases: Leases
     package let reports: Reports
     package let segments: Segments
+    package let splits: Splits
     package let refreshes: Refreshes
     package let origins: Origins
     package let sites: Sites
@@ -86,33 +87,36 @@ package final class JobQueue: Sendable {
         let database = QueueDatabase(
             pool: pool, catalogStatementSeconds: settings.catalogStatementSeconds)
         let queues = KnownQueues(database: database)
-        let bounds = KnownLimits(database: database)
+        let limits = KnownLimits(database: database)
         let quotas = Quotas(
-            database: database, bounds: bounds, leaseSeconds: settings.leaseSeconds)
-        let room = SiteRoom(database: database, bounds: bounds)
+            database: database, limits: limits, leaseSeconds: settings.leaseSeconds)
+        let closedSites = ClosedSites(database: database, limits: limits)
         let renewals = URLRenewals(freshSeconds: settings.freshURLSeconds)
         let writer = ReportPlanExecutor(
-            origins: OriginOutcomes(settings), room: room, renewals: renewals,
+            origins: OriginCooldowns(settings), closedSites: closedSites, renewals: renewals,
             maxAttemptsAtMirrors: settings.maxAttemptsAtMirrors)
         self.settings = settings
         self.database = database
         submissions = Submissions(database: database)
-        claims = Claims(
-            database: database, queues: queues, quotas: quotas, room: room,
-            leaseSeconds: settings.leaseSeconds)
         reports = Reports(
             database: database, done: DoneReports(database: database), writer: writer,
             renewals: renewals, delays: RetryDelays(settings.retry, random))
+        claims = Claims(
+            database: database, queues: queues, quotas: quotas, closedSites: closedSites,
+            reports: reports,
+            leaseSeconds: settings.leaseSeconds)
         leases = Leases(
-            database: database, reports: reports, quotas: quotas, room: room,
+            database: database, reports: reports, quotas: quotas, closedSites: closedSites,
             leaseSeconds: settings.leaseSeconds, machine: settings.machine)
         segments = Segments(database: database, renewals: renewals)
+        splits = Splits(database: database)
         refreshes = Refreshes(database: database)
         origins = Origins(
-            database: database, bounds: bounds, mirrors: MirrorMoves(database: database))
+            database: database, limits: limits, mirrors: MirrorMoves(database: database))
         sites = Sites(
-            database: database, bounds: bounds, room: room, quotas: quotas,
-            checksums: ChecksumFiles(database: database))
+            database: database, limits: limits, closed: closedSites, quotas: quotas,
+            checksums: ChecksumFiles(database: database),
+            volumes: SiteVolumes(database: database))
         let waits = CatalogWaits(leaseSeconds: settings.leaseSeconds)
         let names = CatalogNames(database: database)
         catalogs = Catalogs(

@@ -30,7 +30,7 @@ extension WorkerService {
         /// True if the process does nothing else: its CPU time is this worker's.
         package var isAlone = false
         /// Sends its shards of load tests; nil for an engine in this process.
-        package var loadShares: (any LoadShardRunner)?
+        package var loadShards: (any LoadShardRunner)?
 
         package init(
             coordinators: [String], token: AccessToken, roots: SiteRoots, queues: [String] = [],

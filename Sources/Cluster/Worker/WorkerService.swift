@@ -42,10 +42,11 @@ package final class WorkerService: DrainableService {
         leasing = Leasing(
             core, sites, reporting, fetching,
             JobHandlers(
-                fetcher: fetching.fetcher, verifier: fetching.verifier, sums: fetching.sums,
+                fetcher: fetching.fetcher, verifier: fetching.verifier,
+                checksums: fetching.checksums,
                 titles: resolving.titles, refreshes: refreshing.refreshes),
             roots: configuration.roots,
-            loadShares: configuration.loadShares
+            loadShards: configuration.loadShards
                 ?? EngineLoadShards(addressPolicy: configuration.addressPolicy))
     }
 

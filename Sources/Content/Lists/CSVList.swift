@@ -52,7 +52,8 @@ final class CSVList: ListDecoder {
         if let line = try lines.last() { try take(line, output) }
         if isOpen {
             throw Failure(
-                .inputMalformed, "line \(recordLine): a quote is not closed before the end")
+                .inputMalformed, at: .line(recordLine),
+                "a quote is not closed before the end")
         }
     }
 
@@ -68,8 +69,8 @@ final class CSVList: ListDecoder {
         if !quotes.isMultiple(of: 2) { isOpen.toggle() }
         if record.count > ListReader.lineBytes {
             throw Failure(
-                .inputTooLarge,
-                "line \(recordLine): a record holds at most \(ListReader.lineBytes) bytes")
+                .inputTooLarge, at: .line(recordLine),
+                "a record holds at most \(ListReader.lineBytes) bytes")
         }
         guard !isOpen else { return }
         defer { record.removeAll(keepingCapacity: true) }
@@ -94,7 +95,7 @@ final class CSVList: ListDecoder {
         let line = recordLine + before.count { $0 == ASCII.lineFeed }
         let start = before.lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
         let column = record[start..<index].count { $0 & 0xC0 != 0x80 } + 1
-        return Failure(.inputMalformed, "line \(line), column \(column): \(what)")
+        return Failure(.inputMalformed, at: .line(line, column: column), what)
     }
 
     private func cells() throws(Failure) -> [[UInt8]] {
@@ -152,8 +153,8 @@ final class CSVList: ListDecoder {
         guard known.contains(.url) else {
             guard cells.count <= 2 else {
                 throw Failure(
-                    .inputField,
-                    "line \(recordLine): no column is named url, allowed a header with it among "
+                    .inputField, at: .line(recordLine),
+                    "no column is named url, allowed a header with it among "
                         + "\(Column.names), or URL,FILENAME without a header")
             }
             columns = [.url, .name]
@@ -181,15 +182,15 @@ final class CSVList: ListDecoder {
         let isWhole = hasHeader ? cells.count == columns.count : cells.count <= columns.count
         guard isWhole else {
             throw Failure(
-                .inputMalformed,
-                "line \(recordLine): given \(cells.count) fields, allowed "
+                .inputMalformed, at: .line(recordLine),
+                "given \(cells.count) fields, allowed "
                     + "\(hasHeader ? "" : "1 or ")\(columns.count)")
         }
         guard let place = columns.firstIndex(of: .url), place < cells.count, !cells[place].isEmpty
         else {
             throw Failure(
-                .inputField,
-                "line \(recordLine): field url: is missing, allowed an http or https URL")
+                .inputField, at: .line(recordLine, field: "url"),
+                "is missing, allowed an http or https URL")
         }
         let url = cells[place]
         var item = ListItem(
@@ -201,14 +202,14 @@ final class CSVList: ListDecoder {
             item.bytes != nil || !item.digests.isEmpty || !item.mirrors.isEmpty
         {
             throw Failure(
-                .inputField,
-                "line \(recordLine): field kind: a length, a digest or mirrors are given too, "
+                .inputField, at: .line(recordLine, field: "kind"),
+                "a length, a digest or mirrors are given too, "
                     + "allowed for kind file only")
         }
         do throws(Failure) {
             return try item.asset()
         } catch {
-            throw Failure(error.code, "line \(recordLine): field url: \(error.message)")
+            throw error.at(.line(recordLine, field: "url"))
         }
     }
 
@@ -216,7 +217,7 @@ final class CSVList: ListDecoder {
         _ column: Column, _ cell: [UInt8], _ item: inout ListItem
     ) throws(Failure) {
         guard let text = String(validating: cell, as: UTF8.self) else {
-            throw Failure(.inputMalformed, "line \(recordLine): a field is not UTF-8")
+            throw Failure(.inputMalformed, at: .line(recordLine), "a field is not UTF-8")
         }
         switch column {
         case .url: break
@@ -242,8 +243,8 @@ final class CSVList: ListDecoder {
             let parts = cell.split { ASCII.isBlank($0) || $0 == ASCII.lineFeed }
             guard (1...WireLimits.mirrorsPerAsset).contains(parts.count) else {
                 throw Failure(
-                    .inputField,
-                    "line \(recordLine): field mirrors: names \(parts.count) URLs, allowed 1 to "
+                    .inputField, at: .line(recordLine, field: "mirrors"),
+                    "names \(parts.count) URLs, allowed 1 to "
                         + "\(WireLimits.mirrorsPerAsset), blanks between them")
             }
             for part in parts {

@@ -99,8 +99,7 @@ struct JSONAsset {
         do throws(Failure) {
             return try ListReader.asset(url: url)
         } catch {
-            throw Failure(
-                error.code, "\(cursor.position(start)): field \(path): \(error.message)")
+            throw error.at(cursor.place(start, field: path))
         }
     }
 
@@ -117,8 +116,8 @@ struct JSONAsset {
             // Parameters left out of its key keep it apart: see `SharedKeys`.
             if isNew, try SharedKeys.ownKey(of: sidecar.url, rules) != nil { continue }
             throw Failure(
-                .storagePathConflict,
-                "\(cursor.position(place)): field \(path): two files of the asset would be stored at "
+                .storagePathConflict, at: cursor.place(place, field: path),
+                "two files of the asset would be stored at "
                     + "\(Redaction.shown(sidecar.key))")
         }
     }
@@ -131,8 +130,8 @@ struct JSONAsset {
             return try WebURL(text)
         } catch {
             throw Failure(
-                .inputURL,
-                "\(cursor.position(start)): field \(path): \(error.detail), given "
+                .inputURL, at: cursor.place(start, field: path),
+                "\(error.detail), given "
                     + "\"\(Redaction.shown(text))\", allowed an http or https URL")
         }
     }

@@ -66,8 +66,9 @@ final class JSONList: ListDecoder {
         guard phase == .end else { throw unexpected(nil) }
         if isObject, !seen.contains("assets") {
             throw Failure(
-                .inputField,
-                "\(start): field assets: is missing, allowed an array of objects or of URLs")
+                .inputField, at: .line(start.line, column: start.column, field: "assets"),
+                "is missing",
+                allowed: "an array of objects or of URLs")
         }
     }
 
@@ -135,8 +136,8 @@ final class JSONList: ListDecoder {
             }
         let given = byte.map { JSONCursor.shown($0) } ?? "the end of the input"
         return Failure(
-            .inputMalformed,
-            "line \(line), column \(column): expected \(expected), given \(given)")
+            .inputMalformed, at: .line(line, column: column),
+            "expected \(expected), given \(given)")
     }
 
     // MARK: Values

@@ -56,9 +56,7 @@ struct JSONSidecar {
                 sha256: sidecar.digests.sha256,
                 digests: FurtherDigests.text(sidecar.digests.others))
         } catch {
-            throw Failure(
-                error.code,
-                "\(cursor.position(sidecar.urlStart)): field \(path).url: \(error.message)")
+            throw error.at(cursor.place(sidecar.urlStart, field: "\(path).url"))
         }
     }
 

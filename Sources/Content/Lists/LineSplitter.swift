@@ -46,7 +46,8 @@ struct LineSplitter {
         number += 1
         if number > ListReader.lines {
             throw Failure(
-                .inputTooLarge, "line \(number): a list holds at most \(ListReader.lines) lines")
+                .inputTooLarge, at: .line(number),
+                "a list holds at most \(ListReader.lines) lines")
         }
         if range.count > maxBytes { throw tooLong(number) }
         return Line(bytes: bytes, range: range, number: number)
@@ -54,7 +55,7 @@ struct LineSplitter {
 
     private func tooLong(_ line: Int) -> Failure {
         Failure(
-            .inputTooLarge,
-            "line \(line), column \(maxBytes + 1): a line holds at most \(maxBytes) bytes")
+            .inputTooLarge, at: .line(line, column: maxBytes + 1),
+            "a line holds at most \(maxBytes) bytes")
     }
 }

@@ -76,7 +76,8 @@ enum FormatDetector {
                 return .xml
             }
             throw Failure(
-                .inputMalformed, "line 1, column 1: the list is UTF-16, allowed UTF-8")
+                .inputMalformed, at: .line(1, column: 1),
+                "the list is UTF-16, allowed UTF-8")
         }
         let first = held.firstIndex {
             !ASCII.isBlank($0) && $0 != ASCII.lineFeed && $0 != ASCII.carriageReturn
@@ -86,7 +87,8 @@ enum FormatDetector {
         case ASCII.hash where held.count - first < 8 && !isAll: return nil
         case ASCII.hash where ManifestForm.isPlaylist(held, first..<held.count):
             throw Failure(
-                .inputManifest, "line 1: this is an HLS playlist, not a list of assets")
+                .inputManifest, at: .line(1),
+                "this is an HLS playlist, not a list of assets")
         case ASCII.openBracket: return .json
         case ASCII.less: return .xml
         case ASCII.openBrace:

@@ -79,8 +79,8 @@ enum ListField {
         _ line: Int, _ field: String, given: String, allowed: String
     ) -> Failure {
         Failure(
-            .inputField,
-            "line \(line): field \(field): given \"\(Redaction.shown(given))\", allowed \(allowed)")
+            .inputField, at: .line(line, field: field),
+            "given \"\(Redaction.shown(given))\", allowed \(allowed)")
     }
 
     /// Parses a length in bytes; only digits are allowed.
@@ -101,8 +101,8 @@ enum ListField {
             return try WebURL.parse(bytes, range)
         } catch {
             throw Failure(
-                .inputURL,
-                "line \(line): field \(field): \(error.detail), given "
+                .inputURL, at: .line(line, field: field),
+                "\(error.detail), given "
                     + "\"\(Redaction.shown(bytes, range))\", allowed an http or https URL")
         }
     }

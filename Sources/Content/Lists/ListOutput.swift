@@ -99,8 +99,8 @@ final class ListOutput {
         sitemapCount += 1
         guard sitemapCount <= ListReader.sitemaps else {
             throw Failure(
-                .inputTooLarge,
-                "line \(line): indexes name at most \(ListReader.sitemaps) sitemaps")
+                .inputTooLarge, at: .line(line),
+                "indexes name at most \(ListReader.sitemaps) sitemaps")
         }
         sitemaps.append(ListedSitemap(url: url.text, line: line))
     }
@@ -110,14 +110,14 @@ final class ListOutput {
         entries += 1
         if entries > ListReader.entries {
             throw Failure(
-                .inputTooLarge,
-                "line \(line): a list holds at most \(ListReader.entries) assets")
+                .inputTooLarge, at: .line(line),
+                "a list holds at most \(ListReader.entries) assets")
         }
         var asset = asset
         do throws(Failure) {
             try asset.rekey(rules)
         } catch {
-            throw Failure(error.code, "line \(line): \(error.message)")
+            throw error.at(.line(line))
         }
         counts.assets += 1
         counts.sidecars += asset.sidecars?.count ?? 0
@@ -174,8 +174,8 @@ final class ListOutput {
         for conflict in conflicts {
             try reject(
                 Failure(
-                    .inputDuplicate,
-                    "line \(conflict.line): field name: repeats the name of line "
+                    .inputDuplicate, at: .line(conflict.line, field: "name"),
+                    "repeats the name of line "
                         + "\(conflict.before) for a different asset"))
         }
     }

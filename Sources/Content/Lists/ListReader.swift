@@ -141,8 +141,8 @@ package struct ListReader {
         try output.finish()
         if output.entries == 0, output.failureCount == 0 {
             throw Failure(
-                .inputEmpty,
-                "line \(max(decoder?.line ?? 1, 1)), column 1: the list names no asset")
+                .inputEmpty, at: .line(max(decoder?.line ?? 1, 1), column: 1),
+                "the list names no asset")
         }
         return output.takeAssets()
     }

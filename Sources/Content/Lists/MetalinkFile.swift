@@ -96,9 +96,8 @@ struct MetalinkFile {
         }
         guard let first = urls.first else {
             throw Failure(
-                hasOtherScheme ? .inputURL : .inputField,
-                "line \(line): field url: "
-                    + (hasOtherScheme ? "none is http or https" : "is missing")
+                hasOtherScheme ? .inputURL : .inputField, at: .line(line, field: "url"),
+                (hasOtherScheme ? "none is http or https" : "is missing")
                     + ", allowed http and https URLs")
         }
         let item = ListItem(
@@ -107,7 +106,7 @@ struct MetalinkFile {
         do throws(Failure) {
             return try item.asset()
         } catch {
-            throw Failure(error.code, "line \(line): field url: \(error.message)")
+            throw error.at(.line(line, field: "url"))
         }
     }
 

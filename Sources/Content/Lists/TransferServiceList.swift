@@ -28,8 +28,8 @@ final class TransferServiceList: ListDecoder {
         guard hasHeader else {
             guard ASCII.equal(line.bytes, range, Self.header) else {
                 throw Failure(
-                    .inputMalformed,
-                    "line \(line.number), column 1: given "
+                    .inputMalformed, at: .line(line.number, column: 1),
+                    "given "
                         + "\"\(Redaction.shown(line.bytes, range))\", allowed \(Self.header)")
             }
             hasHeader = true
@@ -55,8 +55,8 @@ final class TransferServiceList: ListDecoder {
         }
         guard fields.count <= 3 else {
             throw Failure(
-                .inputMalformed,
-                "line \(line.number): more than 3 fields, allowed URL, length and MD5")
+                .inputMalformed, at: .line(line.number),
+                "more than 3 fields, allowed URL, length and MD5")
         }
         var item = ListItem(
             url: try ListField.url(line.bytes, fields[0], line.number, "URL"))
@@ -76,7 +76,7 @@ final class TransferServiceList: ListDecoder {
         do throws(Failure) {
             return try item.asset()
         } catch {
-            throw Failure(error.code, "line \(line.number): field URL: \(error.message)")
+            throw error.at(.line(line.number, field: "URL"))
         }
     }
 }

@@ -92,9 +92,7 @@ final class URLList: ListDecoder {
             asset = try pending.item.asset()
         } catch {
             return try output.reject(
-                Failure(
-                    error.code,
-                    "line \(pending.line), column \(pending.column): \(error.message)"))
+                error.at(.line(pending.line, column: pending.column)))
         }
         try output.add(asset, line: pending.line)
     }
@@ -159,8 +157,8 @@ final class URLList: ListDecoder {
         } catch {
             let offset = min(range.lowerBound + error.offset, range.upperBound)
             throw Failure(
-                .inputURL,
-                "line \(line.number), column \(column(line, offset)): the URL \(error.detail), "
+                .inputURL, at: .line(line.number, column: column(line, offset)),
+                "the URL \(error.detail), "
                     + "given \(Redaction.shown(line.bytes, range))")
         }
     }
@@ -194,7 +192,8 @@ final class URLList: ListDecoder {
         guard pending != nil else {
             if skipsOptions { return }
             throw Failure(
-                .inputMalformed, "line \(line): the option \(name) comes before any URL")
+                .inputMalformed, at: .line(line),
+                "the option \(name) comes before any URL")
         }
         let isHostile = value.utf8.contains(where: ASCII.isControl)
         switch name {
@@ -217,8 +216,8 @@ final class URLList: ListDecoder {
             }
         case _ where Self.refused.contains(name):
             throw Failure(
-                .inputField,
-                "line \(line): field \(name): requests are the same for all of an origin, allowed "
+                .inputField, at: .line(line, field: name),
+                "requests are the same for all of an origin, allowed "
                     + "in the file of --origin-settings only")
         case "parameterized-uri" where value == "true":
             throw ListField.failure(line, name, given: value, allowed: "false")

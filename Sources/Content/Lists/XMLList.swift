@@ -72,7 +72,7 @@ final class XMLList: ListDecoder {
             ? "this is HTML, or unsupported XML (\(problem.detail)); a list in XML is Metalink 4 "
                 + "or a sitemap"
             : problem.detail
-        throw Failure(.inputMalformed, "line \(problem.line): \(what)")
+        throw Failure(.inputMalformed, at: .line(problem.line), what)
     }
 }
 
@@ -124,7 +124,7 @@ final class XMLListHandler: XMLHandler {
     }
 
     private func refuse(_ code: FailureCode, _ what: String) -> Bool {
-        refusal = Failure(code, "line \(line()): \(what)")
+        refusal = Failure(code, at: .line(line()), what)
         return false
     }
 
@@ -302,7 +302,7 @@ final class XMLListHandler: XMLHandler {
             do throws(Failure) {
                 findings.append(.asset(try ListItem(url: url).asset(), line: entryLine))
             } catch {
-                throw Failure(error.code, "line \(entryLine): field \(role): \(error.message)")
+                throw error.at(.line(entryLine, field: role))
             }
         } catch {
             findings.append(.bad(error))

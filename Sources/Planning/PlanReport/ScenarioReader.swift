@@ -115,9 +115,7 @@ package enum ScenarioReader {
             try Scenario.check(estimate, path, allowed: allowed, isWhole: isWhole, unit: unit)
         } catch {
             throw cursor.fieldFailure(
-                at: place, error.field, "given \(error.given)",
-                allowed: error.allowed.hasPrefix("use ")
-                    ? String(error.allowed.dropFirst(4)) : error.allowed)
+                at: place, error.field, "given \(error.given)", allowed: error.allowed)
         }
         return estimate
     }

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <spawn.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -49,6 +51,17 @@ static inline int dray_spawn(
     posix_spawn_file_actions_destroy(&actions);
     return code;
 }
+
+/// pidfd_open(2), which glibc 2.35 does not wrap. Returns a descriptor that is closed on exec, or -1
+/// with errno set.
+static inline int dray_pidfd_open(pid_t pid) {
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/// Flags of inotify, which are members of enumerations or macros over unsigned literals.
+static const int dray_inotify_flags = IN_CLOEXEC | IN_NONBLOCK;
+static const uint32_t dray_inotify_changes =
+    IN_CREATE | IN_DELETE | IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO;
 
 /// Bytes that malloc has allocated and that have not been freed, of all arenas.
 static inline int64_t dray_allocated_bytes(void) {

@@ -100,9 +100,8 @@ struct DigestHashers: ~Copyable, Sendable {
     }
 }
 
-/// A digest other than SHA-256. Unchecked like its context: its `DigestSet` has one owner at a
-/// time.
-private final class StreamDigest: @unchecked Sendable {
+/// A digest other than SHA-256. Its `DigestSet` has one owner at a time.
+private final class StreamDigest: Sendable {
     let algorithm: DigestAlgorithm
     let context: DigestContext
 

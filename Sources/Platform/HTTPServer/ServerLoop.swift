@@ -13,7 +13,7 @@ final class ServerLoop: Sendable {
     let loop: EventLoop
     private let listener: Int32
 
-    // Accessed by the loop's thread only.
+    // Unsafe: accessed by the loop's thread only, and freed after it has ended.
     nonisolated(unsafe) let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 64 << 10, alignment: 16)
     nonisolated(unsafe) var table: ConnectionTable

@@ -52,8 +52,8 @@ extension PostgresValue: ExpressibleByNilLiteral, ExpressibleByStringLiteral,
 package struct PostgresStatement: Sendable, Equatable {
     package let sql: String
     package let parameters: [PostgresValue]
-    /// Prepared on its first use, and soon planned once for all values; otherwise planned each time it runs, for its
-    /// values and the sizes that tables have then.
+    /// True if it is prepared at its first use, and soon planned once for all values. Otherwise it
+    /// is planned at each execution, for its values and the current sizes of tables.
     package let isPrepared: Bool
 
     package init(_ sql: String, _ parameters: [PostgresValue] = [], isPrepared: Bool = true) {

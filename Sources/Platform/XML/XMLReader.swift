@@ -267,6 +267,7 @@ private final class Reading {
             && [XML_PARSER_START_TAG, XML_PARSER_ATTRIBUTE_VALUE].contains {
                 $0 == parser?.pointee.instate
             }
+        // libxml2 has only words for the second one: its code is that of any missing name.
         let isLoneAmpersand =
             error.code == XML_ERR_ENTITYREF_SEMICOL_MISSING.rawValue
             || message.hasPrefix("xmlParseEntityRef: no name")

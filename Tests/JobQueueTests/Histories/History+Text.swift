@@ -37,9 +37,9 @@ extension Step: CustomStringConvertible {
         case .split(let worker, let ticket, let split, let totalBytes):
             "split \(split) of worker \(worker), \(ticket): \(totalBytes) bytes"
         case .beginRefresh(let worker, let ticket): "files for worker \(worker), \(ticket)"
-        case .handIn(let worker, let ticket, _, let object, let switches):
+        case .handIn(let worker, let ticket, _, let object, let publishes):
             "worker \(worker) hands in \(object.bytes) \(shortDigest(object.sha256)) of \(ticket)"
-                + (switches ? ", to be switched to" : "")
+                + (publishes ? ", to be published" : "")
         case .sweep(let times): times == 1 ? "sweep" : "sweep × \(times)"
         case .fold: "fold"
         case .tidy: "tidy"
@@ -116,8 +116,7 @@ extension Answer: CustomStringConvertible {
             volume.map { "volume \($0) on file system \(fileSystem ?? 0)" } ?? "no volume"
         case .queue(let state, let leased): "\(state), \(leased) leased"
         case .swept(let count): "\(count) taken back"
-        case .splitInto(let verdict, let first):
-            verdict.rawValue + (first.map { " \($0)" } ?? "")
+        case .splitInto(let verdict): verdict.rawValue
         case .unknown: "unknown"
         }
     }

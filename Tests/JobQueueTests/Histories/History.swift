@@ -156,9 +156,9 @@ enum History {
     private static func success(_ granted: Granted, _ digest: String) -> WorkResult.Outcome {
         switch granted.work.kind {
         case .resolve: .resolved(2)
-        case .sums: .written
+        case .checksums: .written
         case .refresh: .refreshed(.unchanged)
-        case .switchOver: .refreshed(.changed)
+        case .publish: .refreshed(.changed)
         case .fetch, .verify:
             .stored(bytes: granted.length ?? 10, sha256: digest, isAdopted: false)
         }

@@ -22,7 +22,7 @@ extension HistoryGenerator {
             if chance(0.4) { return .beginRefresh(worker: worker, ticket) }
             return handIn(ticket, work, worker, model)
         }
-        if work.kind == .switchOver, chance(0.1) { return handIn(ticket, work, worker, model) }
+        if work.kind == .publish, chance(0.1) { return handIn(ticket, work, worker, model) }
         if work.kind == .fetch, chance(work.offset == nil ? 0.2 : 0.05) {
             nextSplit += 1
             let parts = Int64.random(in: 2...3, using: &random)
@@ -51,7 +51,7 @@ extension HistoryGenerator {
         nextDigest += 1
         let object = StoredObject(
             bytes: Int64.random(in: 0...999, using: &random), sha256: Self.digest(nextDigest))
-        return .handIn(worker: worker, ticket, spec, object, switches: chance(0.6))
+        return .handIn(worker: worker, ticket, spec, object, publishes: chance(0.6))
     }
 
     private mutating func worker(of ticket: Ticket, _ model: QueueModel) -> Int {
@@ -97,9 +97,9 @@ extension HistoryGenerator {
 
     private mutating func success(of work: Work, _ model: QueueModel) -> WorkResult.Outcome {
         switch work.kind {
-        case .sums: return .written
+        case .checksums: return .written
         case .refresh: return .refreshed(chance(0.5) ? .unchanged : .changed)
-        case .switchOver: return .refreshed(chance(0.9) ? .changed : .unchanged)
+        case .publish: return .refreshed(chance(0.9) ? .changed : .unchanged)
         case .resolve:
             let sent = work.asset.flatMap { model[$0]?.segments.count } ?? 0
             return .resolved(chance(0.9) ? sent : sent + Int.random(in: -1...1, using: &random))
@@ -133,11 +133,11 @@ extension HistoryGenerator {
             case .fetch:
                 [
                     "content.changed", "manifest.changed", "content.lengthMismatch",
-                    "origin.rangeMismatch", "integrity.assemblyMismatch",
+                    "origin.rangeMismatch", "integrity.multipartMismatch",
                 ]
-            case .verify: ["integrity.assemblyMismatch", "integrity.digestMismatch"]
+            case .verify: ["integrity.multipartMismatch", "integrity.digestMismatch"]
             case .resolve: ["manifest.live"]
-            case .sums, .refresh, .switchOver: ["storage.permission"]
+            case .checksums, .refresh, .publish: ["storage.permission"]
             }
         return (chance(0.5) ? own : common).randomElement(using: &random) ?? "worker.internal"
     }

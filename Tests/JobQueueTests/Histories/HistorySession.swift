@@ -9,12 +9,11 @@ struct HistorySession: Sendable {
     let cluster: HistoryCluster
     private(set) var catalogs: [Int: CatalogID] = [:]
     private var jobs: [Ticket: JobID] = [:]
-    /// The own origins of files that were handed out as a mirror's, in whose lanes they stand.
+    /// Own origins of files that were leased in the lanes of mirrors.
     private var origins: [Ticket: String] = [:]
     /// Storage URLs of the sites, and the names of their queues.
     static let sites = ["file:///srv/edge/one", "file:///srv/edge/two"]
     private static let queues = ["srv-edge-one", "srv-edge-two"]
-
     /// The result of a step: the answer, and the numbers of its jobs.
     struct Outcome: Sendable {
         var answer: Answer
@@ -62,14 +61,14 @@ struct HistorySession: Sendable {
     private static func work(_ job: Job) -> Work {
         let path = job.key.split(separator: "/")
         let catalog = path.first.flatMap { Int($0.dropFirst()) } ?? -1
-        if job.kind == .sums { return .sums(catalog, job.key) }
+        if job.kind == .checksums { return .checksums(catalog, job.key) }
         let asset = AssetKey(catalog: catalog, name: path.count > 2 ? String(path[2]) : "")
         let ordinal = path.count > 3 ? Int(path[3].prefix { $0 != "." }) ?? 0 : 0
         switch job.kind {
         case .resolve: return .resolve(asset)
         case .verify: return .verify(asset, ordinal)
         case .refresh: return .refresh(asset)
-        case .switchOver: return .switchOver(asset)
+        case .publish: return .publish(asset)
         default: return .fetch(asset, ordinal, offset: job.offset)
         }
     }
@@ -81,7 +80,7 @@ struct HistorySession: Sendable {
         granted.sha256 = job.sha256
         if job.kind == .fetch { granted.known = job.previous }
         if work.offset != nil || job.kind == .verify {
-            granted.split = job.multipart.map { number(AssemblyID(stringLiteral: $0.id)) }
+            granted.split = job.multipart.map { number($0.id) }
         }
         if job.kind == .verify {
             granted.parts = Dictionary(
@@ -155,7 +154,7 @@ struct HistorySession: Sendable {
         case .recordVolume(let worker, let lease, let site, let volume, let fileSystem):
             let id = try await queue.sites.list().sites.first { $0.storageURL == Self.sites[site] }?
                 .id
-            let recorded = try await queue.sites.room.volume(
+            let recorded = try await queue.sites.volumes.volume(
                 SiteVolumeRequest(
                     worker: Self.worker(worker), site: id ?? SiteID(1_000_000),
                     lease: Self.lease(lease), volume: Self.id(.volume, volume),
@@ -186,12 +185,12 @@ struct HistorySession: Sendable {
                 RefreshFilesRequest(
                     worker: Self.worker(worker), job: job(ticket),
                     lease: Self.lease(ticket.lease)))
-        case .handIn(let worker, let ticket, let spec, let object, let switches):
+        case .handIn(let worker, let ticket, let spec, let object, let publishes):
             let verdict = try await queue.refreshes.add(
                 RefreshBatch(
                     worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
-                    files: [Self.file(spec, of: ticket.work, object, switches)],
-                    switchOver: switches ? RefreshBatch.Switch() : nil))
+                    files: [Self.file(spec, of: ticket.work, object, publishes)],
+                    publication: publishes ? RefreshBatch.Publication() : nil))
             return Outcome(answer: .verdicts([verdict]))
         case .sweep(let times): return Outcome(answer: .swept(try await sweep(times, queue)))
         case .fold: _ = try await queue.housekeeping.tallies.fold()
@@ -248,14 +247,12 @@ struct HistorySession: Sendable {
     private func split(
         _ ticket: Ticket, by worker: Int, _ number: Int, _ totalBytes: Int64, _ queue: JobQueue
     ) async throws -> Outcome {
-        let answer = try await queue.segments.split(
+        let verdict = try await queue.splits.split(
             SplitRequest(
                 worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
-                assembly: Self.uuid(.split, number), totalBytes: totalBytes,
+                multipart: Self.id(.split, number), totalBytes: totalBytes,
                 partBytes: Step.partBytes, validator: "\"v\(number)\""))
-        return Outcome(
-            answer: .splitInto(answer.verdict, answer.job.map(Self.granted)),
-            jobs: answer.job.map { [ticket: $0.id] } ?? [:])
+        return Outcome(answer: .splitInto(verdict))
     }
 
     /// So many coordinators at once, each of which looks for work that mirrors can do meanwhile; what they took back

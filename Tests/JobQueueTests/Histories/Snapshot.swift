@@ -181,7 +181,7 @@ extension QueueModel.Catalog {
 
     var totals: Snapshot.Totals {
         var totals = Snapshot.Totals()
-        totals.retries = sumsRetries
+        totals.retries = checksumsRetries
         for asset in assets.values where asset.isCounted {
             totals.assets += 1
             totals.completed += asset.state == .completed ? 1 : 0

@@ -18,12 +18,12 @@ enum Step: Hashable, Sendable {
     /// objects first, in a transaction of their own.
     case reportRest(worker: Int, [WorkResult])
     case addSegments(worker: Int, Ticket, [SegmentSpec])
-    /// `split` is the number of this request, from which its assembly is named.
+    /// `split` is the number of this request, which names its multipart file.
     case split(worker: Int, Ticket, split: Int, totalBytes: Int64)
     /// A refresh requests the files of its asset: results of an earlier attempt are deleted.
     case beginRefresh(worker: Int, Ticket)
-    /// It reports the asset's first file, and requests its switch, or not.
-    case handIn(worker: Int, Ticket, SegmentSpec, StoredObject, switches: Bool)
+    /// It reports the asset's first file, and requests its publication, or not.
+    case handIn(worker: Int, Ticket, SegmentSpec, StoredObject, publishes: Bool)
     /// So many coordinators sweep at once.
     case sweep(Int)
     /// What reports left is brought into the counts.
@@ -92,7 +92,7 @@ struct WorkResult: Hashable, Sendable {
         case stored(bytes: Int64, sha256: String, isAdopted: Bool)
         /// Of a resolve: how many segments were sent.
         case resolved(Int)
-        /// Of sums.
+        /// Of checksums.
         case written
         case refreshed(RefreshOutcome)
         case failed(FailureCode, retryAfter: Double?)
@@ -115,7 +115,7 @@ enum Answer: Equatable, Sendable {
     /// Leases that stand, and what was cancelled while they held it.
     case leases(Set<Int>, cancelled: [Work])
     case swept(Int)
-    case splitInto(ReportAnswer.Verdict, Granted?)
+    case splitInto(ReportAnswer.Verdict)
     case selected(SelectionAnswer)
     case queue(QueueState, leased: Int)
     case volume(Int?, fileSystem: Int?)

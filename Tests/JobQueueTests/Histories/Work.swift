@@ -5,7 +5,7 @@ struct Work: Hashable, Comparable, Sendable, CustomStringConvertible {
     var kind: JobKind
     /// Number of the catalog in the history, from 0.
     var catalog: Int
-    /// The asset's name; of `sums`, the directory.
+    /// The asset's name; of `checksums`, the directory.
     var name: String
     var ordinal = 0
     /// Of a part: where it starts.
@@ -29,16 +29,16 @@ struct Work: Hashable, Comparable, Sendable, CustomStringConvertible {
         Work(kind: .refresh, catalog: asset.catalog, name: asset.name)
     }
 
-    static func switchOver(_ asset: AssetKey) -> Work {
-        Work(kind: .switchOver, catalog: asset.catalog, name: asset.name)
+    static func publish(_ asset: AssetKey) -> Work {
+        Work(kind: .publish, catalog: asset.catalog, name: asset.name)
     }
 
-    static func sums(_ catalog: Int, _ directory: String) -> Work {
-        Work(kind: .sums, catalog: catalog, name: directory)
+    static func checksums(_ catalog: Int, _ directory: String) -> Work {
+        Work(kind: .checksums, catalog: catalog, name: directory)
     }
 
-    /// The asset it is of; of `sums`, none.
-    var asset: AssetKey? { kind == .sums ? nil : AssetKey(catalog: catalog, name: name) }
+    /// The asset it is of; of `checksums`, none.
+    var asset: AssetKey? { kind == .checksums ? nil : AssetKey(catalog: catalog, name: name) }
 
     /// Without the part, because the holder of a file that was split may know it as either.
     var wholeFile: Work {

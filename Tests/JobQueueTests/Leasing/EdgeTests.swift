@@ -9,7 +9,7 @@ import Testing
 @Suite struct EdgeTests {
     private typealias L = LoadTestTests
 
-    @Test func ofLoadTestsAndTheirShares() async throws {
+    @Test func ofLoadTestsAndTheirShards() async throws {
         try await QueueFixture.with("edges_load") { fixture in
             let queue = fixture.queue
             try await Self.endBeforeTheStart(queue)
@@ -19,17 +19,17 @@ import Testing
         }
     }
 
-    /// One that ends before its start, with a share that is ready and one that is not.
+    /// One that ends before its start, with a shard that is ready and one that is not.
     private static func endBeforeTheStart(_ queue: JobQueue) async throws {
         let test = L.test(workers: 3)
         _ = try await queue.loadTests.create(test)
         let (ready, joined) = (WorkerID.random(), WorkerID.random())
         for worker in [ready, joined] { _ = try await L.join(queue, test.id, worker) }
-        _ = try await queue.loadTests.shares.report(L.report(ready, .ready), of: test.id)
+        _ = try await queue.loadTests.shards.report(L.report(ready, .ready), of: test.id)
         #expect(try await queue.loadTests.stop(test.id).state == .ended)
     }
 
-    /// Shares that cannot be prepared, one of them after it was ready, and one that fails under load.
+    /// Shards that cannot be prepared, one of them after it was ready, and one that fails under load.
     private static func fail(_ queue: JobQueue) async throws {
         for isReady in [false, true] {
             let test = L.test(workers: 2)
@@ -37,32 +37,32 @@ import Testing
             let worker = WorkerID.random()
             _ = try await L.join(queue, test.id, worker)
             if isReady {
-                _ = try await queue.loadTests.shares.report(L.report(worker, .ready), of: test.id)
+                _ = try await queue.loadTests.shards.report(L.report(worker, .ready), of: test.id)
             }
-            _ = try await queue.loadTests.shares.report(L.report(worker, .failed), of: test.id)
+            _ = try await queue.loadTests.shards.report(L.report(worker, .failed), of: test.id)
             #expect(try await queue.loadTests.status(of: test.id).state == .ended)
         }
         let (id, workers) = try await L.running(queue)
         for worker in workers {
-            _ = try await queue.loadTests.shares.report(L.report(worker, .failed), of: id)
+            _ = try await queue.loadTests.shards.report(L.report(worker, .failed), of: id)
         }
         #expect(try await queue.loadTests.status(of: id).state == .ended)
     }
 
-    /// One that ends when its last share has, without a share that was lost, and one that is stopped.
+    /// One that ends when its last shard has, without a shard that was lost, and one that is stopped.
     private static func run(_ fixture: QueueFixture) async throws {
         let queue = fixture.queue
         let (id, workers) = try await L.running(queue)
         try await fixture.pool.query(
-            "UPDATE load_share SET heard_at = now() - interval '11 s' WHERE number = 1")
+            "UPDATE load_shard SET heard_at = now() - interval '11 s' WHERE number = 1")
         _ = try await queue.loadTests.supervision.reconcile()
-        _ = try await queue.loadTests.shares.report(L.report(workers[0], .finished), of: id)
+        _ = try await queue.loadTests.shards.report(L.report(workers[0], .finished), of: id)
         #expect(try await queue.loadTests.status(of: id).state == .ended)
 
         let stopped = try await L.running(queue)
         #expect(try await queue.loadTests.stop(stopped.id).state == .stopping)
         for worker in stopped.workers {
-            _ = try await queue.loadTests.shares.report(L.report(worker, .finished), of: stopped.id)
+            _ = try await queue.loadTests.shards.report(L.report(worker, .finished), of: stopped.id)
         }
         #expect(try await queue.loadTests.status(of: stopped.id).state == .ended)
     }
@@ -122,7 +122,7 @@ import Testing
             let selections = fixture.queue.catalogs.selections
             for (name, code) in [
                 ("stopped", nil), ("cancelled", nil), ("interrupted", nil),
-                ("mismatched", "integrity.assemblyMismatch"), ("failed", "origin.http.404"),
+                ("mismatched", "integrity.multipartMismatch"), ("failed", "origin.http.404"),
             ] as [(String, FailureCode?)] {
                 let id = try await Self.storeParts(
                     of: name, count: name == "stopped" ? 1 : 2, fixture)
@@ -176,8 +176,8 @@ import Testing
         let id = try await fixture.submit([QueueFixture.file(name)], catalog: name)
         let grant = try await fixture.lease()
         let request = SplitTests.request(
-            fixture, grant, total: 2 * SplitTests.part, assembly: AssemblyID.random().description)
-        #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+            fixture, grant, total: 2 * SplitTests.part, multipart: .random())
+        #expect(try await fixture.queue.splits.split(request) == .accepted)
         let second = try await fixture.lease()
         for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)].prefix(count) {
             _ = try await fixture.report([
@@ -187,11 +187,11 @@ import Testing
         return id
     }
 
-    /// Changes that the tests above, `SwitchTests` and `RefreshTests` see; random histories have few of them.
+    /// Changes that the tests above, `PublicationTests` and `RefreshTests` see; random histories have few of them.
     static let ofAssets: Set<TransitionLog.Edge> = {
         var edges: [(AssetState, AssetState)] = [
             (.inProgress, .cancelled), (.verifying, .cancelled), (.verifying, .inProgress),
-            (.verifying, .failed), (.verifying, .interrupted), (.switching, .failed),
+            (.verifying, .failed), (.verifying, .interrupted), (.publishing, .failed),
         ]
         for (state, events) in AssetState.machine.table where events.values.contains(.new) {
             edges.append((state, .new))

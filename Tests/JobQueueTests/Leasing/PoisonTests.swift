@@ -285,15 +285,15 @@ import Testing
             let first = try await fixture.lease(1)
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part,
-                assembly: AssemblyID.random().description)
-            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+                multipart: .random())
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             #expect(try await Self.work(fixture) { $0.offset != nil } == 2)
             #expect(
                 try await fixture.assets(of: large).map(\.failure?.code) == ["worker.poison"])
 
             let listed = try await fixture.submit([F.file("a")], catalog: "listed")
-            #expect(try await Self.work(fixture) { $0.kind == .sums } == 2)
+            #expect(try await Self.work(fixture) { $0.kind == .checksums } == 2)
             let status = try await fixture.queue.catalogs.status(of: listed)
             #expect(status.state == .failed)
         }
@@ -309,8 +309,8 @@ import Testing
             #expect(first.isAlone == true)
             let request = SplitTests.request(
                 fixture, first, total: 2 * SplitTests.part,
-                assembly: AssemblyID.random().description)
-            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+                multipart: .random())
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
             _ = try await fixture.report([F.done(first.jobs[0], first, bytes: SplitTests.part)])
             // The second death with the file is the end of it.
             let second = try await fixture.lease(as: WorkerID.random())

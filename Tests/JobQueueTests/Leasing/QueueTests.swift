@@ -21,10 +21,10 @@ import Testing
 
             // The list of digests comes last; only then has the catalog ended.
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
-            let sums = try await fixture.lease()
-            #expect(sums.jobs.map(\.kind) == [.sums])
-            #expect(sums.jobs.map(\.key) == ["origin.test/files"])
-            _ = try await fixture.report([F.done(sums.jobs[0], sums)])
+            let lists = try await fixture.lease()
+            #expect(lists.jobs.map(\.kind) == [.checksums])
+            #expect(lists.jobs.map(\.key) == ["origin.test/files"])
+            _ = try await fixture.report([F.done(lists.jobs[0], lists)])
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed)
             #expect(status.totals.completed == 3 && status.totals.bytes == 30)

@@ -68,7 +68,7 @@ import Testing
                     try await fixture.queue.submissions.start(catalog, generation: again.generation)
                 },
             ])
-            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .checksums])
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.state == .completed)
             #expect(status.totals.segments == 1 && status.totals.completed == 1)
@@ -81,9 +81,9 @@ import Testing
             let grant = try await fixture.lease()
             let request = SplitTests.request(
                 fixture, grant, total: 2 * SplitTests.part,
-                assembly: AssemblyID.random().description)
+                multipart: .random())
             try await fixture.inOrder([
-                { _ = try await fixture.queue.segments.split(request) },
+                { _ = try await fixture.queue.splits.split(request) },
                 {
                     let failure = F.failed(grant.jobs[0], grant, "origin.http.404")
                     let verdicts = try await fixture.report([failure])

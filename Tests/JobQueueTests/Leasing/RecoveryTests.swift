@@ -23,7 +23,7 @@ import Testing
                 try await fixture.drain()
             }
             let catalog = try await fixture.submit([F.file("a")])
-            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .checksums])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
@@ -63,7 +63,7 @@ import Testing
             try await fixture.submit([F.file("a")])
             try await fixture.queue.submissions.interrupt(catalog)
             try await fixture.submit([F.file("a")])
-            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .checksums])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aFileAssembledAgainIsVerifiedAgain() async throws {
+    @Test func aFileSplitAgainIsVerifiedAgain() async throws {
         try await F.with("verifyAnew") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             try await fixture.drain()
@@ -99,7 +99,7 @@ import Testing
             let rest = try await fixture.lease()
             _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: SplitTests.part)])
             #expect(try await fixture.assets(of: catalog)[0].state == .verifying)
-            #expect(try await fixture.drain().map(\.kind) == [.verify, .sums])
+            #expect(try await fixture.drain().map(\.kind) == [.verify, .checksums])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
@@ -110,8 +110,8 @@ import Testing
     ) async throws -> (LeaseGrant, LeaseGrant) {
         let first = try await fixture.lease(1)
         let request = SplitTests.request(
-            fixture, first, total: 2 * SplitTests.part, assembly: AssemblyID.random().description)
-        #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+            fixture, first, total: 2 * SplitTests.part, multipart: .random())
+        #expect(try await fixture.queue.splits.split(request) == .accepted)
         return (first, try await fixture.lease(1))
     }
 
@@ -175,7 +175,7 @@ import Testing
             _ = try await fixture.report([
                 F.failed(verify.jobs[0], verify, "integrity.digestMismatch")
             ])
-            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .checksums])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }

@@ -92,7 +92,7 @@ import Testing
             let grant = try await fixture.lease(1)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
             let lists = try await fixture.lease(1)
-            #expect(lists.jobs.map(\.kind) == [.sums])
+            #expect(lists.jobs.map(\.kind) == [.checksums])
             _ = try await apply(fixture, .cancel, catalog)
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
             #expect(try await heartbeat(fixture, lists).cancelled == lists.jobs.map(\.id))
@@ -119,13 +119,12 @@ import Testing
             let catalog = try await fixture.submit([F.title("film"), F.file("large")])
             let grant = try await fixture.lease()
             let file = try #require(grant.jobs.first { $0.kind == .fetch })
-            let split = try await fixture.queue.segments.split(
+            _ = try await fixture.queue.splits.split(
                 SplitRequest(
                     worker: fixture.worker, job: file.id, lease: grant.lease ?? "",
-                    assembly: AssemblyID.random().description, totalBytes: 3 << 20,
+                    multipart: .random(), totalBytes: 3 << 20,
                     partBytes: 1 << 20, validator: "v"))
-            let part = try #require(split.job)
-            #expect(try await fixture.report([F.done(part, grant, bytes: 1 << 20)]) == [.accepted])
+            #expect(try await fixture.report([F.done(file, grant, bytes: 1 << 20)]) == [.accepted])
             #expect(try await apply(fixture, .cancel, catalog).assets == 2)
             #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
             try await expectEnded(fixture, catalog, completed: 0, failed: 0, cancelled: 2)

@@ -35,7 +35,7 @@ import Testing
     static func join(_ queue: JobQueue, _ id: LoadTestID, _ worker: WorkerID) async throws
         -> String?
     {
-        try await queue.loadTests.shares.join(
+        try await queue.loadTests.shards.join(
             id, LoadTestJoin(worker: worker, name: "name-\(worker.description.prefix(4))")
         )
         .scenario
@@ -50,7 +50,7 @@ import Testing
         let all = (0..<workers).map { _ in WorkerID.random() }
         for worker in all {
             #expect(try await join(queue, test.id, worker) == scenario)
-            _ = try await queue.loadTests.shares.report(report(worker, .ready), of: test.id)
+            _ = try await queue.loadTests.shards.report(report(worker, .ready), of: test.id)
         }
         #expect(try await queue.loadTests.status(of: test.id).state == .running)
         return (test.id, all)
@@ -74,29 +74,29 @@ import Testing
             #expect(try await Self.join(queue, test.id, three) == nil)
             #expect(try await queue.loadTests.supervision.called().isEmpty)
             #expect(
-                try await queue.loadTests.shares.report(Self.report(one, .preparing), of: test.id)
+                try await queue.loadTests.shards.report(Self.report(one, .preparing), of: test.id)
                     .kind
                     == .wait)
             #expect(
-                try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id).kind
+                try await queue.loadTests.shards.report(Self.report(one, .ready), of: test.id).kind
                     == .wait)
-            let last = try await queue.loadTests.shares.report(
+            let last = try await queue.loadTests.shards.report(
                 Self.report(two, .ready), of: test.id)
-            let first = try await queue.loadTests.shares.report(
+            let first = try await queue.loadTests.shards.report(
                 Self.report(one, .ready), of: test.id)
             #expect([first.kind, last.kind] == [.run, .run])
-            #expect([first.share, last.share] == [0, 1])
-            #expect([first.shares, last.shares] == [2, 2])
+            #expect([first.shard, last.shard] == [0, 1])
+            #expect([first.shards, last.shards] == [2, 2])
             // Both get the same start time; the later request has the shorter wait.
             let ahead = try [last, first].map { try #require($0.startsInSeconds) }
             let now = try #require(
-                try await queue.loadTests.shares.report(Self.report(two, .ready), of: test.id)
+                try await queue.loadTests.shards.report(Self.report(two, .ready), of: test.id)
                     .startsInSeconds)
             #expect(ahead[0] <= 3_600 && ahead[1] < ahead[0] && now < ahead[1] && now > 0)
             let column = "start_at IS NOT NULL AND start_at > created_at + interval '1 h'"
             #expect(try await fixture.count("load_test WHERE \(column)") == 1)
             #expect(
-                try await queue.loadTests.shares.report(Self.report(three, .ready), of: test.id)
+                try await queue.loadTests.shards.report(Self.report(three, .ready), of: test.id)
                     .kind
                     == .leave)
         }
@@ -112,7 +112,7 @@ import Testing
                     activeTransfers: 0))
             try await fixture.pool.query("UPDATE worker SET last_seen = now() - interval '2 min'")
             #expect(try await queue.workers.clusterStatus().workers.isEmpty)
-            _ = try await queue.loadTests.shares.report(
+            _ = try await queue.loadTests.shards.report(
                 Self.report(test.workers[0], .ready, seconds: [0]), of: test.id)
             let seconds = try await queue.workers.clusterStatus().workers.map(\.silentSeconds)
             #expect(seconds.count == 1 && seconds[0] < 60)
@@ -127,18 +127,18 @@ import Testing
             let (ready, late) = (WorkerID.random(), WorkerID.random())
             _ = try await Self.join(queue, test.id, late)
             _ = try await Self.join(queue, test.id, ready)
-            _ = try await queue.loadTests.shares.report(Self.report(ready, .ready), of: test.id)
+            _ = try await queue.loadTests.shards.report(Self.report(ready, .ready), of: test.id)
             #expect(try await queue.loadTests.status(of: test.id).state == .waiting)
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
             #expect(try await Self.join(queue, test.id, .random()) == nil)
             _ = try await queue.loadTests.supervision.reconcile()
-            let order = try await queue.loadTests.shares.report(
+            let order = try await queue.loadTests.shards.report(
                 Self.report(ready, .ready), of: test.id)
-            #expect(order.kind == .run && order.share == 0 && order.shares == 1)
+            #expect(order.kind == .run && order.shard == 0 && order.shards == 1)
             #expect(
-                try await queue.loadTests.shares.report(Self.report(late, .ready), of: test.id).kind
+                try await queue.loadTests.shards.report(Self.report(late, .ready), of: test.id).kind
                     == .leave)
-            let states = try await queue.loadTests.status(of: test.id).shares.map(\.state)
+            let states = try await queue.loadTests.status(of: test.id).shards.map(\.state)
             #expect(states == [.running, .dismissed])
             // An autoscaler sees that it is not idle.
             #expect(try await queue.workers.load(ofQueue: nil).busy == 1)
@@ -152,14 +152,14 @@ import Testing
             _ = try await queue.loadTests.create(test)
             let worker = WorkerID.random()
             _ = try await Self.join(queue, test.id, worker)
-            _ = try await queue.loadTests.shares.report(Self.report(worker, .ready), of: test.id)
+            _ = try await queue.loadTests.shards.report(Self.report(worker, .ready), of: test.id)
             try await fixture.pool.query("UPDATE load_test SET join_until = now() - interval '1 s'")
             _ = try await queue.loadTests.supervision.reconcile()
             let status = try await queue.loadTests.status(of: test.id)
             #expect(status.state == .ended && status.failure?.code == "cluster.fewWorkers")
             #expect(status.failure?.message.hasPrefix("1 of the 2 workers") == true)
             #expect(
-                try await queue.loadTests.shares.report(Self.report(worker, .ready), of: test.id)
+                try await queue.loadTests.shards.report(Self.report(worker, .ready), of: test.id)
                     .kind
                     == .leave)
             // Its plan is deleted.
@@ -174,14 +174,14 @@ import Testing
             _ = try await queue.loadTests.create(test)
             let (one, two) = (WorkerID.random(), WorkerID.random())
             for worker in [one, two] { _ = try await Self.join(queue, test.id, worker) }
-            _ = try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id)
-            _ = try await queue.loadTests.shares.report(Self.report(two, .failed), of: test.id)
+            _ = try await queue.loadTests.shards.report(Self.report(one, .ready), of: test.id)
+            _ = try await queue.loadTests.shards.report(Self.report(two, .failed), of: test.id)
             let status = try await queue.loadTests.status(of: test.id)
             #expect(status.state == .ended && status.started == nil)
             #expect(status.failure?.code == "origin.connect")
             #expect(status.failure?.message == "name-\(two.description.prefix(4)): refused")
             #expect(
-                try await queue.loadTests.shares.report(Self.report(one, .ready), of: test.id).kind
+                try await queue.loadTests.shards.report(Self.report(one, .ready), of: test.id).kind
                     == .leave
             )
         }
@@ -198,76 +198,76 @@ import Testing
             _ = try await Self.join(queue, test.id, leaver)
             var report = Self.report(leaver, .failed)
             report.failure = Failure("worker.cancelled", "Its worker was stopped.")
-            #expect(try await queue.loadTests.shares.report(report, of: test.id).kind == .leave)
+            #expect(try await queue.loadTests.shards.report(report, of: test.id).kind == .leave)
             #expect(try await Self.join(queue, test.id, silent) == Self.scenario)
             try await fixture.pool.query(
-                "UPDATE load_share SET heard_at = now() - interval '11 s'")
+                "UPDATE load_shard SET heard_at = now() - interval '11 s'")
             _ = try await queue.loadTests.supervision.reconcile()
             #expect(try await Self.join(queue, test.id, other) == Self.scenario)
             #expect(
-                try await queue.loadTests.shares.report(Self.report(other, .ready), of: test.id)
+                try await queue.loadTests.shards.report(Self.report(other, .ready), of: test.id)
                     .kind == .run
             )
         }
     }
 
-    @Test func eachSecondOfAShareCountsOnce() async throws {
+    @Test func eachSecondOfAShardCountsOnce() async throws {
         try await QueueFixture.with("load_once") { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for seconds in [[0, 1], [0, 1], [1, 2], [0]] {
-                _ = try await queue.loadTests.shares.report(
+                _ = try await queue.loadTests.shards.report(
                     Self.report(workers[0], .ready, seconds: seconds), of: id)
             }
-            _ = try await queue.loadTests.shares.report(
+            _ = try await queue.loadTests.shards.report(
                 Self.report(workers[1], .ready, seconds: [0]), of: id)
             let news = try await queue.loadTests.follow(id, after: [])
             #expect(!news.hasMore)
-            #expect(news.intervals.map(\.share) == [0, 1, 0, 0])
+            #expect(news.intervals.map(\.shard) == [0, 1, 0, 0])
             #expect(news.intervals.map(\.second) == [0, 0, 1, 2])
-            #expect(news.test.shares.map(\.nextSecond) == [3, 1])
+            #expect(news.test.shards.map(\.nextSecond) == [3, 1])
             // Asked again, the answer is the same; what was taken is forgotten and does not come back.
             #expect(try await queue.loadTests.follow(id, after: []).intervals.count == 4)
             #expect(
                 try await queue.loadTests.follow(id, after: [2, 1]).intervals.map(\.second) == [2])
-            _ = try await queue.loadTests.shares.report(
+            _ = try await queue.loadTests.shards.report(
                 Self.report(workers[0], .ready, seconds: [0, 1]), of: id)
             #expect(try await queue.loadTests.follow(id, after: []).intervals.map(\.second) == [2])
             #expect(try await fixture.count("load_interval") == 1)
         }
     }
 
-    @Test func aLostShareIsNamedAndStaysLost() async throws {
+    @Test func aLostShardIsNamedAndStaysLost() async throws {
         try await QueueFixture.with("load_lost") { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for worker in workers {
-                _ = try await queue.loadTests.shares.report(
+                _ = try await queue.loadTests.shards.report(
                     Self.report(worker, .ready, seconds: [0, 1, 2]), of: id)
             }
             try await fixture.pool.query(
-                "UPDATE load_share SET heard_at = now() - interval '11 s' WHERE number = 1")
+                "UPDATE load_shard SET heard_at = now() - interval '11 s' WHERE number = 1")
             _ = try await queue.loadTests.supervision.reconcile()
             // The test continues with the other one.
             let status = try await queue.loadTests.status(of: id)
             #expect(status.state == .running)
-            #expect(status.shares.map(\.state) == [.running, .lost])
-            #expect(status.shares[1].nextSecond == 3)
-            #expect(status.shares[1].failure?.code == "worker.lost")
+            #expect(status.shards.map(\.state) == [.running, .lost])
+            #expect(status.shards[1].nextSecond == 3)
+            #expect(status.shards[1].failure?.code == "worker.lost")
             // One that comes back changes nothing.
             for progress in [LoadTestReport.Progress.ready, .finished, .failed] {
                 let late = Self.report(workers[1], progress, seconds: [3, 4])
-                #expect(try await queue.loadTests.shares.report(late, of: id).kind == .leave)
+                #expect(try await queue.loadTests.shards.report(late, of: id).kind == .leave)
             }
-            #expect(try await queue.loadTests.status(of: id).shares.map(\.nextSecond) == [3, 3])
-            #expect(try await queue.loadTests.breakdown(of: id, share: 1).data == nil)
+            #expect(try await queue.loadTests.status(of: id).shards.map(\.nextSecond) == [3, 3])
+            #expect(try await queue.loadTests.breakdown(of: id, shard: 1).data == nil)
             let end = Self.report(workers[0], .finished, seconds: [3])
-            #expect(try await queue.loadTests.shares.report(end, of: id).kind == .leave)
+            #expect(try await queue.loadTests.shards.report(end, of: id).kind == .leave)
             let ended = try await queue.loadTests.follow(id, after: [])
             #expect(ended.test.state == .ended && ended.test.failure == nil)
             #expect(ended.intervals.count == 7)
             #expect(
-                try await queue.loadTests.breakdown(of: id, share: 0).data
+                try await queue.loadTests.breakdown(of: id, shard: 0).data
                     == "all of \(workers[0].description.prefix(4))")
         }
     }
@@ -291,11 +291,11 @@ import Testing
             #expect(status.state == .stopping && status.failure?.code == "cluster.abandoned")
             for worker in workers {
                 #expect(
-                    try await queue.loadTests.shares.report(Self.report(worker, .ready), of: id)
+                    try await queue.loadTests.shards.report(Self.report(worker, .ready), of: id)
                         .kind
                         == .stop)
             }
-            _ = try await queue.loadTests.shares.report(Self.report(workers[0], .finished), of: id)
+            _ = try await queue.loadTests.shards.report(Self.report(workers[0], .finished), of: id)
             // One that does not stop is not waited for.
             try await fixture.pool.query(
                 "UPDATE load_test SET stopped_at = now() - interval '31 s'")
@@ -303,7 +303,7 @@ import Testing
             _ = try await queue.loadTests.supervision.reconcile()
             let ended = try await queue.loadTests.status(of: id)
             #expect(ended.state == .ended)
-            #expect(ended.shares.map(\.state) == [.finished, .lost])
+            #expect(ended.shards.map(\.state) == [.finished, .lost])
         }
     }
 
@@ -317,15 +317,15 @@ import Testing
             }
             for worker in workers {
                 #expect(
-                    try await queue.loadTests.shares.report(Self.report(worker, .ready), of: id)
+                    try await queue.loadTests.shards.report(Self.report(worker, .ready), of: id)
                         .kind
                         == .stop)
-                _ = try await queue.loadTests.shares.report(
+                _ = try await queue.loadTests.shards.report(
                     Self.report(worker, .finished, seconds: [0]), of: id)
             }
             let status = try await queue.loadTests.status(of: id)
             #expect(status.state == .ended && status.failure == nil)
-            #expect(status.shares.map(\.state) == [.finished, .finished])
+            #expect(status.shards.map(\.state) == [.finished, .finished])
             #expect(try await queue.workers.clusterStatus().loadTests == nil)
 
             let waiting = Self.test()
@@ -367,7 +367,7 @@ import Testing
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
             for worker in workers {
-                _ = try await queue.loadTests.shares.report(
+                _ = try await queue.loadTests.shards.report(
                     Self.report(worker, .finished, seconds: [0]), of: id)
             }
             try await queue.housekeeping.tables.delete()
@@ -375,7 +375,7 @@ import Testing
             try await fixture.pool.query(
                 "UPDATE load_test SET ended_at = now() - interval '25 hours'")
             try await queue.housekeeping.tables.delete()
-            for table in ["load_test", "load_share", "load_interval"] {
+            for table in ["load_test", "load_shard", "load_interval"] {
                 #expect(try await fixture.count(table) == 0, "\(table)")
             }
         }

@@ -62,10 +62,10 @@ import Testing
                     report.segments = 2
                     #expect(try await fixture.report([report]) == [.accepted])
                 } else if job.key.hasSuffix("large") {
-                    _ = try await fixture.queue.segments.split(
+                    _ = try await fixture.queue.splits.split(
                         SplitRequest(
                             worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
-                            assembly: AssemblyID.random().description, totalBytes: 3 << 20,
+                            multipart: .random(), totalBytes: 3 << 20,
                             partBytes: 1 << 20,
                             validator: "v"))
                 } else {

@@ -67,16 +67,16 @@ import Testing
     }
 
     @Test func listsOfDigestsThatFailedAreWrittenAgain() async throws {
-        try await F.with("retry_sums") { fixture in
+        try await F.with("retry_checksums") { fixture in
             let catalog = try await fixture.submit(files(1...2))
             let grant = try await fixture.lease()
             _ = try await fixture.report([
                 F.done(grant.jobs[0], grant), F.failed(grant.jobs[1], grant, "origin.http.404"),
             ])
             for isWhole in [false, true] {
-                let sums = try await fixture.lease()
-                #expect(sums.jobs.map(\.kind) == [.sums])
-                _ = try await fixture.report([F.failed(sums.jobs[0], sums, "storage.permission")])
+                let lists = try await fixture.lease()
+                #expect(lists.jobs.map(\.kind) == [.checksums])
+                _ = try await fixture.report([F.failed(lists.jobs[0], lists, "storage.permission")])
                 #expect(try await fixture.queue.catalogs.status(of: catalog).state == .failed)
                 // With the file that failed, and then by itself.
                 let answer = try await apply(

@@ -22,8 +22,8 @@ import Testing
 
     /// Nothing is left, the counts agree, and a retry brings everything to its end.
     private static func expectCancelled(_ fixture: F, _ catalog: CatalogID) async throws {
-        #expect(try await fixture.count("job WHERE kind <> 'sums'") == 0)
-        #expect(try await fixture.count("delayed_job WHERE kind <> 'sums'") == 0)
+        #expect(try await fixture.count("job WHERE kind <> 'checksums'") == 0)
+        #expect(try await fixture.count("delayed_job WHERE kind <> 'checksums'") == 0)
         try await fixture.drain()
         #expect(try await fixture.queue.catalogs.status(of: catalog).state == .cancelled)
         #expect(try await fixture.count("directory WHERE unsettled <> 0") == 0)
@@ -52,9 +52,9 @@ import Testing
             let grant = try await fixture.lease()
             let request = SplitTests.request(
                 fixture, grant, total: 3 * SplitTests.part,
-                assembly: AssemblyID.random().description)
+                multipart: .random())
             try await fixture.inOrder([
-                { _ = try await fixture.queue.segments.split(request) },
+                { _ = try await fixture.queue.splits.split(request) },
                 { try await Self.apply(fixture, .cancel, catalog) },
             ])
             try await Self.expectCancelled(fixture, catalog)

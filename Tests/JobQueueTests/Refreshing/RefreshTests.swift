@@ -106,8 +106,8 @@ import Testing
                 Self.outcome(grant.jobs[1], grant, .changed),
                 F.failed(grant.jobs[2], grant, "origin.http.404"),
             ])
-            let sums = try await fixture.drain()
-            #expect(sums.map(\.kind) == [.sums])
+            let lists = try await fixture.drain()
+            #expect(lists.map(\.kind) == [.checksums])
             let after = try await fixture.queue.catalogs.status(of: catalog)
             #expect(after.state == .completed && after.totals.completed == 3)
             #expect(after.totals.bytes == 45 && after.totals.segments == 3)
@@ -248,7 +248,7 @@ import Testing
                 try await fixture.report(held.jobs.map { Self.outcome($0, held, .unchanged) })
                     == [.accepted])
             let rest = try await fixture.drain()
-            #expect(rest.map(\.kind) == [.sums])
+            #expect(rest.map(\.kind) == [.checksums])
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
             // What left the catalog is as whole as it was, and found when it comes back.
             try await fixture.submit([F.file("a"), F.file("b")])

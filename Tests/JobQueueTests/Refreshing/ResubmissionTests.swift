@@ -70,7 +70,7 @@ import Testing
             // And once more: its files are looked at where they lie, and no manifest is read.
             title.url = F.title("t").url + "?token=c&Expires=1900000000"
             try await fixture.submit([title])
-            let checks = try await fixture.drain().filter { $0.kind != .sums }
+            let checks = try await fixture.drain().filter { $0.kind != .checksums }
             #expect(checks.count == 3 && checks.allSatisfy { $0.previous != nil })
         }
     }
@@ -88,7 +88,7 @@ import Testing
             try await fixture.submit([file])
             let again = try await fixture.lease()
             #expect(again.jobs.map(\.url) == [file.url])
-            // Submitted once more while it is fetched: refused with its former URL, it has another try.
+            // Submitted once more while it is fetched: refused with its previous URL, it has another try.
             file.url = F.file("f").url + "?X-Amz-Signature=c"
             try await fixture.submit([file])
             var late = R.refused(again.jobs[0], again)

@@ -86,7 +86,7 @@ import Testing
             expect("job_kind_check", JobKind.self)
             expect("job_loss_kind_check", JobKind.self)
             expect("load_test_state_check", LoadTestState.self)
-            expect("load_share_state_check", LoadShardState.self)
+            expect("load_shard_state_check", LoadShardState.self)
             expect("queue_state_check", QueueState.self)
             expect("origin_breaker_check", OriginBreaker.self)
         }

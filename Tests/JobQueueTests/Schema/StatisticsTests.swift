@@ -12,7 +12,7 @@ import Testing
 
     /// What takes jobs out by their numbers.
     private static let statements: [(name: String, statement: SQLStatement)] = [
-        ("sums", SQL.ChecksumFiles.settle.statement),
+        ("checksums", SQL.ChecksumFiles.settle.statement),
         ("refresh", SQL.Refreshing.settle.statement),
         ("mirrors", SQL.Mirrors.move.statement),
     ]

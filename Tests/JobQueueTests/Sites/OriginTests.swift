@@ -261,7 +261,7 @@ import Testing
                 guard grant.lease != nil else { break }
                 _ = try await fixture.report(
                     grant.jobs.map {
-                        $0.kind == .sums
+                        $0.kind == .checksums
                             ? F.done($0, grant) : F.failed($0, grant, "origin.connect")
                     })
             }

@@ -107,7 +107,7 @@ import Testing
             let refused = try await fixture.queue.catalogs.status(of: early).trouble
             #expect(refused?.message.contains("a symlink on the way") == true)
 
-            // Workers of a private cluster's former run have gone.
+            // Workers of a private cluster's previous run have gone.
             try await fixture.queue.workers.forgetRoots()
             #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
             try await fixture.submit([QueueFixture.file("a")], site: "file:///etc")

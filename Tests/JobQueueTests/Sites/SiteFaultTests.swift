@@ -30,7 +30,7 @@ import Testing
         try await fixture.pool.query(
             "UPDATE site SET fault_retry_at = now() WHERE fault_retry_at < 'infinity'")
         try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
-        try await fixture.queue.sites.room.watch()
+        try await fixture.queue.sites.closed.watch()
     }
 
     private func sees(_ fixture: F, isSound: Bool) async throws {
@@ -126,7 +126,7 @@ import Testing
             heartbeat.progress[grant.jobs[0].asset.description] = TransferProgress(
                 receivedBytes: 1, expectedBytes: 15, transfers: 1)
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
-            try await fixture.queue.sites.room.watch()
+            try await fixture.queue.sites.closed.watch()
             let other = try await fixture.lease(1, as: WorkerID.random())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
             #expect(try await site(fixture).fault == nil)
@@ -135,7 +135,7 @@ import Testing
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
             heartbeat.progress = [:]
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
-            try await fixture.queue.sites.room.watch()
+            try await fixture.queue.sites.closed.watch()
             let third = try await fixture.lease(1, as: WorkerID.random())
             #expect(third.siteSpace?.map(\.quotaLeftBytes) == [10])
         }
@@ -219,7 +219,7 @@ import Testing
             let healed = try await site(fixture)
             #expect(healed.fault == nil && healed.availableBytes == 5_000)
             _ = try await fixture.report(tried.jobs.map { F.done($0, tried) })
-            #expect(try await fixture.drain().allSatisfy { $0.kind == .sums })
+            #expect(try await fixture.drain().allSatisfy { $0.kind == .checksums })
             #expect(try await fixture.queue.catalogs.status(of: catalog).state == .completed)
         }
     }
@@ -266,7 +266,7 @@ import Testing
             #expect(first.siteSpace?.map(\.quotaLeftBytes) == [25])
             #expect(first.siteSpace?.map(\.floorBytes) == [7])
             _ = try await fixture.report(first.jobs.map { F.done($0, first) })
-            try await fixture.queue.sites.room.watch()
+            try await fixture.queue.sites.closed.watch()
             let full = try await site(fixture)
             #expect(full.fault?.code == "storage.quota" && full.usedBytes == 30)
             #expect(try await fixture.lease().lease == nil)

@@ -19,7 +19,7 @@ import Testing
         as worker: WorkerID? = nil
     ) async throws -> VolumeID? {
         let own = try await Self.site(fixture).id
-        return try await fixture.queue.sites.room.volume(
+        return try await fixture.queue.sites.volumes.volume(
             SiteVolumeRequest(
                 worker: worker ?? fixture.worker, site: site ?? own, lease: grant.lease,
                 volume: volume)
@@ -76,7 +76,7 @@ import Testing
                 -> FileSystemID?
             {
                 let site = try await Self.site(fixture).id
-                return try await fixture.queue.sites.room.volume(
+                return try await fixture.queue.sites.volumes.volume(
                     SiteVolumeRequest(
                         worker: fixture.worker, site: site, lease: grant.lease, volume: volume,
                         fileSystem: fileSystem)
@@ -88,7 +88,7 @@ import Testing
             #expect(try await record(one, on: "ef53:3") == "ef53:3")
             let read = SiteVolumeRequest(
                 worker: fixture.worker, site: try await Self.site(fixture).id)
-            let answer = try await fixture.queue.sites.room.volume(read)
+            let answer = try await fixture.queue.sites.volumes.volume(read)
             #expect(answer.volume == one && answer.fileSystem == "ef53:3")
             #expect(answer.resumedSeconds == nil)
             #expect(try await record(one, on: nil) == nil)
@@ -96,7 +96,7 @@ import Testing
             settings.resumes = true
             _ = try await fixture.queue.sites.configure(settings)
             let seconds = try #require(
-                try await fixture.queue.sites.room.volume(read).resumedSeconds)
+                try await fixture.queue.sites.volumes.volume(read).resumedSeconds)
             #expect(0...60 ~= seconds)
         }
     }

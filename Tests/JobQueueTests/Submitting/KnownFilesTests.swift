@@ -186,14 +186,14 @@ import Testing
             try await resolve(fixture, ["low.ts"])
             try await work(fixture)
             try await submit(fixture, height: 720)
-            #expect(try await fixture.count("former_file") == 2)
+            #expect(try await fixture.count("previous_file") == 2)
             try await fixture.queue.submissions.interruptAll()
             try await fixture.pool.query(
                 "UPDATE catalog SET opened_at = now() - interval '2 days', "
                     + "ended_at = now() - interval '2 days'")
             try await fixture.queue.housekeeping.retention.delete(olderThanDays: 1)
             #expect(try await fixture.count("asset") == 0)
-            #expect(try await fixture.count("former_file") == 0)
+            #expect(try await fixture.count("previous_file") == 0)
         }
     }
 }

@@ -9,11 +9,11 @@ import Testing
     static let part: Int64 = 1 << 20
 
     static func request(
-        _ fixture: QueueFixture, _ grant: LeaseGrant, total: Int64, assembly: String
+        _ fixture: QueueFixture, _ grant: LeaseGrant, total: Int64, multipart: MultipartID
     ) -> SplitRequest {
         SplitRequest(
             worker: fixture.worker, job: grant.jobs[0].id, lease: grant.lease ?? "",
-            assembly: assembly, totalBytes: total, partBytes: part, validator: "\"v1\"")
+            multipart: multipart, totalBytes: total, partBytes: part, validator: "\"v1\"")
     }
 
     @Test func aLargeFileIsFetchedInPartsAndVerified() async throws {
@@ -22,18 +22,15 @@ import Testing
             let grant = try await fixture.lease()
             let total = 2 * Self.part + 5
             let request = Self.request(
-                fixture, grant, total: total, assembly: AssemblyID.random().description)
-            let answer = try await fixture.queue.segments.split(request)
-            #expect(answer.verdict == .accepted)
-            #expect(answer.job?.id == grant.jobs[0].id)
-            #expect(answer.job?.offset == 0 && answer.job?.length == Self.part)
+                fixture, grant, total: total, multipart: .random())
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
             // The same request again has the same answer.
-            #expect(try await fixture.queue.segments.split(request).job == answer.job)
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
 
             let others = try await fixture.lease(as: WorkerID.random())
             #expect(others.jobs.map(\.offset) == [Self.part, 2 * Self.part])
             #expect(others.jobs.map(\.length) == [Self.part, 5])
-            #expect(others.jobs.allSatisfy { $0.multipart?.id == request.assembly })
+            #expect(others.jobs.allSatisfy { $0.multipart?.id == request.multipart })
             #expect(others.jobs.allSatisfy { $0.multipart?.validator == "\"v1\"" })
             // Not this worker's lease.
             let bytes = [Self.part, 5]
@@ -62,12 +59,12 @@ import Testing
             let files = try await fixture.queue.catalogs.files(of: catalog, after: nil, limit: 10)
                 .files
             #expect(files.map(\.bytes) == [total])
-            #expect(try await fixture.count("assembly") == 0)
+            #expect(try await fixture.count("multipart_file") == 0)
         }
     }
 
     @Test(
-        arguments: ["content.changed", "origin.rangeMismatch", "integrity.assemblyMismatch"]
+        arguments: ["content.changed", "origin.rangeMismatch", "integrity.multipartMismatch"]
             as [FailureCode])
     func partsOfDifferentVersionsAreFetchedAgain(code: FailureCode) async throws {
         try await F.with("changed") { fixture in
@@ -76,17 +73,17 @@ import Testing
             for _ in 1...20 {
                 let grant = try await fixture.lease()
                 guard let job = grant.jobs.first else { break }
-                if job.kind == .sums {
+                if job.kind == .checksums {
                     _ = try await fixture.report([F.done(job, grant)])
                 } else if job.multipart == nil {
                     starts += 1
                     let request = Self.request(
                         fixture, grant, total: 2 * Self.part,
-                        assembly: AssemblyID.random().description)
-                    #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+                        multipart: .random())
+                    #expect(try await fixture.queue.splits.split(request) == .accepted)
                     let first = F.done(job, grant, bytes: Self.part)
                     #expect(try await fixture.report([first]) == [.accepted])
-                } else if job.kind == .verify || code != "integrity.assemblyMismatch" {
+                } else if job.kind == .verify || code != "integrity.multipartMismatch" {
                     _ = try await fixture.report([F.failed(job, grant, code)])
                 } else {
                     _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
@@ -105,9 +102,9 @@ import Testing
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             var request = Self.request(
-                fixture, grant, total: 3 * Self.part, assembly: AssemblyID.random().description)
+                fixture, grant, total: 3 * Self.part, multipart: .random())
             request.digests = "crc32c=01234567"
-            _ = try await fixture.queue.segments.split(request)
+            _ = try await fixture.queue.splits.split(request)
             let others = try await fixture.lease()
             #expect(others.jobs.map(\.stated) == [nil, nil])
             var results = (grant.jobs + others.jobs).map { job in
@@ -129,8 +126,8 @@ import Testing
                 let grant = try await fixture.lease()
                 #expect(grant.jobs.map(\.attempt) == [1] && grant.jobs[0].multipart == nil)
                 let request = Self.request(
-                    fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
-                #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+                    fixture, grant, total: 2 * Self.part, multipart: .random())
+                #expect(try await fixture.queue.splits.split(request) == .accepted)
                 let other = try await fixture.lease()
                 _ = try await fixture.report([
                     F.done(grant.jobs[0], grant, bytes: Self.part),
@@ -160,8 +157,8 @@ import Testing
             let grant = try await fixture.lease(1)
             #expect(left(grant) == [5 * Self.part])
             let request = Self.request(
-                fixture, grant, total: 3 * Self.part, assembly: AssemblyID.random().description)
-            _ = try await fixture.queue.segments.split(request)
+                fixture, grant, total: 3 * Self.part, multipart: .random())
+            _ = try await fixture.queue.splits.split(request)
             let next = try await fixture.lease(1)
             #expect(left(next) == [2 * Self.part])
             // Stored, they count no more than before.
@@ -182,34 +179,34 @@ import Testing
             _ = try await fixture.queue.sites.configure(settings)
             let grant = try await fixture.lease()
             let request = Self.request(
-                fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
-            _ = try await fixture.queue.segments.split(request)
+                fixture, grant, total: 2 * Self.part, multipart: .random())
+            _ = try await fixture.queue.splits.split(request)
             let other = try await fixture.lease()
             _ = try await fixture.report([
                 F.done(grant.jobs[0], grant, bytes: Self.part),
                 F.done(other.jobs[0], other, bytes: Self.part),
             ])
-            try await fixture.queue.sites.room.watch()
+            try await fixture.queue.sites.closed.watch()
             let verify = try await fixture.lease()
             let job = try #require(verify.jobs.first)
             #expect(job.kind == .verify)
             _ = try await fixture.report([F.done(job, verify, bytes: 2 * Self.part)])
-            try await fixture.queue.sites.room.watch()
+            try await fixture.queue.sites.closed.watch()
             #expect(try await fixture.assets(of: catalog)[0].state == .completed)
             #expect(try await fixture.queue.sites.list().sites[0].fault?.code == "storage.quota")
         }
     }
 
     @Test func whatWasBegunOfAFileIsToBeRemovedWhenItStartsOver() async throws {
-        try await F.with("former") { fixture in
+        try await F.with("previous_multipart") { fixture in
             try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             #expect(grant.jobs.map(\.abandonedMultipart) == [nil])
-            let assembly = AssemblyID.random().description
-            let request = Self.request(fixture, grant, total: 2 * Self.part, assembly: assembly)
-            #expect(try await fixture.queue.segments.split(request).job?.abandonedMultipart == nil)
+            let multipart = MultipartID.random()
+            let request = Self.request(fixture, grant, total: 2 * Self.part, multipart: multipart)
+            _ = try await fixture.queue.splits.split(request)
             _ = try await fixture.report([F.failed(grant.jobs[0], grant, "content.changed")])
-            #expect(try await fixture.lease().jobs.map(\.abandonedMultipart) == [assembly])
+            #expect(try await fixture.lease().jobs.map(\.abandonedMultipart) == [multipart])
         }
     }
 
@@ -237,8 +234,8 @@ import Testing
             let catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
             let request = Self.request(
-                fixture, grant, total: 4 * Self.part, assembly: AssemblyID.random().description)
-            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+                fixture, grant, total: 4 * Self.part, multipart: .random())
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
             let others = try await fixture.lease()
             #expect(others.jobs.count == 3)
             let results = others.jobs.map { F.failed($0, others, "content.changed") }
@@ -262,8 +259,8 @@ import Testing
             try await fixture.queue.submissions.add(
                 [other], to: catalog, generation: next.generation)
             let request = Self.request(
-                fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
-            #expect(try await fixture.queue.segments.split(request).verdict == .accepted)
+                fixture, grant, total: 2 * Self.part, multipart: .random())
+            #expect(try await fixture.queue.splits.split(request) == .accepted)
             try await fixture.queue.submissions.start(catalog, generation: next.generation)
             #expect(try await fixture.lease().jobs.map(\.length) == [nil])
         }
@@ -278,8 +275,8 @@ import Testing
         let job = try #require(grant.jobs.first)
         if splits {
             let request = Self.request(
-                fixture, grant, total: 2 * Self.part, assembly: AssemblyID.random().description)
-            _ = try await fixture.queue.segments.split(request)
+                fixture, grant, total: 2 * Self.part, multipart: .random())
+            _ = try await fixture.queue.splits.split(request)
             _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
             let rest = try await fixture.lease()
             _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: Self.part)])

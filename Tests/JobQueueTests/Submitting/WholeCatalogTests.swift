@@ -67,12 +67,12 @@ import Testing
             if work != .start { try await Work.start.perform(fixture.queue, handle) }
             if work == .refresh { _ = try await fixture.drain() }
             try await perform(work, fixture, handle)
-            let jobs = try await fixture.count("job WHERE kind <> 'sums'")
+            let jobs = try await fixture.count("job WHERE kind <> 'checksums'")
             #expect((jobs > 0) == [.start, .refresh].contains(work))
             guard work == .start else { return }
             // Whoever lost the answer finds out by a second one, which has no effect of its own.
             try await work.perform(fixture.queue, handle)
-            #expect(try await fixture.count("job WHERE kind <> 'sums'") == jobs)
+            #expect(try await fixture.count("job WHERE kind <> 'checksums'") == jobs)
         }
     }
 }

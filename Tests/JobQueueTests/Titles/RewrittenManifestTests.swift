@@ -45,8 +45,8 @@ import Testing
         return (grant, verdicts)
     }
 
-    @Test func aDocumentGoesToWhoHoldsItsJob() async throws {
-        try await F.with("documents") { fixture in
+    @Test func aRewrittenManifestGoesToWhoHoldsItsJob() async throws {
+        try await F.with("rewritten_manifests") { fixture in
             _ = try await submit(fixture, nil)
             let first = try await resolved(fixture, contents: [nil, "#EXTM3U\n\"ä\"\n"])
             #expect(first.verdicts == [.accepted])
@@ -91,7 +91,7 @@ import Testing
                 #expect(again.grant.jobs.first { $0.kind == .resolve }?.titles == titles)
             }
             try await fixture.queue.housekeeping.tables.delete()
-            #expect(try await fixture.count("document") == 0)
+            #expect(try await fixture.count("rewritten_manifest") == 0)
         }
     }
 

@@ -176,7 +176,7 @@ import Testing
             let edge = cluster.edge
             cluster.origin.route(Self.path) { request in
                 if request.number == 3, let files = try? edge.files() {
-                    for file in files where file.hasPrefix(".dray/assembly/") {
+                    for file in files where file.hasPrefix(".dray/multipart/") {
                         unlink(edge.path(file))
                     }
                 }

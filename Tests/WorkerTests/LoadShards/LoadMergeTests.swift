@@ -10,16 +10,16 @@ import Testing
 
 @testable import Worker
 
-/// What the shares of a load test measure, by way of worker, coordinator and PostgreSQL, beside what one who
+/// What the shards of a load test measure, by way of worker, coordinator and PostgreSQL, beside what one who
 /// saw all samples would say.
 @Suite struct LoadMergeTests {
-    @Test func whatSharesMeasureAddsUpWithoutLoss() async throws {
+    @Test func whatShardsMeasureAddsUpWithoutLoss() async throws {
         try await Cluster.with(workers: 0) { cluster in
             var random = SeededRandom(seed: 17)
             var all = LoadInterval(second: 0)
             var intervals: [[LoadInterval]] = [[], []]
             for second in 0..<90 {
-                for share in 0..<2 {
+                for shard in 0..<2 {
                     var interval = LoadInterval(second: second)
                     for _ in 0..<50 {
                         let value = Int64.random(in: 1...5_000_000, using: &random)
@@ -27,21 +27,21 @@ import Testing
                         interval.counts.succeeded += 1
                         all.record(value, .total)
                     }
-                    intervals[share].append(interval)
+                    intervals[shard].append(interval)
                 }
             }
             // More than one report has, handed over all at once.
-            let shares = [ScriptedShare(), ScriptedShare()]
-            for share in shares { try cluster.startWorker(loadShares: share) }
+            let shards = [ScriptedShard(), ScriptedShard()]
+            for shard in shards { try cluster.startWorker(loadShards: shard) }
             let test = LoadTestSubmission.script(workers: 2)
             _ = try await cluster.client.create(test)
             try await waitUntil(deadlineSeconds: 60, "the start of all") {
-                shares.allSatisfy { $0.start != nil }
+                shards.allSatisfy { $0.start != nil }
             }
-            for share in shares {
-                let number = try #require(share.start).share.index
-                for interval in intervals[number] { share.emit(interval) }
-                share.finish()
+            for shard in shards {
+                let number = try #require(shard.start).shard.index
+                for interval in intervals[number] { shard.emit(interval) }
+                shard.finish()
             }
             var merge = ClusterLoadMerge()
             let seconds = try await cluster.follow(test.id, into: &merge).seconds
@@ -53,14 +53,14 @@ import Testing
             #expect(merge.reports.map(\.state) == [.finished, .finished])
             #expect(merge.reports.map(\.counts.succeeded) == [4_500, 4_500])
             #expect(merge.reports.allSatisfy { $0.missingFromSecond == nil })
-            let breakdown = try await cluster.client.loadBreakdown(of: test.id, share: 0).data
+            let breakdown = try await cluster.client.loadBreakdown(of: test.id, shard: 0).data
             let end = try JSONDecoder().decode(
                 LoadShardEnd.self, from: Data(try #require(breakdown).utf8))
             #expect(end.ending == .finished && end.breakdown.targets["script"]?.requests == 1)
         }
     }
 
-    /// Samples of `count` shares, second by second: each share has its own median, and a tail that is a thousand
+    /// Samples of `count` shards, second by second: each shard has its own median, and a tail that is a thousand
     /// times as long.
     private struct Samples {
         static let metrics: [LoadMetric] = [.total, .firstByte, .startup]
@@ -72,19 +72,19 @@ import Testing
         var one = LoadInterval(second: 0)
         var values: [LoadMetric: [Int64]] = [:]
 
-        init(shares count: Int) {
+        init(shards count: Int) {
             var random = SeededRandom(seed: 41)
             intervals = [[LoadInterval]](repeating: [], count: count)
             for second in 0..<Self.seconds {
-                for share in 0..<count {
+                for shard in 0..<count {
                     var interval = LoadInterval(second: second)
                     interval.isMeasured = second >= Self.warmUpSeconds
-                    // Of some shares nothing ends within some seconds.
-                    for _ in 0..<((second + share) % 7 == 0 ? 0 : 600) {
+                    // Of some shards nothing ends within some seconds.
+                    for _ in 0..<((second + shard) % 7 == 0 ? 0 : 600) {
                         for metric in Self.metrics {
                             let tail = Double.random(in: 0..<1, using: &random)
                             let value = Int64(
-                                300 * Double(share + metric.rawValue + 1) / (1.001 - tail))
+                                300 * Double(shard + metric.rawValue + 1) / (1.001 - tail))
                             interval.record(value, metric)
                             guard interval.isMeasured else { continue }
                             one.record(value, metric)
@@ -92,7 +92,7 @@ import Testing
                         }
                         interval.counts.succeeded += 1
                     }
-                    intervals[share].append(interval)
+                    intervals[shard].append(interval)
                 }
             }
         }
@@ -100,27 +100,27 @@ import Testing
 
     @Test func percentilesOverEightWorkersAreThoseOfOneHistogramOfAllSamples() async throws {
         try await Cluster.with(workers: 0, coordinators: 2) { cluster in
-            let shares = (0..<8).map { _ in ScriptedShare() }
-            for (index, share) in shares.enumerated() {
-                try cluster.startWorker(port: cluster.ports[index % 2], loadShares: share)
+            let shards = (0..<8).map { _ in ScriptedShard() }
+            for (index, shard) in shards.enumerated() {
+                try cluster.startWorker(port: cluster.ports[index % 2], loadShards: shard)
             }
             let test = LoadTestSubmission.script(workers: 8)
             _ = try await cluster.client.create(test)
             try await waitUntil(deadlineSeconds: 60, "the start of all") {
-                shares.allSatisfy { $0.start != nil }
+                shards.allSatisfy { $0.start != nil }
             }
-            let samples = Samples(shares: 8)
+            let samples = Samples(shards: 8)
             // Half of them second by second as time goes by, the others with all that they have at once.
             for second in 0..<Samples.seconds {
-                for share in shares {
-                    let number = try #require(share.start).share.index
+                for shard in shards {
+                    let number = try #require(shard.start).shard.index
                     let isEager = number % 2 == 0
                     guard !isEager || second == 0 else { continue }
                     let some = samples.intervals[number]
-                    for interval in isEager ? some : [some[second]] { share.emit(interval) }
+                    for interval in isEager ? some : [some[second]] { shard.emit(interval) }
                 }
             }
-            for share in shares { share.finish() }
+            for shard in shards { shard.finish() }
             var merge = ClusterLoadMerge()
             var recorder = LoadRecorder()
             for interval in try await cluster.follow(test.id, into: &merge).seconds {

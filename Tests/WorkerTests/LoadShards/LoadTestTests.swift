@@ -14,46 +14,46 @@ import Testing
 @Suite struct LoadTestTests {
     @Test func allBeginAtOneMomentAndStopTogether() async throws {
         try await Cluster.with(workers: 0, coordinators: 2) { cluster in
-            let shares = (0..<3).map { _ in ScriptedShare() }
-            for (index, share) in shares.enumerated() {
-                try cluster.startWorker(port: cluster.ports[index % 2], loadShares: share)
+            let shards = (0..<3).map { _ in ScriptedShard() }
+            for (index, shard) in shards.enumerated() {
+                try cluster.startWorker(port: cluster.ports[index % 2], loadShards: shard)
             }
             let test = LoadTestSubmission.script(workers: 3)
             _ = try await cluster.client.create(test)
             try await waitUntil(deadlineSeconds: 60, "the start of all") {
-                shares.allSatisfy { $0.start != nil }
+                shards.allSatisfy { $0.start != nil }
             }
-            let starts = shares.compactMap { $0.start }
-            #expect(starts.map(\.share.index).sorted() == [0, 1, 2])
-            #expect(starts.allSatisfy { $0.share.count == 3 })
+            let starts = shards.compactMap { $0.start }
+            #expect(starts.map(\.shard.index).sorted() == [0, 1, 2])
+            #expect(starts.allSatisfy { $0.shard.count == 3 })
             let moments = starts.map(\.nanoseconds)
             let spread = try #require(moments.max()) - (try #require(moments.min()))
             #expect(Double(spread) / 1e9 < 0.05)
-            #expect(shares.allSatisfy { $0.scenario == "a scenario" })
+            #expect(shards.allSatisfy { $0.scenario == "a scenario" })
 
             _ = try await cluster.client.stopLoadTest(test.id)
             let news = try await cluster.follow(test.id)
             #expect(news.test.state == .ended)
-            #expect(news.test.shares.map(\.state) == [.finished, .finished, .finished])
-            #expect(shares.allSatisfy { $0.isStopped })
+            #expect(news.test.shards.map(\.state) == [.finished, .finished, .finished])
+            #expect(shards.allSatisfy { $0.isStopped })
         }
     }
 
     @Test func aWorkerThatIsStoppedLeavesTheTestToTheOthers() async throws {
         try await Cluster.with(workers: 0) { cluster in
-            let shares = [ScriptedShare(), ScriptedShare()]
-            let workers = try shares.map { try cluster.startWorker(loadShares: $0) }
+            let shards = [ScriptedShard(), ScriptedShard()]
+            let workers = try shards.map { try cluster.startWorker(loadShards: $0) }
             let test = LoadTestSubmission.script(workers: 2)
             _ = try await cluster.client.create(test)
             try await waitUntil(deadlineSeconds: 60, "the start of all") {
-                shares.allSatisfy { $0.start != nil }
+                shards.allSatisfy { $0.start != nil }
             }
-            let leaver = try #require(shares[0].start).share.index
-            for second in 0..<3 { shares[0].emit(Self.interval(second)) }
+            let leaver = try #require(shards[0].start).shard.index
+            for second in 0..<3 { shards[0].emit(Self.interval(second)) }
             try await workers[0].drain()
-            #expect(shares[0].isStopped && !shares[1].isStopped)
-            for second in 0..<5 { shares[1].emit(Self.interval(second)) }
-            shares[1].finish()
+            #expect(shards[0].isStopped && !shards[1].isStopped)
+            for second in 0..<5 { shards[1].emit(Self.interval(second)) }
+            shards[1].finish()
             var merge = ClusterLoadMerge()
             let seconds = try await cluster.follow(test.id, into: &merge).seconds
             let report = merge.reports[leaver]
@@ -71,8 +71,8 @@ import Testing
             defer { gate.open() }
             cluster.origin.route("/slow", FaultOrigin.Response(text: "slow").held(at: gate))
             cluster.origin.route("/next", FaultOrigin.Response(text: "next"))
-            let share = ScriptedShare()
-            try cluster.startWorker(loadShares: share)
+            let shard = ScriptedShard()
+            try cluster.startWorker(loadShards: shard)
             try await cluster.submit([try cluster.file("/slow")])
             try await waitUntil(deadlineSeconds: 20, "the transfer") {
                 cluster.origin.requests.contains { $0.path == "/slow" }
@@ -80,18 +80,18 @@ import Testing
             let test = LoadTestSubmission.script(workers: 1)
             _ = try await cluster.client.create(test)
             try await waitUntil(deadlineSeconds: 20, "the join") {
-                try await !cluster.client.loadTest(test.id).shares.isEmpty
+                try await !cluster.client.loadTest(test.id).shards.isEmpty
             }
-            #expect(try await cluster.client.loadTest(test.id).shares.map(\.state) == [.joined])
+            #expect(try await cluster.client.loadTest(test.id).shards.map(\.state) == [.joined])
             gate.open()
-            try await waitUntil(deadlineSeconds: 60, "the start") { share.start != nil }
+            try await waitUntil(deadlineSeconds: 60, "the start") { shard.start != nil }
             try await cluster.submit([try cluster.file("/next")], catalog: "next")
-            share.emit(Self.interval(0))
+            shard.emit(Self.interval(0))
             try await waitUntil(deadlineSeconds: 20, "a report") {
-                try await cluster.client.loadTest(test.id).shares.first?.nextSecond == 1
+                try await cluster.client.loadTest(test.id).shards.first?.nextSecond == 1
             }
             #expect(!cluster.origin.requests.contains { $0.path == "/next" })
-            share.finish()
+            shard.finish()
             try await waitUntil(deadlineSeconds: 60, "the next job") {
                 cluster.origin.requests.contains { $0.path == "/next" }
             }
@@ -100,18 +100,18 @@ import Testing
 
     @Test func aScenarioThatCannotBePreparedIsTheTestsFailure() async throws {
         try await Cluster.with(workers: 0) { cluster in
-            let share = ScriptedShare(failure: Failure("manifest.html", "a web page"))
-            try cluster.startWorker(loadShares: share)
+            let shard = ScriptedShard(failure: Failure("manifest.html", "a web page"))
+            try cluster.startWorker(loadShards: shard)
             let test = LoadTestSubmission.script(workers: 1)
             _ = try await cluster.client.create(test)
             let news = try await cluster.follow(test.id)
             #expect(news.test.failure == Failure("manifest.html", "w0: a web page"))
-            #expect(news.test.started == nil && share.start == nil)
+            #expect(news.test.started == nil && shard.start == nil)
         }
     }
 
-    /// What a share measured is stored for a day, and served: the secrets of its URLs are not.
-    @Test func whatIsStoredOfAShareHasNoSecrets() async throws {
+    /// What a shard measured is stored for a day, and served: the secrets of its URLs are not.
+    @Test func whatIsStoredOfAShardHasNoSecrets() async throws {
         try await Cluster.with(workers: 0) { cluster in
             cluster.origin.serve("/a", [1])
             try cluster.startWorker()
@@ -127,7 +127,7 @@ import Testing
             let news = try await cluster.follow(test.id)
             #expect(news.test.failure == nil)
             let stored = try #require(
-                try await cluster.client.loadBreakdown(of: test.id, share: 0).data)
+                try await cluster.client.loadBreakdown(of: test.id, shard: 0).data)
             #expect(stored.contains("a?…") && !stored.contains("S3CRET"), "\(stored)")
         }
     }

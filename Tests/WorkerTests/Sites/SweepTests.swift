@@ -29,7 +29,7 @@ import Testing
             try await waitUntil(deadlineSeconds: 60, "the site's first use") {
                 coordinator.jobs(.done).count == 1
             }
-            let old = [".dray/assembly/x", ".dray/partial/x", ".dray/tmp/x-1"]
+            let old = [".dray/multipart/x", ".dray/partial/x", ".dray/tmp/x-1"]
             for name in old + [".dray/tmp/y-2"] {
                 let path = try coordinator.edge.write([1], to: name)
                 guard name != ".dray/tmp/y-2" else { continue }

@@ -99,14 +99,14 @@ final class Cluster {
     func startWorker(
         port: Int? = nil, connections: Int = 8, partBytes: Int64 = 64 << 20,
         splitBelow: Double = .infinity, drainSeconds: Double = 20,
-        loadShares: (any LoadShardRunner)? = nil, roots: SiteRoots = .anySite
+        loadShards: (any LoadShardRunner)? = nil, roots: SiteRoots = .anySite
     ) throws -> RunningWorker {
         var configuration = WorkerService.Configuration(
             coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: .test, roots: roots,
             connections: connections, name: "w\(workers.count)", durability: .none,
             partBytes: partBytes, splitBelowBytesPerSecond: splitBelow,
             drainSeconds: drainSeconds)
-        configuration.loadShares = loadShares
+        configuration.loadShards = loadShards
         let service = try WorkerService(configuration)
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)

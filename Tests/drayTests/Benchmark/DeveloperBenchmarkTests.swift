@@ -17,6 +17,19 @@ import Testing
         #expect(forms.dropFirst().allSatisfy { $0["bytes"] as? Int ?? 0 >= 20_000_000 })
     }
 
+    @Test func messagesAreEncodedAndDecoded() async throws {
+        let process = try DrayProcess.start(
+            ["messages", "--rounds", "2", "--jobs", "3", "--json"],
+            program: DrayProcess.built("dray-benchmark"))
+        #expect(try await process.wait() == .exited(0), "\(process.errors)")
+        let report = try #require(
+            JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [String: Any])
+        let forms = try #require(report["forms"] as? [[String: Any]])
+        #expect(forms.map { $0["format"] as? String } == ["rows", "rows", "json", "json"])
+        #expect(forms.allSatisfy { $0["encodeNanosecondsPerJob"] as? Double ?? 0 > 0 })
+        #expect(forms.allSatisfy { $0["decodeNanosecondsPerJob"] as? Double ?? 0 > 0 })
+    }
+
     @Test func simulationsAreHeldAgainstTheory() async throws {
         let process = try DrayProcess.start(
             ["planner", "--jobs", "20000", "--json"], program: DrayProcess.built("dray-benchmark"))

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension EndToEnd.Clusters {
     /// Everything is killed in the middle of 2,000 files.
     @Suite(.timeLimit(.minutes(3))) struct ChaosTests {
         private static let files = 2_000
@@ -103,7 +103,7 @@ extension EndToEnd {
             try await ChildProcess.run(["cmp", file, root.path("large.bin")])
             let site = "\(edge.path)/127.0.0.1:\(origin.port)"
             #expect(try await EdgeTree.checkSums(beneath: site) == ["large.bin"])
-            #expect(try EdgeTree.files(beneath: "\(edge.path)/.dray/assembly").isEmpty)
+            #expect(try EdgeTree.files(beneath: "\(edge.path)/.dray/multipart").isEmpty)
             // Four parts, and what the killed worker had begun once more.
             #expect((4...4 + held).contains(origin.requests().count))
         }

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension EndToEnd.Clusters {
     /// Reasons why a catalog waits, as its followers read them.
     @Suite(.timeLimit(.minutes(3))) struct WaitTests {
         private static func run(

@@ -296,6 +296,18 @@ import Testing
         #expect(answer.errors.contains(" (manifest.uriRefused)\n"), "\(answer.errors)")
     }
 
+    /// A URL in a message stays, even if it begins with the text of --base.
+    @Test func aURLInAMessageIsNotTakenForTheFile() async throws {
+        let file = try directory.write(
+            "#EXTM3U\n#EXTINF:4,\n/ab\n#EXTINF:4,\n/ab/1.ts\n#EXT-X-ENDLIST\n",
+            to: "conflict.m3u8")
+        let answer = try await inspect([file, "--base", "http://h/a"])
+        #expect(answer.ending == .exited(1))
+        #expect(
+            answer.errors.hasPrefix("dray: http://h/ab is a file, and http://h/ab/1.ts needs"),
+            "\(answer.errors)")
+    }
+
     @Test(arguments: [
         (["/dev/null"], "--base is missing"), (["-"], "--base is missing"),
         (["missing"], "missing: No such file"), (["m", "--base", "file:///"], "--base: the URL"),

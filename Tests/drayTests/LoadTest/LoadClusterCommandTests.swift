@@ -5,7 +5,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension EndToEnd.Clusters {
     /// `dray loadtest --cluster` as people run it, on workers of which it takes some.
     @Suite(.timeLimit(.minutes(5))) struct LoadClusterCommandTests {
         private func json(_ text: String) throws -> [String: Any] {
@@ -14,9 +14,9 @@ extension EndToEnd {
         }
 
         private func workers(_ result: [String: Any]) throws -> Set<String> {
-            let shares = try #require(result["shares"] as? [[String: Any]])
-            #expect(shares.allSatisfy { $0["state"] as? String == "finished" })
-            return Set(shares.compactMap { $0["worker"] as? String })
+            let shards = try #require(result["shards"] as? [[String: Any]])
+            #expect(shards.allSatisfy { $0["state"] as? String == "finished" })
+            return Set(shards.compactMap { $0["worker"] as? String })
         }
 
         /// They finish running jobs, return the rest, and continue when the load is over.
@@ -45,7 +45,7 @@ extension EndToEnd {
             try await waitUntil(deadlineSeconds: 60, "the workers' joining") {
                 id = try await cluster.status().loadTests?.first?.id
                 guard let id else { return false }
-                return try await client.loadTest(id).shares.map(\.state) == [.joined, .joined]
+                return try await client.loadTest(id).shards.map(\.state) == [.joined, .joined]
             }
             gate.open()
             #expect(try await load.wait(deadlineSeconds: 60) == .exited(0), "\(load.errors)")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Client
 
-extension EndToEnd {
+extension EndToEnd.Clusters {
     /// Load tests on workers and coordinators as processes: what becomes of one when some of these die.
     @Suite(.timeLimit(.minutes(5))) struct LoadClusterTests {
         private static func scenario(
@@ -42,7 +42,7 @@ extension EndToEnd {
             /// Its latest report.
             final class Box: Sendable {
                 let value = Mutex<LoadTestStatus?>(nil)
-                var shares: [LoadTestStatus.Share] { value.withLock { $0?.shares ?? [] } }
+                var shards: [LoadTestStatus.Shard] { value.withLock { $0?.shards ?? [] } }
             }
 
             init(
@@ -81,17 +81,17 @@ extension EndToEnd {
         ) async throws -> Run {
             let run = try Run(
                 cluster, scenario(origin, rate: 100, seconds: 8), options(workers: 2))
-            try await waitUntil(deadlineSeconds: 60, "a second of each share") {
-                run.status.shares.count { $0.nextSecond >= 1 } == 2
+            try await waitUntil(deadlineSeconds: 60, "a second of each shard") {
+                run.status.shards.count { $0.nextSecond >= 1 } == 2
             }
             return run
         }
 
         /// Nothing of `runOfEightSeconds` is lost, and nothing counts twice.
         private static func expectWhole(_ end: LoadRunEnd, _ origin: FaultOrigin) {
-            #expect(end.shares.map(\.state) == [.finished, .finished])
-            #expect(end.shares.reduce(0) { $0 + $1.counts.planned } == 800)
-            #expect(end.shares.reduce(0) { $0 + $1.counts.succeeded } == 800)
+            #expect(end.shards.map(\.state) == [.finished, .finished])
+            #expect(end.shards.reduce(0) { $0 + $1.counts.planned } == 800)
+            #expect(end.shards.reduce(0) { $0 + $1.counts.succeeded } == 800)
             #expect(end.breakdown.targets["object"]?.requests == 800)
             // Once more by each worker before the load.
             #expect(origin.count("/object") == 802)
@@ -103,33 +103,33 @@ extension EndToEnd {
                 coordinators: 1, workers: 3, connections: 4, leaseSeconds: 60)
             let run = try Run(
                 cluster, Self.scenario(origin, rate: 60, seconds: 600), Self.options(workers: 3))
-            try await waitUntil(deadlineSeconds: 60, "two seconds of each share") {
-                run.status.shares.count { $0.nextSecond >= 2 } == 3
+            try await waitUntil(deadlineSeconds: 60, "two seconds of each shard") {
+                run.status.shards.count { $0.nextSecond >= 2 } == 3
             }
             let victim = cluster.workers[1]
-            let share = try #require(
-                run.status.shares.first { $0.name.hasSuffix("-\(victim.pid)") })
+            let shard = try #require(
+                run.status.shards.first { $0.name.hasSuffix("-\(victim.pid)") })
             victim.signal(SIGKILL)
             _ = try await victim.wait()
             try await waitUntil(deadlineSeconds: 60, "the loss") {
-                run.status.shares.contains { $0.state == .lost }
+                run.status.shards.contains { $0.state == .lost }
             }
             // The test continues without it.
-            let seen = run.status.shares.map(\.nextSecond).max() ?? 0
+            let seen = run.status.shards.map(\.nextSecond).max() ?? 0
             try await waitUntil(deadlineSeconds: 60, "more seconds of the others") {
-                run.status.shares.count { $0.nextSecond > seen && $0.state == .running } == 2
+                run.status.shards.count { $0.nextSecond > seen && $0.state == .running } == 2
             }
             run.runner.stop(.interrupted)
             let end = try await run.end()
             #expect(end.ending == .interrupted)
-            #expect(end.shares.count { $0.state == .finished } == 2)
-            let lost = try #require(end.shares.first { $0.state == .lost })
-            #expect(lost.index == share.number && lost.worker == share.name)
+            #expect(end.shards.count { $0.state == .finished } == 2)
+            let lost = try #require(end.shards.first { $0.state == .lost })
+            #expect(lost.index == shard.number && lost.worker == shard.name)
             #expect(lost.message?.hasPrefix("worker.lost") == true)
             // Its twenty a second count until its last report.
             let missing = try #require(lost.missingFromSecond)
             #expect(missing >= 2 && (1...Int64(missing) * 20 + 1).contains(lost.counts.planned))
-            #expect(end.sharesWithoutBreakdown == [lost.index])
+            #expect(end.shardsWithoutBreakdown == [lost.index])
             // What it was to send counts as planned still, and as never sent.
             let whole = run.seconds.value.withLock { $0 }.filter { $0.second > missing }
             // Three processes on one machine have its cores together.
@@ -206,15 +206,15 @@ extension EndToEnd {
             options.patienceSeconds = 1
             let run = try Run(
                 cluster, Self.scenario(origin, rate: 60, seconds: 600), options)
-            try await waitUntil(deadlineSeconds: 60, "two seconds of each share") {
-                run.status.shares.count { $0.nextSecond >= 2 } == 2
+            try await waitUntil(deadlineSeconds: 60, "two seconds of each shard") {
+                run.status.shards.count { $0.nextSecond >= 2 } == 2
             }
             try await cluster.restartCoordinator(0, by: SIGKILL) {
                 let end = try await run.end()
                 #expect(end.failure?.code == "cluster.coordinatorUnreachable")
-                #expect(end.shares.map(\.state) == [.running, .running])
-                #expect(end.shares.allSatisfy { $0.counts.planned >= 30 })
-                #expect(end.sharesWithoutBreakdown == [0, 1] && end.elapsedSeconds >= 1)
+                #expect(end.shards.map(\.state) == [.running, .running])
+                #expect(end.shards.allSatisfy { $0.counts.planned >= 30 })
+                #expect(end.shardsWithoutBreakdown == [0, 1] && end.elapsedSeconds >= 1)
             }
             try await cluster.stop()
         }
@@ -275,12 +275,12 @@ extension EndToEnd {
                 return status.state == .ended
             }
             #expect(status.failure?.code == "cluster.abandoned")
-            #expect(status.shares.map(\.state) == [.finished])
+            #expect(status.shards.map(\.state) == [.finished])
             #expect(origin.count("/object") < 12_000)
             try await cluster.stop()
         }
 
-        @Test func theCommandRunsItAndCountsAllShares() async throws {
+        @Test func theCommandRunsItAndCountsAllShards() async throws {
             let origin = try FaultOrigin()
             origin.route("/a", FaultOrigin.Response(text: "a"))
             origin.route("/b", FaultOrigin.Response(text: "b"))
@@ -299,8 +299,8 @@ extension EndToEnd {
             #expect(origin.count("/a") + origin.count("/b") == 105)
             let result = try #require(
                 try JSONSerialization.jsonObject(with: Data(load.output.utf8)) as? [String: Any])
-            let shares = try #require(result["shares"] as? [[String: Any]])
-            #expect(shares.map { $0["state"] as? String } == ["finished", "finished"])
+            let shards = try #require(result["shards"] as? [[String: Any]])
+            #expect(shards.map { $0["state"] as? String } == ["finished", "finished"])
             #expect(result["ending"] as? String == "capped")
 
             // Ctrl-C stops it, and its results so far are reported.

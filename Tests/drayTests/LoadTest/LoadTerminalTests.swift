@@ -5,7 +5,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension EndToEnd.Clusters {
     /// A load test on a cluster, followed on a terminal and by Prometheus.
     @Suite(.timeLimit(.minutes(3))) struct LoadTerminalTests {
         /// Runs `dray loadtest` on a terminal; what it shows is the output.
@@ -37,17 +37,17 @@ extension EndToEnd {
                 ])
             let port = try await MetricsPage.port(of: load)
             let both = try await MetricsPage.scrape(port: port, "both workers' load") {
-                $0["shares{state=\"running\"}"] == 2 && $0.ended >= 80
+                $0["shards{state=\"running\"}"] == 2 && $0.ended >= 80
             }
-            #expect(both["planned_rate"] == 40 && both["shares{state=\"lost\"}"] == 0)
+            #expect(both["planned_rate"] == 40 && both["shards{state=\"lost\"}"] == 0)
             #expect(both["total_seconds_count"] == both.ended)
             let victim = cluster.workers[1]
             victim.signal(SIGKILL)
             _ = try await victim.wait()
             let one = try await MetricsPage.scrape(port: port, "the loss") {
-                $0["shares{state=\"lost\"}"] == 1
+                $0["shards{state=\"lost\"}"] == 1
             }
-            #expect(one["shares{state=\"running\"}"] == 1)
+            #expect(one["shards{state=\"running\"}"] == 1)
             _ = try await MetricsPage.scrape(port: port, "more of the other") {
                 $0.ended >= one.ended + 40
             }

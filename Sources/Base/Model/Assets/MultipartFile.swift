@@ -1,8 +1,8 @@
 /// A large file that is fetched in byte ranges into one temporary file before it gets its final
 /// key.
 package struct MultipartFile: Codable, Hashable, Sendable {
-    /// Lower-case UUID; names the temporary file.
-    package var id: String
+    /// Names the file in `.dray/multipart`.
+    package var id: MultipartID
     package var totalBytes: Int64
     /// The strong ETag or the Last-Modified date that all parts must have in common.
     package var validator: String
@@ -21,7 +21,7 @@ package struct MultipartFile: Codable, Hashable, Sendable {
         }
     }
 
-    package init(id: String, totalBytes: Int64, validator: String, parts: [Part] = []) {
+    package init(id: MultipartID, totalBytes: Int64, validator: String, parts: [Part] = []) {
         self.id = id
         self.totalBytes = totalBytes
         self.validator = validator

@@ -64,7 +64,7 @@ extension FailureCode {
     package static let contentUnplayable = FailureCode("content.unplayable")
 
     package static let integrityDigestMismatch = FailureCode("integrity.digestMismatch")
-    package static let integrityAssemblyMismatch = FailureCode("integrity.assemblyMismatch")
+    package static let integrityMultipartMismatch = FailureCode("integrity.multipartMismatch")
 
     package static let manifestHTML = FailureCode("manifest.html")
     package static let manifestEmpty = FailureCode("manifest.empty")
@@ -118,6 +118,7 @@ extension FailureCode {
     package static let clusterForeignCoordinator = FailureCode("cluster.foreignCoordinator")
     package static let clusterSchemaUnreleased = FailureCode("cluster.schemaUnreleased")
     package static let clusterSchemaEdited = FailureCode("cluster.schemaEdited")
+    package static let clusterJobUnreadable = FailureCode("cluster.jobUnreadable")
 
     package static let internalUnknown = FailureCode("internal.unknown")
 }

@@ -178,7 +178,7 @@ extension FailureCode {
             310, .integrityDigestMismatch, .attempts(2),
             "The digest differs from the list's; check both."),
         row(
-            311, .integrityAssemblyMismatch, .attempts(3),
+            311, .integrityMultipartMismatch, .attempts(3),
             "Ranges of a file did not fit together."),
         // 4xx: manifests.
         row(400, .manifestHTML, .never, "The URL returns a web page, not a manifest."),
@@ -324,6 +324,11 @@ extension FailureCode {
             "Use the release that created the database, or a later one. If an unreleased build created "
                 + "it, drop the schema or use another database; for a private cluster, remove its state "
                 + "directory. Then submit the catalogs again: their files are fetched again."
+        ),
+        row(
+            719, .clusterJobUnreadable, .attempts(5),
+            "Run the same release on all coordinators. If somebody edited the database, submit the "
+                + "catalog again, which restores the field in the message; then run `dray catalog retry`."
         ),
     ]
 

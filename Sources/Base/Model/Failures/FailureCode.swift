@@ -71,26 +71,118 @@ package struct FailureRow: Sendable {
 }
 
 /// A failure as it is reported, stored and shown: a code and a sentence about this occurrence.
-package struct Failure: Error, Codable, Hashable, Sendable {
+package struct Failure: Error, Sendable {
     package var code: FailureCode
-    /// States the given and the expected values; secrets are redacted, 500 characters at most.
-    package var message: String
+    /// The place in the caller's input; nil for none, and for a failure from another process.
+    package var place: FailureLocation?
+    /// The message without its place and without the allowed values.
+    package let detail: String
+    /// The allowed values; nil for none, and for a failure from another process.
+    package let allowed: String?
 
     package init(_ code: FailureCode, _ message: String) {
-        self.code = code
-        self.message = Self.bounded(message)
+        self.init(code, at: nil, message)
     }
 
-    /// Decodes a failure from another process and bounds it as well.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        code = try container.decode(FailureCode.self, forKey: .code)
-        message = Self.bounded(try container.decode(String.self, forKey: .message))
+    /// Creates a failure in the caller's input, such as
+    /// `Failure(.inputField, at: .line(3, field: "bytes"), "given -1", allowed: "0 to 10")`.
+    package init(
+        _ code: FailureCode, at place: FailureLocation?, _ detail: String, allowed: String? = nil
+    ) {
+        self.code = code
+        self.place = place
+        self.detail = Self.bounded(detail)
+        self.allowed = allowed
+    }
+
+    /// States the place, and the given and the allowed values; secrets are redacted, 500 characters
+    /// at most. It is for people: code that decides uses the other properties.
+    package var message: String {
+        guard place != nil || allowed != nil else { return detail }
+        let start = place.map { "\($0): " } ?? ""
+        return Self.bounded(start + detail + (allowed.map { ", allowed \($0)" } ?? ""))
+    }
+
+    /// Returns the same failure at `place`; one that has a place keeps it in its message.
+    package func at(_ place: FailureLocation) -> Failure {
+        self.place == nil
+            ? Failure(code, at: place, detail, allowed: allowed)
+            : Failure(code, at: place, message)
+    }
+
+    /// Returns the same failure with the name of the document that it is in.
+    package func inDocument(_ name: String) -> Failure {
+        guard case .line(let line, let column, let field, nil) = place else {
+            return Failure(code, at: nil, "\(name): \(message)")
+        }
+        return Failure(
+            code, at: .line(line, column: column, field: field, document: name), detail,
+            allowed: allowed)
     }
 
     /// Bounds by scalars, because a single character can have any length.
     private static func bounded(_ message: String) -> String {
         String(String.UnicodeScalarView(message.unicodeScalars.prefix(500)))
+    }
+}
+
+/// The place in a caller's input that a failure is about.
+package indirect enum FailureLocation: Hashable, Sendable {
+    /// A line, from 1; with the name of the document if there are several.
+    case line(Int, column: Int? = nil, field: String? = nil, document: String? = nil)
+    /// A manifest, by its URL without secrets or its file, and a line of it if known.
+    case manifest(String, line: Int? = nil)
+    /// A field of a scenario.
+    case field(String)
+
+    /// The line of a list; nil for another document's line.
+    package var lineOfList: Int? {
+        if case .line(let line, _, _, nil) = self { line } else { nil }
+    }
+}
+
+extension FailureLocation: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .line(let line, let column, let field, let document):
+            (document.map { "\($0): " } ?? "") + "line \(line)"
+                + (column.map { ", column \($0)" } ?? "") + (field.map { ": field \($0)" } ?? "")
+        case .manifest(let name, let line): name + (line.map { " line \($0)" } ?? "")
+        case .field(let name): "field \(name)"
+        }
+    }
+}
+
+/// Two failures are equal if people see the same.
+extension Failure: Hashable {
+    package static func == (one: Failure, other: Failure) -> Bool {
+        one.code == other.code && one.message == other.message
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+    }
+}
+
+/// In JSON, a failure is its code and its message.
+extension Failure: Codable {
+    private enum CodingKeys: CodingKey {
+        case code, message
+    }
+
+    /// Decodes a failure from another process and bounds its message as well.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try container.decode(FailureCode.self, forKey: .code),
+            try container.decode(String.self, forKey: .message))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(code, forKey: .code)
+        try container.encode(message, forKey: .message)
     }
 }
 

@@ -17,11 +17,11 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Every required segment is stored. Can move to new, inProgress, refreshing.
     case completed
     /// A worker requests each of its files again and stages changed ones; published files stay
-    /// unchanged. Can move to new, switching, completed.
+    /// unchanged. Can move to new, publishing, completed.
     case refreshing
     /// Its staged files are published. Nothing interrupts that; another worker completes it if one
     /// fails. Can move to completed, failed.
-    case switching
+    case publishing
     /// Its submitter disconnected. Can move to new, resolving, inProgress, failed.
     case interrupted
     /// At least one segment failed permanently, or its key holds another object. Can move to new,
@@ -34,7 +34,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     package var isSettled: Bool {
         switch self {
         case .completed, .failed, .cancelled, .interrupted: true
-        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .switching: false
+        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .publishing: false
         }
     }
 }
@@ -50,7 +50,7 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     /// A segment's result was recorded and others are outstanding.
     case progressed
     /// All parts are stored; whole files are being hashed.
-    case assembled
+    case partsStored
     /// Nothing is outstanding and nothing failed.
     case finished
     /// Nothing is outstanding and something failed.
@@ -85,7 +85,7 @@ extension AssetState {
                 .gaveUp: .failed, .interrupt: .interrupted, .cancel: .cancelled,
             ],
             .inProgress: [
-                .redefine: .new, .progressed: .inProgress, .assembled: .verifying,
+                .redefine: .new, .progressed: .inProgress, .partsStored: .verifying,
                 .finished: .completed, .gaveUp: .failed, .interrupt: .interrupted,
                 .cancel: .cancelled,
             ],
@@ -97,10 +97,10 @@ extension AssetState {
                 .redefine: .new, .start: .inProgress, .refresh: .refreshing,
             ],
             .refreshing: [
-                .redefine: .new, .publish: .switching, .finished: .completed,
+                .redefine: .new, .publish: .publishing, .finished: .completed,
                 .gaveUp: .completed, .interrupt: .completed, .cancel: .completed,
             ],
-            .switching: [.finished: .completed, .gaveUp: .failed],
+            .publishing: [.finished: .completed, .gaveUp: .failed],
             .interrupted: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
             ],

@@ -36,7 +36,7 @@ package enum LoadShardEvent: String, Codable, CaseIterable, Sendable {
 
 extension LoadShardState {
     package static let machine = StateMachine<LoadShardState, LoadShardEvent>(
-        name: "load share", initial: .joined,
+        name: "load shard", initial: .joined,
         table: [
             .joined: [.prepare: .ready, .fail: .failed, .dismiss: .dismissed],
             .ready: [.begin: .running, .fail: .failed, .dismiss: .dismissed],

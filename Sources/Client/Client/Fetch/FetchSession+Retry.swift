@@ -149,7 +149,7 @@ extension FailureCode {
     /// True if the fetched bytes are not, or no longer, the object, or if its parts are
     /// unavailable.
     var concernsWholeFile: Bool {
-        rawValue.hasPrefix("content.") || rawValue.hasPrefix("integrity.") || countsAgainstRanges
+        family == "content" || family == "integrity" || countsAgainstRanges
             || self == .originHTTP416
     }
 

@@ -38,8 +38,8 @@ final class ListDocuments: Sendable {
         guard let first = sitemaps.first else { return }
         guard depth <= Self.maxDepth else {
             throw Failure(
-                .inputTooLarge,
-                "\(label): line \(first.line): indexes of sitemaps are nested deeper than "
+                .inputTooLarge, at: .line(first.line, document: label),
+                "indexes of sitemaps are nested deeper than "
                     + "\(Self.maxDepth - 1)")
         }
         state.withLock { state in

@@ -232,7 +232,7 @@ package struct ListSource: Sendable {
             return try body()
         } catch {
             guard let label else { throw error }
-            throw Failure(error.code, "\(printable(label)): \(error.message)")
+            throw error.inDocument(printable(label))
         }
     }
 }

@@ -14,11 +14,11 @@ package struct ClusterLoadMerge: Sendable {
     static let maxOpen = 60
 
     private let scenario: LoadScenario?
-    private var shares: [Share] = []
+    private var shards: [Shard] = []
     /// Seconds that not all shards have reported.
     private var open: [Int: LoadInterval] = [:]
 
-    private struct Share {
+    private struct Shard {
         var report: LoadShardReport
         /// The first second not received.
         var next = 0
@@ -38,39 +38,39 @@ package struct ClusterLoadMerge: Sendable {
     package init(_ scenario: LoadScenario? = nil) { self.scenario = scenario }
 
     /// The next seconds to request: the first missing second of each shard.
-    package var after: [Int] { shares.map(\.next) }
+    package var after: [Int] { shards.map(\.next) }
 
     /// The state of each shard so far.
-    package var reports: [LoadShardReport] { shares.map(\.report) }
+    package var reports: [LoadShardReport] { shards.map(\.report) }
 
     /// Adds a response and returns the seconds that it completes, in order.
     ///
     /// Throws `cluster.protocol` for unreadable seconds.
     package mutating func take(_ news: LoadTestNews) throws(Failure) -> [LoadInterval] {
-        let numbered = news.test.shares.filter { $0.number != nil }
-        while shares.count < numbered.count {
-            let index = shares.count
-            shares.append(
-                Share(
+        let numbered = news.test.shards.filter { $0.number != nil }
+        while shards.count < numbered.count {
+            let index = shards.count
+            shards.append(
+                Shard(
                     report: LoadShardReport(index: index, worker: "", state: .running)))
         }
         for status in numbered { update(status) }
         var early: [LoadInterval] = []
         for text in news.intervals {
-            guard shares.indices.contains(text.share), text.second >= shares[text.share].next
+            guard shards.indices.contains(text.shard), text.second >= shards[text.shard].next
             else { continue }
             let interval = try Self.interval(text)
-            shares[text.share].next = text.second + 1
+            shards[text.shard].next = text.second + 1
             if interval.isMeasured {
-                shares[text.share].report.counts.add(interval.counts)
-                shares[text.share].report.counts.takeLevels(of: interval.counts)
+                shards[text.shard].report.counts.add(interval.counts)
+                shards[text.shard].report.counts.takeLevels(of: interval.counts)
             }
             open[text.second, default: LoadInterval(second: text.second)].add(interval)
             open[text.second]?.isMeasured = interval.isMeasured
             if open.count > Self.maxOpen { early += close(open.keys.min().map { [$0] } ?? []) }
         }
         // Ended shards report nothing more.
-        let awaited = shares.filter(\.mayBring).map(\.next).min() ?? .max
+        let awaited = shards.filter(\.mayBring).map(\.next).min() ?? .max
         return early + close(open.keys.filter { $0 < awaited })
     }
 
@@ -80,7 +80,7 @@ package struct ClusterLoadMerge: Sendable {
     private mutating func close(_ seconds: [Int]) -> [LoadInterval] {
         seconds.sorted().compactMap { second in
             guard var sum = open.removeValue(forKey: second) else { return nil }
-            let missing = shares.indices.reduce(0) { $0 + missingArrivals(of: $1, in: second) }
+            let missing = shards.indices.reduce(0) { $0 + missingArrivals(of: $1, in: second) }
             sum.counts.planned += missing
             sum.counts.missedSends += missing
             return sum
@@ -88,27 +88,27 @@ package struct ClusterLoadMerge: Sendable {
     }
 
     /// Counts a missing shard's arrivals due within a second; seconds come in order.
-    private mutating func missingArrivals(of share: Int, in second: Int) -> Int64 {
-        guard shares[share].report.missingFromSecond != nil, !shares[share].mayBring,
-            second >= shares[share].next, let scenario
+    private mutating func missingArrivals(of shard: Int, in second: Int) -> Int64 {
+        guard shards[shard].report.missingFromSecond != nil, !shards[shard].mayBring,
+            second >= shards[shard].next, let scenario
         else { return 0 }
-        if shares[share].missing == nil {
-            shares[share].missing = MissingArrivals(
-                scenario, LoadShard(index: share, count: shares.count),
-                fromSecond: shares[share].next)
+        if shards[shard].missing == nil {
+            shards[shard].missing = MissingArrivals(
+                scenario, LoadShard(index: shard, count: shards.count),
+                fromSecond: shards[shard].next)
         }
-        return shares[share].missing?.count(until: Double(second + 1)) ?? 0
+        return shards[shard].missing?.count(until: Double(second + 1)) ?? 0
     }
 
-    private mutating func update(_ status: LoadTestStatus.Share) {
-        guard let number = status.number, shares.indices.contains(number) else { return }
-        shares[number].report.worker = status.name
-        shares[number].whole = status.nextSecond
-        shares[number].hasEnded = LoadShardState.machine.terminal.contains(status.state)
-        shares[number].report.message = status.failure.map { "\($0.code.rawValue): \($0.message)" }
-        shares[number].report.state = Self.state(status.state)
-        let isMissing = [.lost, .failed].contains(shares[number].report.state)
-        shares[number].report.missingFromSecond = isMissing ? status.nextSecond : nil
+    private mutating func update(_ status: LoadTestStatus.Shard) {
+        guard let number = status.number, shards.indices.contains(number) else { return }
+        shards[number].report.worker = status.name
+        shards[number].whole = status.nextSecond
+        shards[number].hasEnded = LoadShardState.machine.terminal.contains(status.state)
+        shards[number].report.message = status.failure.map { "\($0.code.rawValue): \($0.message)" }
+        shards[number].report.state = Self.state(status.state)
+        let isMissing = [.lost, .failed].contains(shards[number].report.state)
+        shards[number].report.missingFromSecond = isMissing ? status.nextSecond : nil
     }
 
     /// Maps a shard's state to that of a report.
@@ -131,7 +131,7 @@ package struct ClusterLoadMerge: Sendable {
         } catch {
             throw Failure(
                 .clusterProtocol,
-                "Second \(text.second) of share \(text.share) cannot be read: \(error)")
+                "Second \(text.second) of shard \(text.shard) cannot be read: \(error)")
         }
     }
 }
@@ -143,10 +143,10 @@ private struct MissingArrivals: Sendable {
     private let end: Double
 
     /// Returns nil for a load without planned arrivals.
-    init?(_ scenario: LoadScenario, _ share: LoadShard, fromSecond second: Int) {
+    init?(_ scenario: LoadScenario, _ shard: LoadShard, fromSecond second: Int) {
         guard case .open(let process) = scenario.model else { return nil }
         schedule = ArrivalSchedule(
-            stages: scenario.stages, process: process, share: share, seed: scenario.seed)
+            stages: scenario.stages, process: process, shard: shard, seed: scenario.seed)
         end = scenario.durationSeconds
         next = schedule.next()
         while let due = next, due < Double(second) { next = schedule.next() }

@@ -97,30 +97,30 @@ package final class ClusterLoadNotes: Sendable {
         let wanted = status.workers.map { " of \($0)" } ?? ""
         switch status.state {
         case .waiting:
-            let ready = status.shares.count { $0.state == .ready }
+            let ready = status.shards.count { $0.state == .ready }
             note("waiting for workers: \(ready)\(wanted) ready", status, isNeeded: false)
         case .running, .stopping, .ended:
-            let count = status.shares.count { $0.number != nil }
+            let count = status.shards.count { $0.number != nil }
             if status.started != nil {
                 let workers = "\(count) worker\(count == 1 ? "" : "s")"
                 note("the load comes from \(workers)", status, isNeeded: false)
             }
         }
-        for share in status.shares where share.number != nil {
-            guard share.state == .lost || share.state == .failed else { continue }
-            let reason = share.failure.map { ": \(printable($0.message))" } ?? ""
+        for shard in status.shards where shard.number != nil {
+            guard shard.state == .lost || shard.state == .failed else { continue }
+            let reason = shard.failure.map { ": \(printable($0.message))" } ?? ""
             note(
-                "worker \(printable(share.name)) is \(share.state.rawValue) from second "
-                    + "\(share.nextSecond) on\(reason)", status, isNeeded: true)
+                "worker \(printable(shard.name)) is \(shard.state.rawValue) from second "
+                    + "\(shard.nextSecond) on\(reason)", status, isNeeded: true)
         }
     }
 
     private static func generators(_ status: LoadTestStatus) -> LoadGenerators {
         var generators = LoadGenerators()
-        let shares = status.shares.filter { $0.number != nil }
-        generators.cores = max(shares.reduce(0) { $0 + $1.cores }, 1)
-        for share in shares {
-            generators.shares[ClusterLoadMerge.state(share.state), default: 0] += 1
+        let shards = status.shards.filter { $0.number != nil }
+        generators.cores = max(shards.reduce(0) { $0 + $1.cores }, 1)
+        for shard in shards {
+            generators.shards[ClusterLoadMerge.state(shard.state), default: 0] += 1
         }
         return generators
     }

@@ -187,9 +187,9 @@ package final class ClusterLoadRunner: LoadRunner {
         let asked = asked.withLock { $0 }
         var end = LoadRunEnd(
             ending: asked ?? .interrupted, breakdown: LoadBreakdown(),
-            shares: progress.merge.reports, elapsedSeconds: Double(progress.seconds),
+            shards: progress.merge.reports, elapsedSeconds: Double(progress.seconds),
             cores: progress.latest?.loadCores ?? 0)
-        end.sharesWithoutBreakdown = end.shares.map(\.index)
+        end.shardsWithoutBreakdown = end.shards.map(\.index)
         end.failure = failure
         return end
     }
@@ -203,42 +203,42 @@ package final class ClusterLoadRunner: LoadRunner {
         let reports = progress.merge.reports
         var end = LoadRunEnd(
             ending: asked ?? (test.failure == nil ? .finished : .interrupted),
-            breakdown: LoadBreakdown(), shares: reports, elapsedSeconds: 0, cores: test.loadCores)
+            breakdown: LoadBreakdown(), shards: reports, elapsedSeconds: 0, cores: test.loadCores)
         end.failure = asked == nil ? test.failure : nil
         var isThere = true
         for report in reports {
-            guard isThere, let share = await shareEnd(report.index, of: test.id, &isThere) else {
+            guard isThere, let shard = await shardEnd(report.index, of: test.id, &isThere) else {
                 // The time at which it ended is unknown.
                 end.elapsedSeconds = max(end.elapsedSeconds, Double(progress.seconds))
-                end.sharesWithoutBreakdown.append(report.index)
+                end.shardsWithoutBreakdown.append(report.index)
                 continue
             }
-            end.breakdown.add(share.breakdown)
-            end.elapsedSeconds = max(end.elapsedSeconds, share.elapsedSeconds)
+            end.breakdown.add(shard.breakdown)
+            end.elapsedSeconds = max(end.elapsedSeconds, shard.elapsedSeconds)
             // A failed shard ended only itself.
-            if end.ending == .finished, report.state == .finished { end.ending = share.ending }
+            if end.ending == .finished, report.state == .finished { end.ending = shard.ending }
         }
         return end
     }
 
     /// Returns the end of a shard; nil if it reported none. Sets `isThere` to false if no
     /// coordinator answers.
-    private func shareEnd(
+    private func shardEnd(
         _ index: Int, of id: LoadTestID, _ isThere: inout Bool
     ) async -> LoadShardEnd? {
         do throws(Failure) {
             let text = try await client.loadBreakdown(
-                of: id, share: index, retrySeconds: min(Self.retrySeconds, options.patienceSeconds)
+                of: id, shard: index, retrySeconds: min(Self.retrySeconds, options.patienceSeconds)
             ).data
             guard let text else { return nil }
-            return try Self.shareEnd(text)
+            return try Self.shardEnd(text)
         } catch {
             isThere = !error.code.isOfUnavailableCluster
             return nil
         }
     }
 
-    private static func shareEnd(_ text: String) throws(Failure) -> LoadShardEnd {
+    private static func shardEnd(_ text: String) throws(Failure) -> LoadShardEnd {
         do {
             return try JSONDecoder().decode(LoadShardEnd.self, from: Data(text.utf8))
         } catch {
@@ -248,13 +248,13 @@ package final class ClusterLoadRunner: LoadRunner {
 
     private static func nothing(_ ending: LoadResult.Ending) -> LoadRunEnd {
         LoadRunEnd(
-            ending: ending, breakdown: LoadBreakdown(), shares: [], elapsedSeconds: 0, cores: 0)
+            ending: ending, breakdown: LoadBreakdown(), shards: [], elapsedSeconds: 0, cores: 0)
     }
 }
 
 extension LoadTestStatus {
     /// Number of cores of all workers in the test.
     fileprivate var loadCores: Int {
-        shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
+        shards.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
     }
 }

@@ -33,7 +33,7 @@ package final class LoadMetrics: Sendable {
         let generators = generators()
         var copy = live.withLock(\.self)
         copy.cores = generators.cores
-        copy.shares = generators.shares
+        copy.shards = generators.shards
         return LoadPrometheus.text(copy)
     }
 }

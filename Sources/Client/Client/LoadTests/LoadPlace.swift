@@ -22,7 +22,7 @@ package struct LoadGenerators: Sendable, Equatable {
     /// Number of CPUs that they can use at once, from 1.
     var cores = 1
     /// Number of shards in each state, on a cluster.
-    var shares: [LoadShardReport.State: Int] = [:]
+    var shards: [LoadShardReport.State: Int] = [:]
 }
 
 /// A load that is ready to start.

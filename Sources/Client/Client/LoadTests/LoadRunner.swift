@@ -24,9 +24,9 @@ package protocol LoadRunner: Sendable {
 package struct LoadRunEnd: Sendable {
     var ending: LoadResult.Ending
     var breakdown: LoadBreakdown
-    var shares: [LoadShardReport]
-    /// Indexes in `shares` of shards whose part of `breakdown` is missing.
-    var sharesWithoutBreakdown: [Int] = []
+    var shards: [LoadShardReport]
+    /// Indexes in `shards` of shards whose part of `breakdown` is missing.
+    var shardsWithoutBreakdown: [Int] = []
     /// The failure because of which it could not be followed to its end.
     var failure: Failure?
     /// Seconds from the start to the end of the last request.
@@ -82,12 +82,12 @@ final class LocalLoadRunner: LoadRunner {
                 onInterval(interval)
             }
             return LoadRunEnd(
-                ending: outcome.ending, breakdown: outcome.breakdown, shares: [],
+                ending: outcome.ending, breakdown: outcome.breakdown, shards: [],
                 elapsedSeconds: outcome.elapsedSeconds, cores: cores)
         } catch {
             // Results so far are reported all the same.
             var end = LoadRunEnd(
-                ending: .interrupted, breakdown: LoadBreakdown(), shares: [],
+                ending: .interrupted, breakdown: LoadBreakdown(), shards: [],
                 elapsedSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
                 cores: cores)
             end.failure = error

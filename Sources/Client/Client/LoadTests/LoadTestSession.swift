@@ -242,8 +242,8 @@ package final class LoadTestSession: Sendable {
     private func finish(_ result: inout LoadResult, _ end: LoadRunEnd, _ scenario: LoadScenario) {
         result.ending = end.ending
         result.breakdown = end.breakdown
-        result.shares = end.shares
-        result.sharesWithoutBreakdown = end.sharesWithoutBreakdown
+        result.shards = end.shards
+        result.shardsWithoutBreakdown = end.shardsWithoutBreakdown
         if let failure = end.failure {
             result.notes.append(
                 "It could not be followed to its end: \(failure.code): \(printable(failure.message))"

@@ -114,7 +114,7 @@ struct ProgressText {
         case .resolving: line.append("  reading the manifest", .dim)
         case .verifying: line.append("  checking the whole file", .dim)
         case .refreshing: line.append("  checking for changes", .dim)
-        case .switching: line.append("  publishing new files", .dim)
+        case .publishing: line.append("  publishing new files", .dim)
         default:
             line.append("  \(rate(reading))")
             line.append("  \(left(reading))")

@@ -119,6 +119,7 @@ package final class RefreshSession: FollowingSession {
         while clock.now < end, !Task.isCancelled {
             let status = try? await client.status(of: catalog, withActive: false, retrySeconds: 1)
             guard status?.state == .running else { return }
+            // The API has no event for a catalog's end: `CatalogFollower` polls as well.
             try? await Task.sleep(for: .milliseconds(50))
         }
     }

@@ -11,8 +11,8 @@ package struct RowReader<Field: WireField>: FieldCoder {
     private let isStrict: Bool
     /// Number of elements of lists in the rows so far.
     private var elements = 0
-    /// Position of the row for failures.
-    fileprivate(set) var path: [any CodingKey] = []
+    /// Position of the row for failures; nil for a message's own fields.
+    fileprivate var position: RowPosition?
 
     package init(isStrict: Bool = false) {
         fields = Array(repeating: nil, count: Field.layout.names.count)
@@ -21,10 +21,13 @@ package struct RowReader<Field: WireField>: FieldCoder {
 
     package var isReading: Bool { true }
 
-    /// Sets the text of a column; nil for null.
-    package subscript(column: Int) -> UnsafeBufferPointer<UInt8>? {
-        get { fields[column] }
-        set { fields[column] = newValue }
+    private var path: [any CodingKey] { position?.path ?? [] }
+
+    /// Sets the texts of the columns; nil for null.
+    mutating func setTexts<Failure: Error>(
+        _ set: (UnsafeMutableBufferPointer<UnsafeBufferPointer<UInt8>?>) throws(Failure) -> Void
+    ) throws(Failure) {
+        try fields.withUnsafeMutableBufferPointer { fields throws(Failure) in try set(fields) }
     }
 
     /// Reads a row from the current texts. Throws a `DecodingError`.
@@ -125,6 +128,16 @@ struct FieldName<Field: WireField>: CodingKey {
     }
 }
 
+/// The position of a row in a message's list. Its path is made for failures only.
+struct RowPosition {
+    let list: String
+    var index = 0
+
+    var path: [any CodingKey] {
+        [ListPosition(stringValue: list), ListPosition(intValue: index)]
+    }
+}
+
 /// The name of a list, or the index of an element.
 struct ListPosition: CodingKey {
     var stringValue: String
@@ -145,6 +158,8 @@ package struct RowScanner {
     private let bytes: UnsafeMutableBufferPointer<UInt8>
     private let isStrict: Bool
     private var index = 0
+    /// Position of the current row; nil for a message's own fields.
+    private var position: RowPosition?
 
     init(_ bytes: UnsafeMutableBufferPointer<UInt8>, isStrict: Bool) {
         self.bytes = bytes
@@ -155,20 +170,21 @@ package struct RowScanner {
     mutating func head<Row: WireRow>() throws -> Row {
         var reader = RowReader<Row.Field>(isStrict: isStrict)
         let columns = try columns(of: Row.Field.self)
-        guard try line(columns, into: &reader) else { throw corrupted([], "it ends here.") }
+        guard try line(columns, into: &reader) else { throw corrupted("it ends here.") }
         return try reader.row()
     }
 
     /// Reads a table up to the end of the message. Also throws `input.tooLarge`.
     mutating func rows<Row: WireRow>(_ name: String) throws -> [Row] {
-        let list = ListPosition(stringValue: name)
         var reader = RowReader<Row.Field>(isStrict: isStrict)
         let columns = try columns(of: Row.Field.self)
         var rows: [Row] = []
+        position = RowPosition(list: name)
         // A rough estimate that is right for the usual rows.
         rows.reserveCapacity(min((bytes.count - index) / 100, 5_000))
         while true {
-            reader.path = [list, ListPosition(intValue: rows.count)]
+            position?.index = rows.count
+            reader.position = position
             guard try line(columns, into: &reader) else { return rows }
             guard rows.count < Self.maximumRows else {
                 throw Failure(
@@ -181,7 +197,7 @@ package struct RowScanner {
 
     /// Throws if there is more text.
     func end() throws {
-        guard index == bytes.count else { throw corrupted([], "text after the last row.") }
+        guard index == bytes.count else { throw corrupted("text after the last row.") }
     }
 
     /// Reads a line of names, and returns the column of each; nil for one that is ignored.
@@ -189,24 +205,24 @@ package struct RowScanner {
         let layout = Field.layout
         let start = index
         while index < bytes.count, bytes[index] != UInt8(ascii: "\n") { index += 1 }
-        guard index < bytes.count else { throw corrupted([], "no line of column names.") }
+        guard index < bytes.count else { throw corrupted("no line of column names.") }
         let line = UnsafeBufferPointer(rebasing: bytes[start..<index])
         index += 1
         if line.elementsEqual(layout.header) { return Array(layout.names.indices) }
         let names = line.split(
             separator: 0x09, maxSplits: Self.maximumColumns, omittingEmptySubsequences: false)
         guard names.count <= Self.maximumColumns else {
-            throw corrupted([], "more than \(Self.maximumColumns) columns.")
+            throw corrupted("more than \(Self.maximumColumns) columns.")
         }
         var seen: Set<Int> = []
         return try names.map { name in
             let name = String(decoding: name.prefix(100), as: UTF8.self)
             guard let column = layout.names.firstIndex(of: name) else {
                 if !isStrict { return nil }
-                throw corrupted([ListPosition(stringValue: name)], "there is no such field.")
+                throw corrupted(column: name, "there is no such field.")
             }
             guard seen.insert(column).inserted else {
-                throw corrupted([ListPosition(stringValue: name)], "the column is repeated.")
+                throw corrupted(column: name, "the column is repeated.")
             }
             return column
         }
@@ -221,29 +237,24 @@ package struct RowScanner {
         _ columns: [Int?], into reader: inout RowReader<Field>
     ) throws -> Bool {
         guard index < bytes.count else { return false }
-        var position = 0
-        while true {
-            let (text, isLast) = try field(reader.path)
-            guard position < columns.count else {
-                throw corrupted(reader.path, "more fields than columns.")
+        try reader.setTexts { fields in
+            // Nulls at the end of a row are omitted.
+            fields.update(repeating: nil)
+            for column in columns {
+                let (text, isLast) = try field()
+                if let column { fields[column] = text }
+                if isLast { return }
             }
-            if let column = columns[position] { reader[column] = text }
-            position += 1
-            if isLast { break }
-        }
-        // Nulls at the end of a row are omitted.
-        while position < columns.count {
-            if let column = columns[position] { reader[column] = nil }
-            position += 1
+            throw corrupted("more fields than columns.")
         }
         return true
     }
 
     /// Reads a field up to its tab or newline; nil for null.
-    private mutating func field(
-        _ path: [any CodingKey]
-    ) throws -> (text: UnsafeBufferPointer<UInt8>?, isLast: Bool) {
+    private mutating func field() throws -> (text: UnsafeBufferPointer<UInt8>?, isLast: Bool) {
         let start = index
+        // Most fields have no escapes.
+        index = plainEnd(from: index)
         var end = index
         while index < bytes.count {
             let byte = bytes[index]
@@ -262,20 +273,52 @@ package struct RowScanner {
                     return (nil, bytes[index - 1] == 0x0A)
                 }
                 guard let escaped = RowEscape.byte(of: letter) else {
-                    throw corrupted(path, "an unknown escape.")
+                    throw corrupted("an unknown escape.")
                 }
                 bytes[end] = escaped
                 end += 1
             default:
-                if end != index - 1 { bytes[end] = byte }
+                bytes[end] = byte
                 end += 1
             }
         }
-        throw corrupted(path, "it ends here.")
+        throw corrupted("it ends here.")
     }
 
-    private func corrupted(_ path: [any CodingKey], _ text: String) -> DecodingError {
-        .dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: text))
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let highBits: UInt64 = 0x8080_8080_8080_8080
+    private static let tabs: UInt64 = 0x0909_0909_0909_0909
+    private static let newlines: UInt64 = 0x0A0A_0A0A_0A0A_0A0A
+    private static let escapes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
+
+    /// Sets the high bit of the first zero byte, and none before it.
+    private static func zeros(of word: UInt64) -> UInt64 { (word &- ones) & ~word & highBits }
+
+    /// Returns the index of the next tab, newline or escape.
+    private func plainEnd(from start: Int) -> Int {
+        let bytes = UnsafeRawBufferPointer(bytes)
+        var end = start
+        // Eight bytes at a time. A byte of `found` is zero up to the first match.
+        while end + 8 <= bytes.count {
+            let word = UInt64(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: end, as: UInt64.self))
+            let found =
+                Self.zeros(of: word ^ Self.tabs) | Self.zeros(of: word ^ Self.newlines)
+                | Self.zeros(of: word ^ Self.escapes)
+            guard found == 0 else { return end + found.trailingZeroBitCount / 8 }
+            end += 8
+        }
+        while end < bytes.count {
+            let byte = bytes[end]
+            if byte == UInt8(ascii: "\\") || byte &- 0x09 < 2 { break }
+            end += 1
+        }
+        return end
+    }
+
+    private func corrupted(column: String? = nil, _ text: String) -> DecodingError {
+        let path = column.map { [ListPosition(stringValue: $0)] } ?? position?.path ?? []
+        return .dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: text))
     }
 }
 

@@ -54,8 +54,10 @@ extension WireRow {
         _ columns: [Int?], with reader: inout RowReader<Field>,
         _ text: (Int) -> UnsafeBufferPointer<UInt8>?
     ) throws -> Self {
-        for (field, column) in columns.enumerated() {
-            if let column { reader[field] = text(column) }
+        reader.setTexts { fields in
+            for (field, column) in columns.enumerated() {
+                if let column { fields[field] = text(column) }
+            }
         }
         return try reader.row()
     }

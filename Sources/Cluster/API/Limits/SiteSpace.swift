@@ -12,7 +12,7 @@ package struct SiteSpace: Codable, Hashable, Sendable {
     /// reports success in a heartbeat.
     package var isTried: Bool
     /// Abandoned multipart files, which the worker removes; nil for none.
-    package var abandoned: [String]?
+    package var abandoned: [MultipartID]?
 
     package init(site: SiteID, floorBytes: Int64, quotaLeftBytes: Int64?, isTried: Bool) {
         self.site = site

@@ -20,7 +20,7 @@ package struct LoadTestCall: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/load-tests/{id}/shares`: a worker joins a test. A repeated request has the same
+/// `POST /v1/load-tests/{id}/shards`: a worker joins a test. A repeated request has the same
 /// answer.
 package struct LoadTestJoin: Codable, Sendable {
     package var worker: WorkerID
@@ -94,8 +94,8 @@ package struct LoadTestOrder: Codable, Sendable {
     /// negative after it.
     package var startsInSeconds: Double?
     /// run: index of the shard, and their number.
-    package var share: Int?
-    package var shares: Int?
+    package var shard: Int?
+    package var shards: Int?
 
     package enum Kind: String, Codable, CaseIterable, Sendable {
         case wait

@@ -57,11 +57,11 @@ package struct LoadTestStatus: Codable, Sendable {
     package var failure: Failure?
     /// Shards by their numbers. Those without a number come last, because the test has not started
     /// or started without them.
-    package var shares: [Share]
+    package var shards: [Shard]
     /// Time of the answer.
     package var now: Double
 
-    package struct Share: Codable, Sendable {
+    package struct Shard: Codable, Sendable {
         package var worker: WorkerID
         /// Host and process.
         package var name: String
@@ -92,7 +92,7 @@ package struct LoadTestStatus: Codable, Sendable {
     package init(
         id: LoadTestID, name: String, queue: String?, state: LoadTestState, workers: Int?,
         atLeast: Int, created: Double, joinUntil: Double, started: Double?, ended: Double?,
-        failure: Failure?, shares: [Share], now: Double
+        failure: Failure?, shards: [Shard], now: Double
     ) {
         self.id = id
         self.name = name
@@ -105,7 +105,7 @@ package struct LoadTestStatus: Codable, Sendable {
         self.started = started
         self.ended = ended
         self.failure = failure
-        self.shares = shares
+        self.shards = shards
         self.now = now
     }
 }
@@ -145,13 +145,13 @@ package struct LoadTestNews: Codable, Sendable {
 
     package struct Interval: Codable, Sendable {
         /// The shard's number.
-        package var share: Int
+        package var shard: Int
         package var second: Int
         /// Data as written by the worker.
         package var data: String
 
-        package init(share: Int, second: Int, data: String) {
-            self.share = share
+        package init(shard: Int, second: Int, data: String) {
+            self.shard = shard
             self.second = second
             self.data = data
         }
@@ -164,7 +164,7 @@ package struct LoadTestNews: Codable, Sendable {
     }
 }
 
-/// `GET /v1/load-tests/{id}/breakdown?share=…`: a shard's measurements by URL, target and
+/// `GET /v1/load-tests/{id}/breakdown?shard=…`: a shard's measurements by URL, target and
 /// rendition.
 package struct LoadTestBreakdown: Codable, Sendable {
     /// Data as written by the worker; nil until then, or forever.

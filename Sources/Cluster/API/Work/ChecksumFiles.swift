@@ -1,11 +1,11 @@
 package import Model
 
-/// `POST /v1/sums/turns`: a worker is about to write the `SHA256SUMS` of the directories of these
-/// jobs of one lease.
-package struct SumsRequest: Codable, Sendable {
+/// `POST /v1/checksums/turns`: a worker is about to write the `SHA256SUMS` of the directories of
+/// these jobs of one lease.
+package struct ChecksumTurnRequest: Codable, Sendable {
     package var worker: WorkerID
     package var lease: LeaseID
-    /// 1 to `WireLimits.jobsPerLease`, all of kind `sums`.
+    /// 1 to `WireLimits.jobsPerLease`, all of kind `checksums`.
     package var jobs: [JobID]
 
     package init(worker: WorkerID, lease: LeaseID, jobs: [JobID]) {
@@ -15,8 +15,8 @@ package struct SumsRequest: Codable, Sendable {
     }
 }
 
-/// The answer to `SumsRequest`: one turn per job, in order.
-package struct SumsTurns: Codable, Sendable {
+/// The answer to `ChecksumTurnRequest`: one turn per job, in order.
+package struct ChecksumTurns: Codable, Sendable {
     package var turns: [Turn]
 
     /// A directory's checksum file has one writer at a time, for all catalogs.
@@ -34,8 +34,9 @@ package struct SumsTurns: Codable, Sendable {
     package init(turns: [Turn]) { self.turns = turns }
 }
 
-/// `GET /v1/sums?site=…&directory=…&after=…`: a page of the entries of a directory's `SHA256SUMS`.
-package struct SumsPage: Codable, Sendable {
+/// `GET /v1/checksums?site=…&directory=…&after=…`: a page of the entries of a directory's
+/// `SHA256SUMS`.
+package struct ChecksumPage: Codable, Sendable {
     package var entries: [Entry]
     /// Value of `after` for the next page; nil on the last.
     package var next: String?
@@ -63,14 +64,14 @@ package struct SumsPage: Codable, Sendable {
 
 // MARK: Fields
 
-extension SumsPage: WireTable {
+extension ChecksumPage: WireTable {
     package enum Field: Int, WireField {
         case next
 
         package static let layout = RowLayout(of: Field.self)
     }
 
-    package static var blank: SumsPage { SumsPage(entries: [], next: nil) }
+    package static var blank: ChecksumPage { ChecksumPage(entries: [], next: nil) }
     package static var listName: String { "entries" }
 
     package var list: [Entry] {
@@ -83,7 +84,7 @@ extension SumsPage: WireTable {
     }
 }
 
-extension SumsPage.Entry: WireRow {
+extension ChecksumPage.Entry: WireRow {
     package enum Field: Int, WireField {
         case key, sha256, recordedSeconds
 

@@ -24,8 +24,8 @@ package struct Job: Hashable, Sendable {
     package var requestedURL: String? {
         switch task {
         case .fetch(let fetch): fetch.url
-        case .resolve(let source), .refresh(let source), .switchOver(let source): source.url
-        case .verify, .sums: nil
+        case .resolve(let source), .refresh(let source), .publish(let source): source.url
+        case .verify, .checksums: nil
         }
     }
 }
@@ -39,20 +39,20 @@ package enum JobTask: Hashable, Sendable {
     /// Hash a multipart file whose parts are stored, and give it its final key.
     case verify(Verification)
     /// Write the checksum file of this directory.
-    case sums(directory: String)
+    case checksums(directory: String)
     /// Request every file of a completed asset again, and stage changed ones.
     case refresh(AssetSource)
     /// Publish the staged files of a refresh.
-    case switchOver(AssetSource)
+    case publish(AssetSource)
 
     package var kind: JobKind {
         switch self {
         case .fetch: .fetch
         case .resolve: .resolve
         case .verify: .verify
-        case .sums: .sums
+        case .checksums: .checksums
         case .refresh: .refresh
-        case .switchOver: .switchOver
+        case .publish: .publish
         }
     }
 }
@@ -81,7 +81,7 @@ package struct Fetch: Hashable, Sendable {
     package enum Body: Hashable, Sendable {
         /// - isDivisible: false if its origin does not serve ranges, so that it must not be split.
         /// - abandoned: the multipart file of an earlier attempt, to be removed; nil for none.
-        case whole(isDivisible: Bool, abandoned: String?)
+        case whole(isDivisible: Bool, abandoned: MultipartID?)
         /// A range of a multipart file.
         case part(MultipartFile, offset: Int64, length: Int64)
         /// The rewritten manifest that the coordinator has (`POST /v1/rewritten-manifests`).
@@ -181,7 +181,7 @@ extension Job: WireObject {
     package static var blank: Job {
         Job(
             id: JobID(0), site: SiteID(0), asset: AssetID(0), attempt: 0,
-            task: .sums(directory: ""))
+            task: .checksums(directory: ""))
     }
 
     package mutating func code(with coder: inout some FieldCoder<JobField>) throws {
@@ -191,44 +191,48 @@ extension Job: WireObject {
         try coder.code(.attempt, &attempt)
         var kind = task.kind == .fetch ? nil : task.kind
         try coder.code(.kind, &kind)
-        if coder.isReading { task = JobTask(blank: kind ?? .fetch) }
-        try task.code(with: &coder)
+        if coder.isReading {
+            task = try JobTask(kind ?? .fetch, from: &coder)
+        } else {
+            try task.write(with: &coder)
+        }
     }
 }
 
 extension JobTask {
-    fileprivate init(blank kind: JobKind) {
-        let source = AssetSource(url: "", key: "", kind: .file)
+    /// Reads the task of a kind.
+    fileprivate init(_ kind: JobKind, from coder: inout some FieldCoder<JobField>) throws {
+        func source() throws -> AssetSource {
+            var source = AssetSource(url: "", key: "", kind: .file)
+            try source.code(with: &coder)
+            return source
+        }
         switch kind {
-        case .fetch: self = .fetch(Fetch(url: "", key: "", role: .file))
-        case .resolve: self = .resolve(source)
-        case .verify: self = .verify(Verification(key: "", multipart: .blank))
-        case .sums: self = .sums(directory: "")
-        case .refresh: self = .refresh(source)
-        case .switchOver: self = .switchOver(source)
+        case .fetch:
+            var fetch = Fetch(url: "", key: "", role: .file)
+            try fetch.code(with: &coder)
+            self = .fetch(fetch)
+        case .resolve: self = .resolve(try source())
+        case .refresh: self = .refresh(try source())
+        case .publish: self = .publish(try source())
+        case .verify:
+            var verification = Verification(key: "", multipart: .blank)
+            try verification.code(with: &coder)
+            self = .verify(verification)
+        case .checksums:
+            var directory = ""
+            try coder.code(.key, &directory)
+            self = .checksums(directory: directory)
         }
     }
 
-    fileprivate mutating func code(with coder: inout some FieldCoder<JobField>) throws {
+    fileprivate func write(with coder: inout some FieldCoder<JobField>) throws {
         switch self {
-        case .fetch(var fetch):
-            try fetch.code(with: &coder)
-            self = .fetch(fetch)
-        case .resolve(var source):
+        case .fetch(var fetch): try fetch.code(with: &coder)
+        case .resolve(var source), .refresh(var source), .publish(var source):
             try source.code(with: &coder)
-            self = .resolve(source)
-        case .refresh(var source):
-            try source.code(with: &coder)
-            self = .refresh(source)
-        case .switchOver(var source):
-            try source.code(with: &coder)
-            self = .switchOver(source)
-        case .verify(var verification):
-            try verification.code(with: &coder)
-            self = .verify(verification)
-        case .sums(var directory):
-            try coder.code(.key, &directory)
-            self = .sums(directory: directory)
+        case .verify(var verification): try verification.code(with: &coder)
+        case .checksums(var directory): try coder.code(.key, &directory)
         }
     }
 }
@@ -239,7 +243,7 @@ extension Fetch {
         try coder.code(.url, &url)
         var otherKey = !coder.isReading && isKey(key, of: url) ? nil : key
         try coder.code(.key, &otherKey)
-        if coder.isReading { key = otherKey ?? String(keyOf(url)) }
+        if coder.isReading { key = otherKey ?? keyOf(url) }
         var known = previous.map(\.stored)
         try StoredObject.code(.knownBytes, .knownSHA256, &known, with: &coder)
         try coder.code(.length, &length)
@@ -263,7 +267,7 @@ extension Fetch.Body {
     fileprivate mutating func code(
         _ length: Int64?, with coder: inout some FieldCoder<JobField>
     ) throws {
-        var (offset, multipart, abandoned) = (Int64?.none, MultipartFile?.none, String?.none)
+        var (offset, multipart, abandoned) = (Int64?.none, MultipartFile?.none, MultipartID?.none)
         var (isWhole, isRewritten) = (false, false)
         switch self {
         case .whole(let isDivisible, let left): (isWhole, abandoned) = (!isDivisible, left)
@@ -322,7 +326,7 @@ func incomplete(_ text: String) -> DecodingError {
 
 extension MultipartFile {
     fileprivate static var blank: MultipartFile {
-        MultipartFile(id: "", totalBytes: 0, validator: "")
+        MultipartFile(id: .zero, totalBytes: 0, validator: "")
     }
 
     /// Codes a file whose columns are null together.
@@ -366,8 +370,12 @@ extension StoredObject {
 
 /// Returns the key of an object stored under its origin's path: an http or https URL without its
 /// scheme.
-package func keyOf(_ url: String) -> Substring {
-    Substring(url.utf8.dropFirst(schemeLength(url.utf8)))
+private func keyOf(_ url: String) -> String {
+    var url = url
+    return url.withUTF8 { url in
+        let length = min(schemeLength(url), url.count)
+        return String(decoding: UnsafeBufferPointer(rebasing: url[length...]), as: UTF8.self)
+    }
 }
 
 /// Returns the length of `https://` or `http://`.

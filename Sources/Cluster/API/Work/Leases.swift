@@ -1,7 +1,7 @@
 package import Model
 
 /// `POST /v1/leases`: requests a batch of jobs.
-package struct LeaseRequest: Codable, Sendable {
+package struct LeaseRequest: Sendable {
     package var worker: WorkerID
     /// Queues to lease from; empty means every queue.
     package var queues: [String]
@@ -38,10 +38,11 @@ package struct LeaseRequest: Codable, Sendable {
 }
 
 /// Origins that a worker has found to be slow, with a limit on their jobs together.
-package struct SlowOrigins: Codable, Sendable {
-    /// Origins as named by `originName(of:)`, 1 to `WireLimits.slowOriginsPerLease`.
+package struct SlowOrigins: Sendable {
+    /// Origins as named by `originName(of:)`, 1 to `WireLimits.slowOriginsPerLease`; the field
+    /// `slowOrigins` of the request.
     package var origins: [String]
-    /// 0 to `WireLimits.jobsPerLease`.
+    /// 0 to `WireLimits.jobsPerLease`; the field `slowMaxJobs`.
     package var maxJobs: Int
 
     package init(origins: [String], maxJobs: Int) {
@@ -106,7 +107,7 @@ package struct LeaseRelease: Codable, Sendable {
 
 // MARK: Fields
 
-extension LeaseRequest: WireMessage {
+extension LeaseRequest: WireMessage, WireObject {
     package enum Field: Int, WireField {
         case worker, maxJobs, waitMilliseconds, lease
         case queues, roots, refusedSites, pastLoadTests, slowOrigins, slowMaxJobs

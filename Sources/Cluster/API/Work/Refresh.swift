@@ -12,7 +12,7 @@ package enum RefreshOutcome: String, FieldValue, Codable, CaseIterable, Sendable
 
 /// `POST /v1/refreshes/files`: returns the files of an asset whose refresh a lease holds, by page.
 /// The first page of a `refresh` starts it over: files from an earlier attempt are dropped. For a
-/// `switch`, the files are the staged ones.
+/// `publish` job, the files are the staged ones.
 package struct RefreshFilesRequest: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
@@ -33,7 +33,7 @@ package struct RefreshFilesPage: Codable, Sendable {
     package var files: [RefreshFile]
     /// Nil on the last page.
     package var next: Int?
-    /// For a `switch`: the job that staged the files to publish.
+    /// For a `publish` job: the job that staged the files to publish.
     package var staging: Staging?
 
     package init(files: [RefreshFile], next: Int?, staging: Staging? = nil) {
@@ -42,7 +42,7 @@ package struct RefreshFilesPage: Codable, Sendable {
         self.staging = staging
     }
 
-    /// The lease and job that staged the files of a switch; they name the files at the site.
+    /// The lease and job that staged the files to publish; they name the files at the site.
     package struct Staging: Codable, Hashable, Sendable {
         package var lease: LeaseID
         package var job: JobID
@@ -70,7 +70,7 @@ package struct RefreshFile: Codable, Hashable, Sendable {
     package var isOptional: Bool?
     /// True if it is a rewritten manifest instead of the origin's bytes; nil is false.
     package var isRewritten: Bool?
-    /// For a `switch`: the number of the staged file.
+    /// For a `publish` job: the number of the staged file.
     package var staged: Int?
 
     package init(segment: ResolvedSegment, stored: StoredObject) {
@@ -84,8 +84,8 @@ package struct RefreshFile: Codable, Hashable, Sendable {
 /// of files is unchanged, only the changed ones are needed.
 ///
 /// If new bytes are staged, the last batch requests to publish them. Once accepted, this is
-/// permanent: the job is a `switch` from then on, and only its end removes it, whichever worker
-/// holds it.
+/// permanent: the job is a `publish` job from then on, and only its end removes it, whichever
+/// worker holds it.
 package struct RefreshBatch: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
@@ -93,24 +93,24 @@ package struct RefreshBatch: Codable, Sendable {
     /// 1 to `WireLimits.segmentsPerRequest`.
     package var files: [RefreshedFile]
     /// In the last batch of a refresh that has staged files.
-    package var switchOver: Switch?
+    package var publication: Publication?
     /// In the last batch of a title whose manifest was resolved again: as in `SegmentBatch`. Nil
     /// keeps the recorded warnings.
     package var warnings: ManifestWarnings?
 
     package init(
         worker: WorkerID, job: JobID, lease: LeaseID, files: [RefreshedFile],
-        switchOver: Switch? = nil
+        publication: Publication? = nil
     ) {
         self.worker = worker
         self.job = job
         self.lease = lease
         self.files = files
-        self.switchOver = switchOver
+        self.publication = publication
     }
 
     /// Data for publishing.
-    package struct Switch: Codable, Hashable, Sendable {
+    package struct Publication: Codable, Hashable, Sendable {
         /// Number of segments, for a title whose manifest lists other files than before.
         package var segments: Int?
 

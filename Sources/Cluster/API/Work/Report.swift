@@ -16,7 +16,7 @@ package struct JobReport: Hashable, Sendable {
     package var job: JobID
     package var lease: LeaseID
     package var outcome: Outcome
-    /// done: the stored object (fetch, verify); nil for resolve and sums.
+    /// done: the stored object (fetch, verify); nil for resolve and checksums.
     package var stored: StoredObject?
     /// done: true if the bytes were stored already and nothing was fetched.
     package var isReused = false

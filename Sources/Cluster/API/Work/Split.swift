@@ -6,8 +6,8 @@ package struct SplitRequest: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
-    /// Lower-case UUID created by the worker, which already writes the first part there.
-    package var assembly: String
+    /// The multipart file: created by the worker, which already writes the first part there.
+    package var multipart: MultipartID
     package var totalBytes: Int64
     package var partBytes: Int64
     package var validator: String
@@ -16,10 +16,10 @@ package struct SplitRequest: Codable, Sendable {
     package var digests: String?
 
     package init(
-        worker: WorkerID, job: JobID, lease: LeaseID, assembly: String, totalBytes: Int64,
+        worker: WorkerID, job: JobID, lease: LeaseID, multipart: MultipartID, totalBytes: Int64,
         partBytes: Int64, validator: String
     ) {
-        self.assembly = assembly
+        self.multipart = multipart
         self.worker = worker
         self.job = job
         self.lease = lease
@@ -29,13 +29,9 @@ package struct SplitRequest: Codable, Sendable {
     }
 }
 
-/// The answer to `SplitRequest` and `SegmentBatch`; `job` is the first part's, if accepted.
+/// The answer to `SplitRequest` and `SegmentBatch`.
 package struct VerdictAnswer: Codable, Sendable {
     package var verdict: ReportAnswer.Verdict
-    package var job: Job?
 
-    package init(verdict: ReportAnswer.Verdict, job: Job? = nil) {
-        self.verdict = verdict
-        self.job = job
-    }
+    package init(verdict: ReportAnswer.Verdict) { self.verdict = verdict }
 }

@@ -16,7 +16,7 @@ extension Chore {
             Chore("apply schedules that are due", every: .seconds(1)) {
                 try await queue.sites.applySchedules(all: false)
             },
-            Chore("watch sites", every: .seconds(1)) { try await queue.sites.room.watch() },
+            Chore("watch sites", every: .seconds(1)) { try await queue.sites.closed.watch() },
             Chore("read site limits", every: .seconds(1)) { await memory.readSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
                 let ended = try await queue.leases.sweep()

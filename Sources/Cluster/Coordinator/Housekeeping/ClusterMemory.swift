@@ -33,9 +33,9 @@ struct ClusterMemory: Sendable {
 
     func readSiteBounds() async {
         do {
-            try await queue.sites.bounds.read()
+            try await queue.sites.limits.read()
         } catch {
-            log.warning("reading the sites' bounds failed", ["error": "\(error)"])
+            log.warning("the limits of sites cannot be read", ["error": "\(error)"])
         }
     }
 

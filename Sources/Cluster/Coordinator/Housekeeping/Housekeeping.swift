@@ -39,6 +39,8 @@ struct ChoreTurns: Sendable {
 }
 
 /// Runs each chore once per period, one after the other in order.
+///
+/// Every coordinator does so; none is elected. Chores are safe to run on several at once.
 struct Housekeeping: Service {
     let name = "housekeeping"
     let chores: [Chore]

@@ -49,7 +49,7 @@ struct API: Sendable {
             .post("/v1/refreshes", results.refreshed),
             .post("/v1/refreshes/files", results.refreshFiles),
             .post("/v1/rewritten-manifests", results.rewrittenManifest),
-            .post("/v1/sums/turns", results.sumsTurns),
+            .post("/v1/checksums/turns", results.checksumTurns),
             .post("/v1/sites/volumes", results.volume),
         ]
     }
@@ -65,7 +65,7 @@ struct API: Sendable {
             .get("/v1/catalogs/{catalog}/files", catalogs.files),
             .get("/v1/catalogs/{catalog}/refresh", catalogs.refreshSummary),
             .get("/v1/assets", catalogs.browse),
-            .get("/v1/sums", catalogs.sums),
+            .get("/v1/checksums", catalogs.checksums),
         ]
     }
 
@@ -92,7 +92,7 @@ struct API: Sendable {
             .post("/v1/load-tests/{test}/follow", loadTests.follow),
             .post("/v1/load-tests/{test}/stop", loadTests.stop),
             .get("/v1/load-tests/{test}/breakdown", loadTests.breakdown),
-            .post("/v1/load-tests/{test}/shares", loadTests.join),
+            .post("/v1/load-tests/{test}/shards", loadTests.join),
             .post("/v1/load-tests/{test}/reports", loadTests.report),
         ]
     }

@@ -92,7 +92,7 @@ struct CatalogRoutes: Sendable {
     }
 
     /// Lists digests of completed assets in a directory of a site.
-    func sums(_ request: HTTPRequest) async throws -> HTTPResponse {
+    func checksums(_ request: HTTPRequest) async throws -> HTTPResponse {
         let site = request.queryValue("site") ?? ""
         guard let number = Int64(site), number > 0 else {
             throw Validation.wrong("site", site, "a site's number")

@@ -35,11 +35,11 @@ struct LoadTestRoutes: Sendable {
 
     func breakdown(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let id = try Self.test(path)
-        let share = request.queryValue("share") ?? ""
-        guard let number = Int(share), (0..<WireLimits.loadWorkers).contains(number) else {
-            throw Validation.wrong("share", share, "0 to \(WireLimits.loadWorkers - 1)")
+        let shard = request.queryValue("shard") ?? ""
+        guard let number = Int(shard), (0..<WireLimits.loadWorkers).contains(number) else {
+            throw Validation.wrong("shard", shard, "0 to \(WireLimits.loadWorkers - 1)")
         }
-        return try .wire(try await queue.loadTests.breakdown(of: id, share: number))
+        return try .wire(try await queue.loadTests.breakdown(of: id, shard: number))
     }
 
     /// Interval at which a held request polls for results: shards report all the time, from many
@@ -69,7 +69,7 @@ struct LoadTestRoutes: Sendable {
         let id = try Self.test(path)
         let join: LoadTestJoin = try RequestBody.read(request)
         try Validation.check(join)
-        return try .wire(try await queue.loadTests.shares.join(id, join))
+        return try .wire(try await queue.loadTests.shards.join(id, join))
     }
 
     func report(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
@@ -79,7 +79,7 @@ struct LoadTestRoutes: Sendable {
         let clock = ContinuousClock()
         let deadline = clock.now + .milliseconds(report.waitMilliseconds)
         var version = loadTests.news.version
-        var order = try await queue.loadTests.shares.report(report, of: id)
+        var order = try await queue.loadTests.shards.report(report, of: id)
         while true {
             let rest = clock.now.duration(to: deadline)
             guard order.kind == report.known, rest > .zero, !loadTests.news.isClosed,
@@ -87,7 +87,7 @@ struct LoadTestRoutes: Sendable {
             else { return try .wire(order) }
             await loadTests.news.wait(after: version, atMost: rest)
             version = loadTests.news.version
-            order = try await queue.loadTests.shares.order(of: id, worker: report.worker)
+            order = try await queue.loadTests.shards.order(of: id, worker: report.worker)
         }
     }
 }

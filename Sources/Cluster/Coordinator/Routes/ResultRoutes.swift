@@ -32,13 +32,13 @@ struct ResultRoutes: Sendable {
     func split(_ request: HTTPRequest) async throws -> HTTPResponse {
         let split: SplitRequest = try RequestBody.read(request)
         try Validation.check(split)
-        let answer = try await queue.segments.split(split)
-        try Self.requireAnyHeld([answer.verdict])
-        return try .wire(answer)
+        let verdict = try await queue.splits.split(split)
+        try Self.requireAnyHeld([verdict])
+        return try .wire(VerdictAnswer(verdict: verdict))
     }
 
-    func sumsTurns(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let wanted: SumsRequest = try RequestBody.read(request)
+    func checksumTurns(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: ChecksumTurnRequest = try RequestBody.read(request)
         try Validation.check(wanted)
         return try .wire(try await queue.sites.checksums.turns(wanted))
     }
@@ -46,7 +46,7 @@ struct ResultRoutes: Sendable {
     func volume(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: SiteVolumeRequest = try RequestBody.read(request)
         try Validation.check(wanted)
-        return try .wire(try await queue.sites.room.volume(wanted))
+        return try .wire(try await queue.sites.volumes.volume(wanted))
     }
 
     func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {

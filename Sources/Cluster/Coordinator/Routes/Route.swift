@@ -53,8 +53,8 @@ struct Route: Sendable {
 }
 
 /// A path in the table of routes, such as `/v1/catalogs/{catalog}/files`. A part in braces matches
-/// any text but an empty one; the handler gets it under that name. So a path with a slash at its end, or
-/// with two together, has no route.
+/// any text but an empty one; the handler gets it under that name. A path with a slash at its end,
+/// or with two slashes together, has no route.
 struct RoutePath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     enum Part: Sendable, Hashable {
         case literal(String)

@@ -9,7 +9,7 @@ extension Validation {
 
     static func check(_ batch: RefreshBatch) throws(Failure) {
         try range(batch.files.count, "files", 1...WireLimits.segmentsPerRequest)
-        if let wanted = batch.switchOver { try check(wanted) }
+        if let wanted = batch.publication { try check(wanted) }
         if let warnings = batch.warnings { try check(warnings) }
         try check(
             batch.files.map(\.segment), maxOrdinal: maxOrdinal, in: "files", member: ".segment")
@@ -24,9 +24,9 @@ extension Validation {
         }
     }
 
-    static func check(_ wanted: RefreshBatch.Switch) throws(Failure) {
+    static func check(_ wanted: RefreshBatch.Publication) throws(Failure) {
         guard let segments = wanted.segments else { return }
-        try range(segments, "switchOver.segments", 1...WireLimits.segmentsPerAsset)
+        try range(segments, "publication.segments", 1...WireLimits.segmentsPerAsset)
     }
 
     /// Sidecars have numbers after those of a manifest.

@@ -94,14 +94,14 @@ enum Validation {
         let past = request.pastLoadTests ?? []
         try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
         guard let slow = request.slow else { return }
-        try range(slow.origins.count, "slow.origins", 1...WireLimits.slowOriginsPerLease)
-        try range(slow.maxJobs, "slow.maxJobs", 0...WireLimits.jobsPerLease)
+        try range(slow.origins.count, "slowOrigins", 1...WireLimits.slowOriginsPerLease)
+        try range(slow.maxJobs, "slowMaxJobs", 0...WireLimits.jobsPerLease)
         for (index, origin) in slow.origins.enumerated() {
-            try text(origin, "slow.origins[\(index)]", 1...WireLimits.urlBytes)
+            try text(origin, "slowOrigins[\(index)]", 1...WireLimits.urlBytes)
         }
     }
 
-    static func check(_ request: SumsRequest) throws(Failure) {
+    static func check(_ request: ChecksumTurnRequest) throws(Failure) {
         try range(request.jobs.count, "jobs", 1...WireLimits.jobsPerLease)
     }
 
@@ -165,7 +165,6 @@ enum Validation {
     }
 
     static func check(_ request: SplitRequest) throws(Failure) {
-        let _: AssemblyID = try id(request.assembly, "assembly")
         let size = PartSize(request.partBytes)
         guard size.bytes >= PartSize.minBytes else {
             throw wrong("partBytes", "\(size.bytes)", "\(PartSize.minBytes) or more")

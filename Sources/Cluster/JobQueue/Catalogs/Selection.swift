@@ -96,7 +96,7 @@ struct Selection {
         let started = assets.filter {
             action.ofRefresh == true
                 ? $0.state == .refreshing
-                : $0.state?.isSettled == false && ![.new, .switching].contains($0.state)
+                : $0.state?.isSettled == false && ![.new, .publishing].contains($0.state)
         }
         return try await cancel(
             started.map(\.id),
@@ -146,7 +146,7 @@ struct Selection {
         // failed only because of its checksum files.
         let isLacking =
             try state == .interrupted
-            || ([.failed, .cancelled].contains(state) && row.int64("sums_failed") > 0)
+            || ([.failed, .cancelled].contains(state) && row.int64("checksums_failed") > 0)
         guard !failed.isEmpty || (isWhole && isLacking) else {
             return SelectionAnswer(assets: 0, jobs: 0)
         }
@@ -161,11 +161,11 @@ struct Selection {
         try CatalogLocks.checkNotOpen(catalog, row, "tries again what failed")
         let both = id + ["generation": .int(generation)]
         _ = try await connection.query(SQL.KeyConflicts.lock, id)
-        try CatalogLocks.checkSwitches(try await CatalogLocks.lockWork(both, connection))
+        try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
         _ = try await connection.query(SQL.Catalogs.fold, id)
         // No report of a checksum file runs any more.
-        let lacksSums =
-            try await connection.query(SQL.Catalogs.read, id).only().int64("sums_failed") > 0
+        let lacksChecksums =
+            try await connection.query(SQL.Catalogs.read, id).only().int64("checksums_failed") > 0
         _ = try await connection.query(SQL.Starting.endRenewals, id)
         // An asset that was redefined since keeps no segments.
         _ = try await connection.query(SQL.Starting.forget, both)
@@ -188,7 +188,7 @@ struct Selection {
         _ = try await connection.query(SQL.Starting.isolate, id)
         _ = try await connection.query(SQL.Starting.totals, both)
         var changed = try Self.answer(started)
-        if lacksSums {
+        if lacksChecksums {
             changed.jobs += Int(
                 try await connection.query(SQL.ChecksumFiles.retry, id).only().int64("jobs"))
         }

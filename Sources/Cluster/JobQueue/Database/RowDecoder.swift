@@ -17,11 +17,39 @@ struct RowDecoder<Row: WireRow> {
         self.columns = columns
     }
 
-    mutating func row(_ row: PostgresRow) throws(PostgresError) -> Row {
+    /// Decodes a row. Throws an `UnreadableRow` for a value that its field cannot have.
+    mutating func row(_ row: PostgresRow) throws -> Row {
         do {
             return try row.withTexts { try Row.read(columns, with: &reader, $0) }
-        } catch {
-            throw PostgresError(.decoding, "a row does not hold \(Row.self): \(error)")
+        } catch let error as DecodingError {
+            throw UnreadableRow(error)
         }
+    }
+}
+
+/// A row with a value that its field cannot have: another version wrote it, or somebody edited it.
+struct UnreadableRow: Error, CustomStringConvertible {
+    /// The field, such as `titles`; nil if fields contradict each other.
+    let field: String?
+    /// Says what is wrong, without the value.
+    let description: String
+
+    init(_ error: DecodingError) {
+        var keys: [any CodingKey]
+        switch error {
+        case .dataCorrupted(let context), .typeMismatch(_, let context),
+            .valueNotFound(_, let context):
+            keys = context.codingPath
+            // Texts of `incomplete`; others could quote the value.
+            guard !keys.isEmpty else {
+                (field, description) = (nil, context.debugDescription)
+                return
+            }
+        case .keyNotFound(let key, let context): keys = context.codingPath + [key]
+        @unknown default: keys = []
+        }
+        let name = keys.map(\.stringValue).joined(separator: ".")
+        field = name.isEmpty ? nil : name
+        description = name.isEmpty ? "a field is not valid" : "the field \(name) is not valid"
     }
 }

@@ -19,7 +19,7 @@ package struct OutdatedRows: Sendable {
                 .checksumWriters, .spans, .lanes, .cancelled,
                 // Before the workers: one that came back did not die with its jobs.
                 .losses, .workers,
-                .tidyOrigins, .documents, .assemblies, .loadTests,
+                .tidyOrigins, .rewrittenManifests, .multipartFiles, .loadTests,
             ]
             for statement in statements {
                 _ = try await connection.query(statement)

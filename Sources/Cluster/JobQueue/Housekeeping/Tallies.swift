@@ -26,8 +26,8 @@ package struct Tallies: Sendable {
             guard try await connection.query(SQL.Catalogs.tryLock, id).only().bool("locked") else {
                 return false
             }
-            let sums = try await connection.query(SQL.Catalogs.fold, id).only().int64("sums_jobs")
-            if sums > 0 { _ = try await connection.query(SQL.Common.notifyWork) }
+            let jobs = try await connection.query(SQL.Catalogs.fold, id).only().int64("jobs")
+            if jobs > 0 { _ = try await connection.query(SQL.Common.notifyWork) }
             return true
         }
     }

@@ -8,11 +8,11 @@ import Postgres
 /// origins' rows and then of the sites' rows, each in the order of their numbers.
 package struct Quotas: Sendable {
     let database: QueueDatabase
-    let bounds: KnownLimits
+    let limits: KnownLimits
     let leaseSeconds: Double
 
     /// True if there may be limits to divide.
-    var areNeeded: Bool { bounds.haveLimits }
+    var areNeeded: Bool { limits.anyQuota }
 
     /// The quotas in an answer to a worker; nil for no change.
     struct Answer: Sendable {

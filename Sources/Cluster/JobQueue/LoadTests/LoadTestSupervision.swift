@@ -24,7 +24,7 @@ package struct LoadTestSupervision: Sendable {
     package func called() async throws(Failure) -> [LoadTestCall] {
         try await database.withConnection { connection in
             try await connection.query(
-                SQL.LoadTests.called, ["max_shares": .int(WireLimits.loadWorkers)]
+                SQL.LoadTests.called, ["max_shards": .int(WireLimits.loadWorkers)]
             ).rows.map {
                 LoadTestCall(id: try $0.uuid("id"), queue: try $0.optionalString("queue"))
             }
@@ -49,39 +49,39 @@ package struct LoadTestSupervision: Sendable {
                     ["test": .uuid(id), "seconds": .double(times.stoppingSeconds)]
                         + Self.columns(overdue))
             }
-            let shares = try await Self.shares(of: id, connection)
+            let shards = try await Self.shards(of: id, connection)
             if state == .waiting {
-                try await gather(id, test, shares, connection)
+                try await gather(id, test, shards, connection)
             } else {
-                try await Self.watch(id, state, test, shares, connection)
+                try await Self.watch(id, state, test, shards, connection)
             }
         }
     }
 
     /// Starts a test, lets it fail, or lets it wait.
     private func gather(
-        _ id: LoadTestID, _ test: PostgresRow, _ shares: ShareCounts,
+        _ id: LoadTestID, _ test: PostgresRow, _ shards: ShardCounts,
         _ connection: PostgresConnection
     ) async throws {
-        if let failure = shares.failure { return try await Self.end(id, failure, connection) }
+        if let failure = shards.failure { return try await Self.end(id, failure, connection) }
         if try test.bool("is_abandoned") {
             return try await Self.end(id, Self.abandoned, connection)
         }
         let isOver = try test.bool("is_wait_over")
-        let isFull = try test.optionalInt64("workers") == Int64(shares.ready)
+        let isFull = try test.optionalInt64("workers") == Int64(shards.ready)
         guard isFull || isOver else { return }
         let atLeast = try test.int("at_least")
-        guard isFull || shares.ready >= atLeast else {
+        guard isFull || shards.ready >= atLeast else {
             let failure = Failure(
                 .clusterFewWorkers,
-                "\(shares.ready) of the \(atLeast) workers that are needed were ready in time"
-                    + (shares.joined > 0
-                        ? "; \(shares.joined) were not done with other work." : "."))
+                "\(shards.ready) of the \(atLeast) workers that are needed were ready in time"
+                    + (shards.joined > 0
+                        ? "; \(shards.joined) were not done with other work." : "."))
             return try await Self.end(id, failure, connection)
         }
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.LoadTests.beginShares, ["test": .uuid(id)]),
-            PostgresStatement(SQL.LoadTests.dismissShares, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.beginShards, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.dismissShards, ["test": .uuid(id)]),
             PostgresStatement(
                 SQL.LoadTests.start,
                 ["test": .uuid(id), "lead_seconds": .double(times.leadSeconds)]),
@@ -91,10 +91,10 @@ package struct LoadTestSupervision: Sendable {
 
     /// Ends a test without active shards; stops one without followers, or one that lasts too long.
     private static func watch(
-        _ id: LoadTestID, _ state: LoadTestState, _ test: PostgresRow, _ shares: ShareCounts,
+        _ id: LoadTestID, _ state: LoadTestState, _ test: PostgresRow, _ shards: ShardCounts,
         _ connection: PostgresConnection
     ) async throws {
-        guard shares.running > 0 else { return try await end(id, nil, connection) }
+        guard shards.running > 0 else { return try await end(id, nil, connection) }
         guard state == .running else { return }
         let isAbandoned = try test.bool("is_abandoned")
         let isOverdue = try test.bool("is_overdue")
@@ -114,7 +114,7 @@ package struct LoadTestSupervision: Sendable {
         _ id: LoadTestID, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.LoadTests.dismissShares, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.dismissShards, ["test": .uuid(id)]),
             PostgresStatement(SQL.LoadTests.end, ["test": .uuid(id)] + columns(failure)),
             PostgresStatement(SQL.LoadTests.notify),
         ])
@@ -133,12 +133,12 @@ package struct LoadTestSupervision: Sendable {
         ).firstRow
     }
 
-    static func shares(
+    static func shards(
         of id: LoadTestID, _ connection: PostgresConnection
-    ) async throws -> ShareCounts {
-        var counts = ShareCounts()
-        for row in try await connection.query(SQL.LoadTests.countShares, ["test": .uuid(id)]).rows {
-            let count = Int(try row.int64("shares"))
+    ) async throws -> ShardCounts {
+        var counts = ShardCounts()
+        for row in try await connection.query(SQL.LoadTests.countShards, ["test": .uuid(id)]).rows {
+            let count = Int(try row.int64("shards"))
             switch LoadShardState(rawValue: try row.string("state")) {
             case .joined: counts.joined = count
             case .ready: counts.ready = count

@@ -17,7 +17,7 @@ package struct LoadTestTimes: Sendable {
 }
 
 /// Shards of a test by state.
-struct ShareCounts {
+struct ShardCounts {
     var joined = 0
     var ready = 0
     var running = 0

@@ -6,12 +6,12 @@ import Postgres
 package struct LoadTests: Sendable {
     private let database: QueueDatabase
     package let supervision: LoadTestSupervision
-    package let shares: LoadShares
+    package let shards: LoadShards
 
     init(database: QueueDatabase, times: LoadTestTimes) {
         self.database = database
         supervision = LoadTestSupervision(database: database, times: times)
-        shares = LoadShares(database: database, supervision: supervision)
+        shards = LoadShards(database: database, supervision: supervision)
     }
 
     /// Creates a test and calls workers for it; a repeated request changes nothing.
@@ -75,20 +75,20 @@ package struct LoadTests: Sendable {
                 PostgresStatement(SQL.LoadTests.followed, ["test": .uuid(id)]),
                 PostgresStatement(
                     SQL.LoadTests.takeIntervals,
-                    ["test": .uuid(id), "shares": numbers, "seconds": seconds]),
+                    ["test": .uuid(id), "shards": numbers, "seconds": seconds]),
             ])
             guard results[0].firstRow != nil else { throw Failure.unknownLoadTest(id) }
             // Read before the seconds: a shard that has ended has no more than these.
             let status = try await Self.status(of: id, connection)
             let rows = try await connection.query(
                 SQL.LoadTests.intervals,
-                ["test": .uuid(id), "shares": numbers, "seconds": seconds, "limit": .int(most + 1)]
+                ["test": .uuid(id), "shards": numbers, "seconds": seconds, "limit": .int(most + 1)]
             ).rows
             return LoadTestNews(
                 test: status,
                 intervals: try rows.prefix(most).map { row in
                     LoadTestNews.Interval(
-                        share: try row.int("number"), second: try row.int("second"),
+                        shard: try row.int("number"), second: try row.int("second"),
                         data: try row.string("data"))
                 }, hasMore: rows.count > most)
         }
@@ -96,15 +96,15 @@ package struct LoadTests: Sendable {
 
     /// Returns a shard's results by URL, target and rendition, once it has reported them.
     package func breakdown(
-        of id: LoadTestID, share: Int
+        of id: LoadTestID, shard: Int
     ) async throws(Failure) -> LoadTestBreakdown {
         try await database.withConnection { connection in
             let row = try await connection.query(
-                SQL.LoadTests.breakdown, ["test": .uuid(id), "share": .int(share)]
+                SQL.LoadTests.breakdown, ["test": .uuid(id), "shard": .int(shard)]
             )
             .firstRow
             guard let row else {
-                throw Failure(.inputNotFound, "There is no share \(share) of load test \(id).")
+                throw Failure(.inputNotFound, "There is no shard \(shard) of load test \(id).")
             }
             return LoadTestBreakdown(data: try row.optionalString("breakdown"))
         }
@@ -145,14 +145,14 @@ package struct LoadTests: Sendable {
             .rows
         var tests = try rows.map { try LoadTestStatus(row: $0) }
         guard !tests.isEmpty else { return [] }
-        let shares = try await connection.query(
-            SQL.LoadTests.shares, ["tests": .uuidArray(tests.map(\.id))])
-        var byTest: [LoadTestID: [LoadTestStatus.Share]] = [:]
-        for row in shares.rows {
+        let shards = try await connection.query(
+            SQL.LoadTests.shards, ["tests": .uuidArray(tests.map(\.id))])
+        var byTest: [LoadTestID: [LoadTestStatus.Shard]] = [:]
+        for row in shards.rows {
             byTest[try row.uuid("test_id"), default: []].append(
-                try LoadTestStatus.Share(row: row))
+                try LoadTestStatus.Shard(row: row))
         }
-        for index in tests.indices { tests[index].shares = byTest[tests[index].id] ?? [] }
+        for index in tests.indices { tests[index].shards = byTest[tests[index].id] ?? [] }
         return tests
     }
 }
@@ -168,12 +168,12 @@ extension LoadTestStatus {
             atLeast: try row.int("at_least"), created: try row.double("created"),
             joinUntil: try row.double("join_until"), started: try row.optionalDouble("started"),
             ended: try row.optionalDouble("ended"), failure: try Failure(in: row),
-            shares: [], now: try row.double("now"))
+            shards: [], now: try row.double("now"))
     }
 }
 
-extension LoadTestStatus.Share {
-    /// Decodes a row of `LoadTests.shares`.
+extension LoadTestStatus.Shard {
+    /// Decodes a row of `LoadTests.shards`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             worker: try row.uuid("worker_id"), name: try row.string("worker_name"),

@@ -6,7 +6,7 @@ import Rendering
 /// Limits of origins, and decisions about them.
 package struct Origins: Sendable {
     let database: QueueDatabase
-    let bounds: KnownLimits
+    let limits: KnownLimits
     package let mirrors: MirrorMoves
 
     /// Maximum number of origins on one page; each costs a look-up of its decisions.
@@ -20,7 +20,7 @@ package struct Origins: Sendable {
             "requests_per_second": .optionalDouble(limits.requestsPerSecond),
             "bytes_per_second": .optionalInt(limits.bytesPerSecond),
         ]
-        defer { bounds.changed() }
+        defer { self.limits.changed() }
         try await database.transaction { connection in
             switch (change.origin, change.limits) {
             case (nil, _):

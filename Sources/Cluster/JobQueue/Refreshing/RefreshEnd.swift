@@ -2,7 +2,7 @@ import API
 import Model
 import Postgres
 
-/// Ends refreshes, and their switches.
+/// Ends refreshes, and their publications.
 enum RefreshEnd {
     /// Ends refreshes, whose jobs are locked.
     static func settle(
@@ -15,7 +15,7 @@ enum RefreshEnd {
         for (refresh, row) in zip(refreshes.found, handedIn) {
             let job = refresh.job
             let segments =
-                try job.kind == .switchOver
+                try job.kind == .publish
                 ? row.optionalInt64("segments") : refresh.segments.map(Int64.init)
             guard try segments != nil || row.bool("has_files") else { continue }
             let asset = PostgresValue.int(job.asset)

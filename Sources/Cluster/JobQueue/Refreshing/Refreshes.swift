@@ -14,7 +14,7 @@ package struct Refreshes: Sendable {
         try await database.transaction { connection in
             let held = try await HeldJob.find(
                 [request.job], [request.lease], request.worker, connection)[request.job]
-            guard let job = held, job.kind == .refresh || job.kind == .switchOver else {
+            guard let job = held, job.kind == .refresh || job.kind == .publish else {
                 throw Failure(.workerLeaseLost, "The lease does not hold the job.")
             }
             if request.after == nil, job.kind == .refresh {
@@ -25,7 +25,7 @@ package struct Refreshes: Sendable {
                 "asset": .int(job.asset), "after": .int(Int64(request.after ?? -1)),
                 "limit": .int(Int64(WireLimits.pageRows)),
             ]
-            if job.kind == .switchOver {
+            if job.kind == .publish {
                 return try Self.staged(
                     try await connection.query(SQL.Refreshing.stagedFiles, values).rows)
             }
@@ -47,7 +47,7 @@ package struct Refreshes: Sendable {
     /// more.
     private static func staged(_ rows: PostgresRows) throws -> RefreshFilesPage {
         guard let first = rows.first else {
-            throw Failure(.workerLeaseLost, "The asset is not in the midst of a switch.")
+            throw Failure(.workerLeaseLost, "The asset is not being published.")
         }
         let files = try rows.filter { try $0.optionalInt64("ordinal") != nil }.map { row in
             var file = RefreshFile(
@@ -68,7 +68,7 @@ package struct Refreshes: Sendable {
     }
 
     /// Records the results of a refresh for some files; nothing of them counts before the job is
-    /// reported done. Grants the switch on request.
+    /// reported done. Grants the publication on request.
     package func add(
         _ batch: RefreshBatch
     ) async throws(Failure) -> ReportAnswer.Verdict {
@@ -82,7 +82,7 @@ package struct Refreshes: Sendable {
                 let job = try await HeldJob.find(
                     [batch.job], [batch.lease], batch.worker, connection)[batch.job]
             else { return .stale }
-            if job.kind == .switchOver, batch.switchOver != nil {
+            if job.kind == .publish, batch.publication != nil {
                 // A repeated request: the answer was lost.
                 let granted = try await connection.query(
                     SQL.Refreshing.isGranted,
@@ -118,9 +118,9 @@ package struct Refreshes: Sendable {
             if let warnings = batch.warnings {
                 try await SegmentStore.store(warnings, of: job.asset, connection)
             }
-            guard let wanted = batch.switchOver else { return .accepted }
+            guard let wanted = batch.publication else { return .accepted }
             let granted = try await connection.query(
-                SQL.Refreshing.grantSwitch,
+                SQL.Refreshing.grantPublication,
                 [
                     "asset": .int(job.asset), "lane": .int(job.lane), "job": .int(job.id.rawValue),
                     "lease": .uuid(batch.lease),
@@ -171,6 +171,6 @@ extension RefreshFile {
         validator = try row.optionalString("validator")
         verified = try row.optionalBool("verified")
         isOptional = try row.bool("optional") ? true : nil
-        isRewritten = try row.bool("is_document") ? true : nil
+        isRewritten = try row.bool("is_rewritten") ? true : nil
     }
 }

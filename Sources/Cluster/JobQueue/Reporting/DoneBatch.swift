@@ -2,92 +2,102 @@ import API
 import Model
 import Postgres
 
-/// Results of fetches out of several reports, as `Reporting.settleDone` takes them.
+/// Results of fetches from several reports, as columns of `Reporting.settleDone`.
 struct DoneBatch {
-    private struct Entry {
-        var job: Int64
-        /// Its place in `leases`, from 1.
-        var lease: Int
-        var report: Int
-        var place: Int
-        var stored: StoredObject
-        var isAdopted: Bool
-        var isVerified: Bool
-        var validator: String?
-        var origins: [OriginOutcome]?
-    }
-
     private var leases: [LeaseID] = []
     private var workers: [WorkerID] = []
-    private var entries: [Entry] = []
     private var reports = 0
+
+    // Columns, with a value for each result.
+    private var jobs: [Int64] = []
+    /// Numbers of leases in `leases`, from 1.
+    private var leaseNumbers: [Int64] = []
+    private var bytes: [Int64] = []
+    private var sha256: [String?] = []
+    private var areReused: [Bool] = []
+    private var areVerified: [Bool] = []
+    private var validators: [String?] = []
+    /// Number of the report, and the result's position in its `done`.
+    private var sources: [(report: Int, place: Int)] = []
+    /// Outcomes of origins, by index; of few results only.
+    private var origins: [Int: [OriginOutcome]] = [:]
 
     mutating func add(_ report: DoneReport) {
         let firstLease = leases.count
-        entries.reserveCapacity(entries.count + report.done.count)
         for (place, index) in report.done.enumerated() {
-            guard let stored = report.results[index].stored else { continue }
-            let name = report.results[index].lease
-            let lease: Int
-            // Mostly that of the result before.
-            if let known = leases[firstLease...].lastIndex(of: name) {
-                lease = known
-            } else {
-                lease = leases.count
-                leases.append(name)
-                workers.append(report.worker)
-            }
-            entries.append(
-                Entry(
-                    job: report.results[index].job.rawValue, lease: lease + 1, report: reports,
-                    place: place, stored: stored,
-                    isAdopted: report.results[index].isReused,
-                    isVerified: report.results[index].isVerified,
-                    validator: report.results[index].validator,
-                    origins: report.results[index].origins))
+            let result = report.results[index]
+            guard let stored = result.stored else { continue }
+            if let outcomes = result.origins { origins[jobs.count] = outcomes }
+            jobs.append(result.job.rawValue)
+            leaseNumbers.append(
+                Int64(number(of: result.lease, after: firstLease, report.worker)))
+            bytes.append(stored.bytes)
+            sha256.append(stored.sha256)
+            areReused.append(result.isReused)
+            areVerified.append(result.isVerified)
+            validators.append(result.validator)
+            sources.append((reports, place))
         }
         reports += 1
     }
 
-    /// By job, as rows are locked. Of a report that was sent twice the first one counts.
+    /// Returns the number of a report's lease: mostly that of the result before.
+    private mutating func number(
+        of lease: LeaseID, after first: Int, _ worker: WorkerID
+    ) -> Int {
+        if let known = leases[first...].lastIndex(of: lease) { return known + 1 }
+        leases.append(lease)
+        workers.append(worker)
+        return leases.count
+    }
+
+    /// Orders the results by job, as rows are locked. Of a report that was sent twice the first one
+    /// counts.
     mutating func sort() {
-        let isSorted = entries.indices.dropFirst().allSatisfy {
-            entries[$0 - 1].job < entries[$0].job
-        }
+        let isSorted = zip(jobs, jobs.dropFirst()).allSatisfy { $0 < $1 }
         if isSorted { return }
-        entries.sort { ($0.job, $0.report) < ($1.job, $1.report) }
+        let order = jobs.indices.sorted {
+            (jobs[$0], sources[$0].report) < (jobs[$1], sources[$1].report)
+        }
+        func sorted<Value>(_ column: [Value]) -> [Value] { order.map { column[$0] } }
+        jobs = sorted(jobs)
+        leaseNumbers = sorted(leaseNumbers)
+        bytes = sorted(bytes)
+        sha256 = sorted(sha256)
+        areReused = sorted(areReused)
+        areVerified = sorted(areVerified)
+        validators = sorted(validators)
+        sources = sorted(sources)
+        guard !origins.isEmpty else { return }
+        var moved: [Int: [OriginOutcome]] = [:]
+        for (index, previous) in order.enumerated() { moved[index] = origins[previous] }
+        origins = moved
     }
 
     var values: SQLValues {
-        // Of few results only.
         var served: (places: [Int64], names: [String]) = ([], [])
-        for (place, entry) in entries.enumerated() {
-            for outcome in entry.origins ?? [] where outcome.code == nil {
-                served.places.append(Int64(place + 1))
+        for (index, outcomes) in origins.sorted(by: { $0.key < $1.key }) {
+            for outcome in outcomes where outcome.code == nil {
+                served.places.append(Int64(index + 1))
                 served.names.append(outcome.origin)
             }
         }
         return [
-            "jobs": .int64Array(entries.map(\.job)),
-            "lease_numbers": .int64Array(entries.map { Int64($0.lease) }),
-            "bytes": .int64Array(entries.map(\.stored.bytes)),
-            "sha256": .optionalTextArray(entries.map(\.stored.sha256)),
-            "adopted": .boolArray(entries.map(\.isAdopted)), "leases": .uuidArray(leases),
-            "workers": .uuidArray(workers), "verified": .boolArray(entries.map(\.isVerified)),
+            "jobs": .int64Array(jobs), "lease_numbers": .int64Array(leaseNumbers),
+            "bytes": .int64Array(bytes), "sha256": .optionalTextArray(sha256),
+            "adopted": .boolArray(areReused), "leases": .uuidArray(leases),
+            "workers": .uuidArray(workers), "verified": .boolArray(areVerified),
             "served_numbers": .int64Array(served.places),
             "served_origins": .textArray(served.names),
-            "validators": .optionalTextArray(entries.map(\.validator)),
+            "validators": .optionalTextArray(validators),
         ]
     }
 
     /// Which results of each report were accepted. `places` counts from 1 and is nil for all.
     func accepted(places: [Int64]?, of all: [DoneReport]) -> [[Bool]] {
         var accepted = all.map { [Bool](repeating: false, count: $0.done.count) }
-        func accept(_ entry: Entry) { accepted[entry.report][entry.place] = true }
-        if let places {
-            for place in places { accept(entries[Int(place) - 1]) }
-        } else {
-            for entry in entries { accept(entry) }
+        for index in places?.map({ Int($0) - 1 }) ?? Array(sources.indices) {
+            accepted[sources[index].report][sources[index].place] = true
         }
         return accepted
     }

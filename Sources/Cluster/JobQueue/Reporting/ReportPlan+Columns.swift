@@ -136,7 +136,7 @@ extension ReportPlan {
     }
 
     /// Directories whose checksum file is written or has failed: parallel columns.
-    struct Sums {
+    struct Checksums {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
         var failed: [Int64] = []
@@ -148,7 +148,7 @@ extension ReportPlan {
         }
     }
 
-    /// Refreshes that ended, their switches with them: parallel columns, and what is to be done before for those that
+    /// Refreshes that ended, and their publications: parallel columns, and what is to be done before for those that
     /// found something.
     struct Refreshes {
         var lanes: [Int64] = []

@@ -16,12 +16,12 @@ struct ReportPlan {
         case reset(whole: Int64, seconds: Double, counts: Bool, isDivisible: Bool)
         case verified(HeldJob, StoredObject, isCompared: Bool)
         case verifyFailed(HeldJob, Failure)
-        case switchFailed(HeldJob, Failure)
+        case publicationFailed(HeldJob, Failure)
     }
 
     var settled = Settled()
     var retried = Retried()
-    var sums = Sums()
+    var checksums = Checksums()
     var refreshes = Refreshes()
     var origins = Origins()
     var siteFailures = SiteFailures()
@@ -88,14 +88,14 @@ struct ReportPlan {
                 segments <= WireLimits.segmentsPerAsset
             else { return false }
             steps.append(.resolved(job, segments: segments))
-        case .sums:
-            sums.add(job)
+        case .checksums:
+            checksums.add(job)
         case .refresh:
             guard let outcome = report.refreshed, outcome != .failed,
                 report.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
             else { return false }
             refreshes.add(job, outcome, segments: report.segments)
-        case .switchOver:
+        case .publish:
             // What it lists was said when it was granted.
             guard report.refreshed == .changed else { return false }
             refreshes.add(job, .changed)
@@ -134,13 +134,13 @@ struct ReportPlan {
                 origins.failed(
                     job.lane, outcome.origin, code, retryAfter: outcome.retryAfterSeconds)
             }
-        } else if job.kind != .switchOver {
-            // A switch asks nothing of the origin in whose lane it still is.
+        } else if job.kind != .publish {
+            // A publication asks nothing of the origin in whose lane it still is.
             origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
         }
         // Of several results of a job another one may be the refusal.
         if failure.code.mayBeExpiredSignature, let refusal = refusals[job.id],
-            decide(refusal, of: job, failure, isOfFormerURL: refusal.isPrevious(refused))
+            decide(refusal, of: job, failure, isOfPreviousURL: refusal.isPrevious(refused))
         {
             return
         }
@@ -186,10 +186,10 @@ struct ReportPlan {
 
     /// Lets what was refused for an expired signature have a fresh URL; false where that cannot help, or was tried.
     private mutating func decide(
-        _ refusal: Refusal, of job: HeldJob, _ failure: Failure, isOfFormerURL: Bool
+        _ refusal: Refusal, of job: HeldJob, _ failure: Failure, isOfPreviousURL: Bool
     ) -> Bool {
         let course = refusal.course(
-            isOfFormerURL: isOfFormerURL, isTriedOut: job.attempt >= Refusal.maxAttempts,
+            isOfPreviousURL: isOfPreviousURL, isTriedOut: job.attempt >= Refusal.maxAttempts,
             isRenewing: renewals.contains(refusal.asset))
         switch course {
         case .end: return false
@@ -236,13 +236,13 @@ struct ReportPlan {
             awaitsOwnOrigin: true, because: failure.code)
     }
 
-    /// An asset whose switch ends otherwise than by its end has failed, whatever it is that failed: another worker
-    /// may do it yet.
+    /// A publication is tried again whatever its failure is, because another worker may complete it. Its asset fails
+    /// after the last attempt.
     private static func policy(of code: FailureCode, for kind: JobKind) -> FailureRow.Retry {
         let own = code.row.retry
-        guard kind == .switchOver else { return own }
+        guard kind == .publish else { return own }
         return switch own {
-        case .never, .attempts: .attempts(WireLimits.switchAttempts)
+        case .never, .attempts: .attempts(WireLimits.publicationAttempts)
         case .siteFault, .waitsForSpace: own
         }
     }
@@ -260,9 +260,9 @@ struct ReportPlan {
         switch (job.kind, code) {
         case (.fetch, .contentChanged), (.fetch, .originHTTP416),
             (.fetch, .originRangeIgnored), (.fetch, .originRangeMismatch),
-            (.fetch, .integrityAssemblyMismatch):
+            (.fetch, .integrityMultipartMismatch):
             job.parent
-        case (.verify, .integrityAssemblyMismatch), (.verify, .integrityDigestMismatch),
+        case (.verify, .integrityMultipartMismatch), (.verify, .integrityDigestMismatch),
             (.verify, .storageSyncFailed):
             job.segment
         default: nil
@@ -284,9 +284,9 @@ struct ReportPlan {
         switch job.kind {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))
-        case .sums: sums.add(job, failed: true)
+        case .checksums: checksums.add(job, failed: true)
         case .refresh: refreshes.add(job, .failed, failure: failure)
-        case .switchOver: steps.append(.switchFailed(job, failure))
+        case .publish: steps.append(.publicationFailed(job, failure))
         case .fetch:
             settled.add(job, failure: failure)
             if let whole = job.parent {

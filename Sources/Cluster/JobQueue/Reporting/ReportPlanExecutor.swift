@@ -3,8 +3,8 @@ import Postgres
 
 /// Writes the plan of a report, within its transaction.
 struct ReportPlanExecutor: Sendable {
-    let origins: OriginOutcomes
-    let room: SiteRoom
+    let origins: OriginCooldowns
+    let closedSites: ClosedSites
     let renewals: URLRenewals
     let maxAttemptsAtMirrors: Int
 
@@ -18,12 +18,13 @@ struct ReportPlanExecutor: Sendable {
         if !plan.settled.jobs.isEmpty { try await Self.write(plan.settled, connection) }
         if !plan.refreshes.jobs.isEmpty { try await RefreshEnd.settle(plan.refreshes, connection) }
         let retried = plan.retried
-        if !plan.sums.jobs.isEmpty {
+        if !plan.checksums.jobs.isEmpty {
             _ = try await connection.query(
                 SQL.ChecksumFiles.settle,
                 [
-                    "lanes": .int64Array(plan.sums.lanes), "jobs": .int64Array(plan.sums.jobs),
-                    "failed": .int64Array(plan.sums.failed),
+                    "lanes": .int64Array(plan.checksums.lanes),
+                    "jobs": .int64Array(plan.checksums.jobs),
+                    "failed": .int64Array(plan.checksums.failed),
                 ])
         }
         if !retried.jobs.isEmpty {
@@ -36,7 +37,9 @@ struct ReportPlanExecutor: Sendable {
             if try await execute(step, connection) { wakes = true }
         }
         if wakes { _ = try await connection.query(SQL.Common.notifyWork) }
-        if !plan.siteFailures.lanes.isEmpty { try await room.fail(plan.siteFailures, connection) }
+        if !plan.siteFailures.lanes.isEmpty {
+            try await closedSites.fail(plan.siteFailures, connection)
+        }
     }
 
     private static func write(
@@ -105,9 +108,9 @@ struct ReportPlanExecutor: Sendable {
         case .verifyFailed(let job, let failure):
             try await MultipartFiles.verifyFailed(job, failure, connection)
             return false
-        case .switchFailed(let job, let failure):
+        case .publicationFailed(let job, let failure):
             _ = try await connection.query(
-                SQL.Refreshing.failSwitch,
+                SQL.Refreshing.failPublication,
                 [
                     "lane": .int(job.lane), "job": .int(job.id.rawValue),
                     "code": .text(failure.code.rawValue), "message": .text(failure.message),

@@ -2,7 +2,7 @@ package import API
 package import Model
 import Postgres
 
-/// Segments that workers add: those of a manifest, and the parts of a large file.
+/// Segments of manifests, which workers add.
 package struct Segments: Sendable {
     let database: QueueDatabase
     let renewals: URLRenewals
@@ -43,16 +43,16 @@ package struct Segments: Sendable {
                 try await SegmentStore.store(batch.warnings, of: job.asset, connection)
             }
             // Some of the previous ones may have had one.
-            let documents =
+            let manifests =
                 isKnown ? batch.segments : batch.segments.filter { $0.content != nil }
-            if !documents.isEmpty {
+            if !manifests.isEmpty {
                 _ = try await connection.query(
-                    SQL.Resolving.storeDocuments,
+                    SQL.Resolving.storeRewrittenManifests,
                     [
                         "asset": .int(job.asset),
-                        "ordinals": .int64Array(documents.map { Int64($0.ordinal) }),
-                        "contents": .textArray(documents.map(\.content)),
-                        "digests": .optionalTextArray(documents.map(\.servedSHA256)),
+                        "ordinals": .int64Array(manifests.map { Int64($0.ordinal) }),
+                        "contents": .textArray(manifests.map(\.content)),
+                        "digests": .optionalTextArray(manifests.map(\.servedSHA256)),
                     ])
             }
             return .accepted
@@ -68,58 +68,10 @@ package struct Segments: Sendable {
             let job = try await HeldJob.find(
                 [request.job], [request.lease], request.worker, connection)[request.job]
             guard let segment = job?.segment else { return RewrittenManifest(content: nil) }
-            let row = try await connection.query(SQL.Resolving.document, ["segment": .int(segment)])
-                .firstRow
+            let row = try await connection.query(
+                SQL.Resolving.rewrittenManifest, ["segment": .int(segment)]
+            ).firstRow
             return RewrittenManifest(content: try row?.string("content"))
-        }
-    }
-
-    /// Splits a large file into parts. The job keeps its lease and continues with the first part; a
-    /// repeated request has the same answer.
-    package func split(
-        _ request: SplitRequest
-    ) async throws(Failure) -> VerdictAnswer {
-        let parts = PartSize(request.partBytes).count(of: request.totalBytes)
-        return try await database.transaction { connection in
-            guard
-                let job = try await HeldJob.find(
-                    [request.job], [request.lease], request.worker, connection)[request.job]
-            else { return VerdictAnswer(verdict: .stale) }
-            guard job.kind == .fetch, let segment = job.segment else {
-                return VerdictAnswer(verdict: .rejected)
-            }
-            if job.parent == nil {
-                _ = try await connection.query(
-                    SQL.Multipart.divide,
-                    [
-                        "assembly": .uuid(request.assembly), "segment": .int(segment),
-                        "total_bytes": .int(request.totalBytes),
-                        "validator": .text(request.validator), "parts": .int(parts),
-                        "attempt": .int(job.attempt), "digests": .text(request.digests ?? ""),
-                    ])
-                _ = try await connection.query(
-                    SQL.Multipart.makeParts,
-                    [
-                        "segment": .int(segment), "part_bytes": .int(request.partBytes),
-                        "total_bytes": .int(request.totalBytes), "parts": .int(parts),
-                        "lane": .int(job.lane), "job": .int(job.id.rawValue),
-                    ])
-                _ = try await connection.query(SQL.Common.notifyWork)
-            }
-            let queue = try await connection.query(SQL.Multipart.laneSite, ["lane": .int(job.lane)])
-                .only()
-            let leased = try await connection.query(
-                SQL.Leasing.leasedJobs,
-                [
-                    "leases": .uuidArray([request.lease]), "workers": .uuidArray([request.worker]),
-                    "queue": .int(try queue.int64("id")),
-                ])
-            var decoder = try RowDecoder<Job>(leased, without: [.parts])
-            let jobs = try leased.rows.map { try decoder.row($0) }
-            guard let first = jobs.first(where: { $0.id == request.job }),
-                case .fetch(let fetch) = first.task, case .part(_, offset: 0, _) = fetch.body
-            else { return VerdictAnswer(verdict: .rejected) }
-            return VerdictAnswer(verdict: .accepted, job: first)
         }
     }
 }

@@ -16,8 +16,8 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_sch
 -- name: read
 SELECT site_id, queue_id, has_mirrors, priority, opened_generation, generation, state,
        (SELECT state FROM queue WHERE queue.id = catalog.queue_id) AS queue_state,
-       sums_failed + (SELECT coalesce(sum(t.sums_failed), 0)
-                      FROM tally t WHERE t.catalog_id = catalog.id) AS sums_failed
+       checksums_failed + (SELECT coalesce(sum(t.checksums_failed), 0)
+                           FROM tally t WHERE t.catalog_id = catalog.id) AS checksums_failed
 FROM catalog
 WHERE id = @catalog::bigint
 
@@ -82,15 +82,15 @@ WITH gone AS MATERIALIZED (
     GROUP BY directory_id
 ), directories AS (
     UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed + e.cancelled),
-        sums = CASE WHEN d.unsettled = e.completed + e.failed + e.cancelled THEN 'due' ELSE d.sums
-            END
+        checksum_state = CASE WHEN d.unsettled = e.completed + e.failed + e.cancelled THEN 'due'
+                              ELSE d.checksum_state END
     FROM ended e
     WHERE d.id = e.directory_id AND e.completed + e.failed + e.cancelled > 0 AND d.unsettled > 0
     RETURNING d.id, d.unsettled
-), sums AS (
+), checksum_jobs AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              directory_id, kind)
-    SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'sums'
+    SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'checksums'
     FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = @catalog::bigint
     RETURNING 1
 ), added AS (
@@ -100,15 +100,15 @@ WITH gone AS MATERIALIZED (
            sum(segments) AS segments, sum(segments_done) AS segments_done,
            sum(segments_failed) AS segments_failed, sum(bytes) AS bytes,
            sum(adopted_bytes) AS adopted_bytes, sum(retries) AS retries,
-           sum(sums_ended) AS sums_ended, sum(sums_failed) AS sums_failed
+           sum(checksums_ended) AS checksums_ended, sum(checksums_failed) AS checksums_failed
     FROM gone
 ), reckoned AS (
     SELECT t.*,
-           c.state = 'running' AND c.sums_outstanding - t.sums_ended <= 0
+           c.state = 'running' AND c.checksums_outstanding - t.checksums_ended <= 0
                AND c.assets_completed + c.assets_failed + c.assets_cancelled
                    + t.completed + t.failed + t.cancelled >= c.assets
                AS ends,
-           c.assets_failed + t.failed + c.sums_failed + t.sums_failed > 0 AS fails,
+           c.assets_failed + t.failed + c.checksums_failed + t.checksums_failed > 0 AS fails,
            c.assets_cancelled + t.cancelled > 0 AS is_cancelled
     FROM added t, catalog c WHERE t.rows > 0 AND c.id = @catalog::bigint
 ), counted AS (
@@ -122,8 +122,8 @@ WITH gone AS MATERIALIZED (
         bytes = c.bytes + t.bytes,
         adopted_bytes = c.adopted_bytes + t.adopted_bytes,
         retries = c.retries + t.retries,
-        sums_outstanding = greatest(c.sums_outstanding - t.sums_ended, 0),
-        sums_failed = c.sums_failed + t.sums_failed,
+        checksums_outstanding = greatest(c.checksums_outstanding - t.checksums_ended, 0),
+        checksums_failed = c.checksums_failed + t.checksums_failed,
         state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed'
                      WHEN t.is_cancelled THEN 'cancelled' ELSE 'completed' END,
         ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END,
@@ -143,18 +143,18 @@ WITH gone AS MATERIALIZED (
     ) AS s
     WHERE c.id = @catalog::bigint
 )
-SELECT count(*) AS sums_jobs FROM sums
+SELECT count(*) AS jobs FROM checksum_jobs
 
 -- unprepared: interruptJobs
--- Deletes jobs, except switches, which are carried through. What workers still hold of them becomes
+-- Deletes jobs, except those that publish, which continue. Jobs that workers still hold become
 -- stale. Workers that write a checksum file are notified at their next heartbeat: another one may
 -- begin.
 WITH delayed AS (
-    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'switch'
+    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'publish'
 ), gone AS (
     DELETE FROM job
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = ANY(@catalogs::bigint[])))
-        AND kind <> 'switch'
+        AND kind <> 'publish'
     RETURNING lane_id, id, directory_id
 )
 INSERT INTO cancelled_job (lease_id, job_id)
@@ -168,12 +168,12 @@ ON CONFLICT DO NOTHING
 -- unprepared: haveJobs
 -- True when a report that was under way has left new jobs.
 SELECT EXISTS (SELECT FROM delayed_job
-               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'switch')
+               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'publish')
     OR EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
-               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind <> 'switch') AS have_jobs
+               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind <> 'publish') AS have_jobs
 
 -- unprepared: interruptAssets
--- A refreshed asset is whole, as it was before; a switch continues.
+-- A refreshed asset is whole, as it was before. A publication continues.
 WITH interrupted AS (
     UPDATE asset SET state = CASE WHEN state = 'refreshing' THEN 'completed' ELSE 'interrupted' END,
         changed_at = now()
@@ -189,5 +189,5 @@ WHERE c.id = i.catalog_id
 WITH directories AS (
     UPDATE directory SET unsettled = 0 WHERE catalog_id = ANY(@catalogs::bigint[]) AND unsettled > 0
 )
-UPDATE catalog SET state = 'interrupted', ended_at = now(), sums_outstanding = 0
+UPDATE catalog SET state = 'interrupted', ended_at = now(), checksums_outstanding = 0
 WHERE id = ANY(@catalogs::bigint[]) AND state = 'running'

@@ -11,24 +11,24 @@ WITH held AS MATERIALIZED (
     JOIN unnest(@jobs::bigint[]) AS r(job) ON r.job BETWEEN p.first_id AND p.last_id
     WHERE l.id = @lease::uuid AND l.worker_id = @worker::uuid
 ), mine AS MATERIALIZED (
-    SELECT h.job, h.lane_id, d.id, d.site_id, d.path, d.sums IS NOT DISTINCT
-        FROM 'written' AS is_written
+    SELECT h.job, h.lane_id, d.id, d.site_id, d.path,
+        d.checksum_state IS NOT DISTINCT FROM 'written' AS is_written
     FROM held h
     -- OFFSET 0: with the statistics of a queue that was empty, a join reads all jobs for each.
     CROSS JOIN LATERAL (
         SELECT directory_id FROM job WHERE lane_id = h.lane_id AND id = h.job
-            AND kind = 'sums' OFFSET 0
+            AND kind = 'checksums' OFFSET 0
     ) AS j
     JOIN directory d ON d.id = j.directory_id
 ), begun AS (
-    INSERT INTO sums_writer (site_id, path, lane_id, job_id, lease_id)
+    INSERT INTO checksum_file_writer (site_id, path, lane_id, job_id, lease_id)
     SELECT site_id, path, lane_id, job, @lease::uuid FROM mine WHERE NOT is_written
         ORDER BY site_id, path
     ON CONFLICT (site_id, path) DO NOTHING
     RETURNING job_id, site_id, path
 ), read AS (
-    UPDATE directory d SET sums = 'read' FROM begun b
-    WHERE d.site_id = b.site_id AND d.path = b.path AND d.sums = 'due'
+    UPDATE directory d SET checksum_state = 'read' FROM begun b
+    WHERE d.site_id = b.site_id AND d.path = b.path AND d.checksum_state = 'due'
 )
 SELECT m.job, m.is_written, b.job_id IS NOT NULL AS begins
 FROM mine m LEFT JOIN begun b ON b.job_id = m.job
@@ -36,7 +36,7 @@ FROM mine m LEFT JOIN begun b ON b.job_id = m.job
 -- name: lockWriter
 -- @job waits for its turn. Locks whose turn it is, if anybody's.
 SELECT w.job_id FROM job j JOIN directory d ON d.id = j.directory_id
-JOIN sums_writer w ON w.site_id = d.site_id AND w.path = d.path
+JOIN checksum_file_writer w ON w.site_id = d.site_id AND w.path = d.path
 WHERE j.lane_id IN (SELECT lane_id FROM span WHERE lease_id = @lease::uuid) AND j.id = @job::bigint
 FOR UPDATE OF w
 
@@ -55,23 +55,23 @@ WITH turn AS MATERIALIZED (
                WHERE l.id = w.lease_id
                    AND r.last_seen > w.lost_at + interval '20 seconds') AS is_known
     FROM job j JOIN directory d ON d.id = j.directory_id
-    JOIN sums_writer w ON w.site_id = d.site_id AND w.path = d.path
+    JOIN checksum_file_writer w ON w.site_id = d.site_id AND w.path = d.path
     WHERE j.lane_id IN (SELECT lane_id FROM span WHERE lease_id = @lease::uuid)
         AND j.id = @job::bigint
 ), lost AS (
-    UPDATE sums_writer w SET lost_at = now() FROM turn t
+    UPDATE checksum_file_writer w SET lost_at = now() FROM turn t
     WHERE w.site_id = t.site_id AND w.path = t.path
       AND t.stands AND NOT t.has_job AND NOT t.is_own AND t.lost_at IS NULL
 ), taken AS (
-    UPDATE sums_writer w SET lane_id = t.lane_id, job_id = @job::bigint, lease_id = @lease::uuid,
-        lost_at = NULL, begun_at = now()
+    UPDATE checksum_file_writer w SET lane_id = t.lane_id, job_id = @job::bigint,
+        lease_id = @lease::uuid, lost_at = NULL, begun_at = now()
     FROM turn t
     WHERE w.site_id = t.site_id AND w.path = t.path
       AND (t.is_own OR NOT t.stands OR NOT t.has_job AND t.is_known)
     RETURNING w.site_id, w.path
 ), read AS (
-    UPDATE directory d SET sums = 'read' FROM taken t
-    WHERE d.site_id = t.site_id AND d.path = t.path AND d.sums = 'due'
+    UPDATE directory d SET checksum_state = 'read' FROM taken t
+    WHERE d.site_id = t.site_id AND d.path = t.path AND d.checksum_state = 'due'
 )
 SELECT FROM taken
 
@@ -119,14 +119,14 @@ WITH ended AS MATERIALIZED (
 ), gone AS (
     DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM ended))
 ), turns AS (
-    DELETE FROM sums_writer w USING ended e JOIN directory d ON d.id = e.directory_id
+    DELETE FROM checksum_file_writer w USING ended e JOIN directory d ON d.id = e.directory_id
     WHERE w.site_id = d.site_id AND w.path = d.path AND w.lane_id = e.lane_id AND w.job_id = e.id
     RETURNING w.site_id, w.path, e.failed
 ), written AS (
-    UPDATE directory d SET sums = 'written' FROM turns t
-    WHERE t.failed = 0 AND d.site_id = t.site_id AND d.path = t.path AND d.sums = 'read'
+    UPDATE directory d SET checksum_state = 'written' FROM turns t
+    WHERE t.failed = 0 AND d.site_id = t.site_id AND d.path = t.path AND d.checksum_state = 'read'
 )
-INSERT INTO tally (catalog_id, sums_ended, sums_failed)
+INSERT INTO tally (catalog_id, checksums_ended, checksums_failed)
 SELECT l.catalog_id, count(*), sum(e.failed)
 FROM ended e JOIN lane l ON l.id = e.lane_id GROUP BY l.catalog_id
 
@@ -147,17 +147,17 @@ WITH lacking AS MATERIALIZED (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              directory_id, kind)
     SELECT c.queue_id, c.id, 0,
-           CASE WHEN EXISTS (SELECT FROM job_loss x WHERE x.kind = 'sums' AND x.target_id = d.id)
-                THEN 4 ELSE 0 END,
-           -1, 0, d.id, 'sums'
+           CASE WHEN EXISTS (SELECT FROM job_loss x
+                             WHERE x.kind = 'checksums' AND x.target_id = d.id) THEN 4 ELSE 0 END,
+           -1, 0, d.id, 'checksums'
     FROM lacking d JOIN catalog c ON c.id = @catalog::bigint RETURNING 1
 ), due AS (
-    UPDATE directory d SET sums = 'due' FROM lacking WHERE d.id = lacking.id
+    UPDATE directory d SET checksum_state = 'due' FROM lacking WHERE d.id = lacking.id
 ), n AS (
     SELECT count(*) AS jobs FROM made
 ), counted AS (
     UPDATE catalog SET state = 'running', ended_at = NULL,
-        sums_outstanding = sums_outstanding + n.jobs
+        checksums_outstanding = checksums_outstanding + n.jobs
     FROM n WHERE id = @catalog::bigint AND n.jobs > 0
 )
 SELECT jobs FROM n

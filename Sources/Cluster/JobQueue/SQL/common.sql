@@ -23,10 +23,10 @@ CROSS JOIN LATERAL ROWS FROM (
 JOIN origin o ON o.url = s.origin
 
 -- fragment: manifestServed
--- The SHA-256 of a manifest of the title as it was served, of a segment s and its document d; null
--- for all else.
+-- The SHA-256 of a manifest of the title as it was served; null for all else. `s` is a segment, `m`
+-- its rewritten manifest.
 CASE WHEN s.role = 'playlist' AND s.ordinal < {{firstSidecar}}
-     THEN CASE WHEN d.segment_id IS NULL THEN s.expected_sha256 ELSE d.served_sha256 END END
+     THEN CASE WHEN m.segment_id IS NULL THEN s.expected_sha256 ELSE m.served_sha256 END END
 
 -- fragment: settledFetches
 -- Records fetches that ended, of the rows `settled`, and counts them for their assets.
@@ -133,7 +133,7 @@ CROSS JOIN LATERAL (
 )
 SELECT h.id, h.kind, h.attempt + 1 AS attempt, h.asset_id, h.segment_id, h.lane_id,
        CASE WHEN h.kind = 'fetch' THEN h.whole_id END AS parent_id, s.range_length,
-       y.attempt AS whole_attempt, h.kind = 'fetch' AND s.id IS NULL AS is_unseen,
+       mf.attempt AS whole_attempt, h.kind = 'fetch' AND s.id IS NULL AS is_unseen,
        o.breaker = 'failing' AS is_given_up,
        h.whole_id IS NULL AND coalesce(s.origin_id <> l.origin_id, false) AS is_at_mirrors,
        h.kind = 'resolve' AND (SELECT renewing_since FROM asset
@@ -142,7 +142,7 @@ FROM held h
 JOIN lane l ON l.id = h.lane_id
 JOIN origin o ON o.id = l.origin_id
 LEFT JOIN segment s ON s.id = h.segment_id AND h.kind = 'fetch'
-LEFT JOIN assembly y ON y.segment_id = h.whole_id
+LEFT JOIN multipart_file mf ON mf.segment_id = h.whole_id
 WHERE (SELECT count(*) FROM locked) >= 0
 
 -- fragment: assetColumns

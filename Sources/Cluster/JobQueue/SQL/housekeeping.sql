@@ -39,7 +39,7 @@ DELETE FROM cancelled_job x WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = x
 -- unprepared: checksumWriters
 -- Turns whose lease is over and that no worker has taken over. A worker that takes one over meanwhile makes it
 -- young.
-DELETE FROM sums_writer w WHERE w.begun_at < now() - interval '1 hour'
+DELETE FROM checksum_file_writer w WHERE w.begun_at < now() - interval '1 hour'
   AND NOT EXISTS (SELECT FROM lease l WHERE l.id = w.lease_id)
 
 -- unprepared: losses
@@ -53,7 +53,7 @@ WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.
            NOT EXISTS (SELECT FROM segment s WHERE s.id = x.target_id)
            OR EXISTS (SELECT FROM result r WHERE r.segment_id = x.target_id AND r.done
                       AND r.recorded_at > x.lost_at)
-       WHEN x.kind = 'sums' THEN
+       WHEN x.kind = 'checksums' THEN
            NOT EXISTS (SELECT FROM directory d WHERE d.id = x.target_id)
            OR EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id AND c.state = 'completed')
        ELSE NOT EXISTS (SELECT FROM asset a WHERE a.id = x.target_id)
@@ -97,13 +97,14 @@ WITH over AS MATERIALIZED (
 )
 DELETE FROM origin o USING over WHERE o.id = over.id
 
--- unprepared: documents
+-- unprepared: rewrittenManifests
 -- Those whose segments are gone.
-DELETE FROM document d WHERE NOT EXISTS (SELECT FROM segment s WHERE s.id = d.segment_id)
+DELETE FROM rewritten_manifest m
+WHERE NOT EXISTS (SELECT FROM segment s WHERE s.id = m.segment_id)
 
--- unprepared: assemblies
+-- unprepared: multipartFiles
 -- Sites at which no worker has worked for a week: the next sweep there removes what is as old.
-DELETE FROM abandoned_assembly WHERE noted_at < now() - interval '7 days'
+DELETE FROM abandoned_multipart_file WHERE noted_at < now() - interval '7 days'
 
 -- unprepared: loadTests
 WITH gone AS (
@@ -130,7 +131,7 @@ WITH chosen AS MATERIALIZED (
                 SELECT id FROM catalog
                 WHERE id = @catalog::bigint AND state <> 'running'
                   AND greatest(ended_at, opened_at) < now() - make_interval(days => @days::int))
-              AND state <> 'switching'
+              AND state <> 'publishing'
             ORDER BY id LIMIT 5000
         ) AS a
     ) AS b WHERE before < 20000
@@ -140,14 +141,14 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
 ), refreshed AS (
     DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
-), former AS (
-    DELETE FROM former_file f USING chosen WHERE f.asset_id = chosen.id
+), previous AS (
+    DELETE FROM previous_file f USING chosen WHERE f.asset_id = chosen.id
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (
     DELETE FROM result USING segments WHERE result.segment_id = segments.id
-), assemblies AS (
-    DELETE FROM assembly USING segments WHERE assembly.segment_id = segments.id
+), multipart_files AS (
+    DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
 )
 SELECT count(*) AS assets FROM assets
 

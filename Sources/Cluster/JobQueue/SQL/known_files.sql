@@ -65,7 +65,7 @@ FROM known k WHERE s.id = k.id
 -- name: sources
 -- Assets that may know a title's files: itself, of what was put aside, and other titles of its site
 -- with its manifest, the last ones that changed.
-SELECT @asset::bigint AS id WHERE EXISTS (SELECT FROM former_file WHERE asset_id = @asset::bigint)
+SELECT @asset::bigint AS id WHERE EXISTS (SELECT FROM previous_file WHERE asset_id = @asset::bigint)
 UNION ALL
 (SELECT b.id
 FROM asset a
@@ -94,12 +94,12 @@ SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, r.bytes
        r.verified, r.validator, r.recorded_at
 FROM segment s
 LEFT JOIN result r ON r.segment_id = s.id AND r.done
-LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+LEFT JOIN rewritten_manifest m ON m.segment_id = s.id AND s.role = 'playlist'
 WHERE s.asset_id = ANY(@sources::bigint[]) AND s.asset_id <> @asset::bigint AND s.part = 0
 UNION ALL
 SELECT asset_id, key, url, expected_digests, manifest_sha256, bytes, sha256, verified, validator,
        stored_at
-FROM former_file WHERE asset_id = ANY(@sources::bigint[])
+FROM previous_file WHERE asset_id = ANY(@sources::bigint[])
 
 -- name: noteTitle
 -- A title all of whose segments are there and none of which was ever reported; what others and
@@ -110,7 +110,7 @@ FROM former_file WHERE asset_id = ANY(@sources::bigint[])
 WITH listed AS MATERIALIZED (
     SELECT s.id, s.key, s.url, s.expected_bytes, s.expected_sha256, s.expected_digests,
            {{manifestServed}} AS manifest_sha256
-    FROM segment s LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+    FROM segment s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id AND s.role = 'playlist'
     WHERE s.asset_id = @asset::bigint AND s.part = 0
 ), sources AS MATERIALIZED (
     SELECT t.source, bool_and(coalesce(t.manifest_sha256 = n.manifest_sha256, false)) AS is_same
@@ -120,7 +120,7 @@ WITH listed AS MATERIALIZED (
     WHERE n.manifest_sha256 IS NOT NULL
     GROUP BY t.source
 ), gone AS (
-    DELETE FROM former_file f
+    DELETE FROM previous_file f
     WHERE f.asset_id = @asset::bigint
       AND NOT EXISTS (SELECT FROM sources o WHERE o.source = @asset::bigint AND o.is_same)
 ), known AS MATERIALIZED (

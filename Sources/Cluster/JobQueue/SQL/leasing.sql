@@ -33,12 +33,12 @@ SELECT * FROM leased_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[])
 
 -- name: parts
 -- Parts of files as they were recorded, in order.
-SELECT y.id AS assembly, s.range_offset, s.range_length, r.sha256
-FROM assembly y
-JOIN segment s ON s.parent_id = y.segment_id
+SELECT mf.id AS multipart_id, s.range_offset, s.range_length, r.sha256
+FROM multipart_file mf
+JOIN segment s ON s.parent_id = mf.segment_id
 JOIN result r ON r.segment_id = s.id AND r.done
-WHERE y.id = ANY(@assemblies::uuid[])
-ORDER BY y.id, s.part
+WHERE mf.id = ANY(@ids::uuid[])
+ORDER BY mf.id, s.part
 
 -- name: dropLease
 -- A lease that a claim left with nothing, because its jobs were taken away while it ran. It has

@@ -16,13 +16,13 @@ RETURNING id
 SELECT id FROM load_test WHERE state <> 'ended' ORDER BY id
 
 -- name: called
--- Tests that want workers and have a free share.
+-- Tests that want workers and have a free shard.
 SELECT t.id, q.name AS queue
 FROM load_test t LEFT JOIN queue q ON q.id = t.queue_id
 WHERE t.state = 'waiting' AND t.join_until > clock_timestamp()
-  AND (SELECT count(*) FROM load_share s WHERE s.test_id = t.id
-       AND s.state IN ({{loadShareUnderWay}}))
-      < coalesce(t.workers, @max_shares::int)
+  AND (SELECT count(*) FROM load_shard s WHERE s.test_id = t.id
+       AND s.state IN ({{loadShardUnderWay}}))
+      < coalesce(t.workers, @max_shards::int)
 ORDER BY t.created_at LIMIT 100
 
 -- name: lock
@@ -70,72 +70,72 @@ FROM load_test t LEFT JOIN queue q ON q.id = t.queue_id
 WHERE @test::uuid IS NULL OR t.id = @test::uuid
 ORDER BY t.created_at DESC, t.id LIMIT 100
 
--- name: countShares
--- Its shares by state, and the first one that failed.
-SELECT state, count(*) AS shares,
+-- name: countShards
+-- Its shards by state, and the first one that failed.
+SELECT state, count(*) AS shards,
        (array_agg(worker_name ORDER BY worker_name))[1] AS worker,
        (array_agg(failure_message ORDER BY worker_name))[1] AS message,
        (array_agg(failure_code ORDER BY worker_name))[1] AS code
-FROM load_share WHERE test_id = @test::uuid GROUP BY state
+FROM load_shard WHERE test_id = @test::uuid GROUP BY state
 
--- name: shares
+-- name: shards
 -- Those with a number first.
 SELECT test_id, worker_id, worker_name, number, state, next_second, cores, failure_code,
        failure_message
-FROM load_share WHERE test_id = ANY(@tests::uuid[])
+FROM load_shard WHERE test_id = ANY(@tests::uuid[])
 ORDER BY test_id, number NULLS LAST, joined_at, worker_id
 
 -- name: join
--- Under the test's lock. No row where it has its share already.
-INSERT INTO load_share (test_id, worker_id, worker_name) VALUES (@test::uuid, @worker::uuid, @name)
+-- Under the test's lock. No row where it has its shard already.
+INSERT INTO load_shard (test_id, worker_id, worker_name) VALUES (@test::uuid, @worker::uuid, @name)
 ON CONFLICT DO NOTHING RETURNING state
 
--- name: lockShare
-SELECT state, number, next_second FROM load_share
+-- name: lockShard
+SELECT state, number, next_second FROM load_shard
 WHERE test_id = @test::uuid AND worker_id = @worker::uuid FOR UPDATE
 
 -- name: order
 -- What the worker is to do follows from it.
-SELECT t.state AS test, s.state AS share, s.number,
+SELECT t.state AS test, s.state AS shard, s.number,
        extract(epoch FROM t.start_at - clock_timestamp())::float8 AS starts_in_seconds,
-       (SELECT count(*) FROM load_share o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shares
-FROM load_share s JOIN load_test t ON t.id = s.test_id
+       (SELECT count(*) FROM load_shard o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shards
+FROM load_shard s JOIN load_test t ON t.id = s.test_id
 WHERE s.test_id = @test::uuid AND s.worker_id = @worker::uuid
 
 -- name: report
--- Under the share's lock. @next_second is the first one that was not reported; @cores, @breakdown
+-- Under the shard's lock. @next_second is the first one that was not reported; @cores, @breakdown
 -- and the failure may be null. The report counts as a heartbeat of its worker, which sends none
--- while it has a share and nothing to fetch.
+-- while it has a shard and nothing to fetch.
 WITH seen AS (UPDATE worker SET last_seen = clock_timestamp() WHERE id = @worker::uuid)
-UPDATE load_share SET state = @state, heard_at = clock_timestamp(), next_second = @next_second::int,
+UPDATE load_shard SET state = @state, heard_at = clock_timestamp(), next_second = @next_second::int,
     cores = coalesce(@cores::int, cores), breakdown = @breakdown, failure_code = @failure_code,
         failure_message = @failure_message
 WHERE test_id = @test::uuid AND worker_id = @worker::uuid
 
--- name: beginShares
+-- name: beginShards
 -- Those that are ready get their numbers, in the order in which they joined.
-UPDATE load_share s SET state = 'running', number = n.number, heard_at = clock_timestamp()
+UPDATE load_shard s SET state = 'running', number = n.number, heard_at = clock_timestamp()
 FROM (SELECT worker_id, row_number() OVER (ORDER BY joined_at, worker_id) - 1 AS number
-      FROM load_share WHERE test_id = @test::uuid AND state = 'ready') AS n
+      FROM load_shard WHERE test_id = @test::uuid AND state = 'ready') AS n
 WHERE s.test_id = @test::uuid AND s.worker_id = n.worker_id
 
--- name: dismissShares
+-- name: dismissShards
 -- The test begins, or ends, without those that are not part of it.
-UPDATE load_share SET state = 'dismissed'
-WHERE test_id = @test::uuid AND state IN ({{loadShareDismissible}})
+UPDATE load_shard SET state = 'dismissed'
+WHERE test_id = @test::uuid AND state IN ({{loadShardDismissible}})
 
 -- name: loseSilent
--- Shares that were silent for @seconds: before the start another worker may join instead.
-UPDATE load_share SET
+-- Shards that were silent for @seconds: before the start another worker may join instead.
+UPDATE load_shard SET
     state = CASE WHEN state = 'running' THEN 'lost' ELSE 'dismissed' END,
     failure_code = @failure_code, failure_message = @failure_message
-WHERE test_id = @test::uuid AND state IN ({{loadShareUnderWay}})
+WHERE test_id = @test::uuid AND state IN ({{loadShardUnderWay}})
   AND heard_at < clock_timestamp() - make_interval(secs => @seconds::float8)
 RETURNING worker_name, state
 
 -- name: loseOverdue
--- Shares that still run @seconds after the test was stopped.
-UPDATE load_share s SET state = 'lost', failure_code = @failure_code,
+-- Shards that still run @seconds after the test was stopped.
+UPDATE load_shard s SET state = 'lost', failure_code = @failure_code,
     failure_message = @failure_message
 FROM load_test t
 WHERE t.id = @test::uuid AND s.test_id = t.id AND s.state = 'running'
@@ -145,24 +145,24 @@ RETURNING s.worker_name, s.state
 -- name: storeIntervals
 -- Pairwise seconds and what was measured in each.
 INSERT INTO load_interval (test_id, number, second, data)
-SELECT @test::uuid, @share::int, i.second, i.data FROM unnest(@seconds::int[],
+SELECT @test::uuid, @shard::int, i.second, i.data FROM unnest(@seconds::int[],
         @data::text[]) AS i(second, data)
 
 -- name: intervals
--- @shares and the first @seconds that are wanted of them, all of them of those that are not named.
+-- @shards and the first @seconds that are wanted of them, all of them of those that are not named.
 SELECT i.number, i.second, i.data
-FROM load_interval i LEFT JOIN unnest(@shares::int[], @seconds::int[]) AS a(number,
+FROM load_interval i LEFT JOIN unnest(@shards::int[], @seconds::int[]) AS a(number,
         second) ON a.number = i.number
 WHERE i.test_id = @test::uuid AND i.second >= coalesce(a.second, 0)
 ORDER BY i.second, i.number LIMIT @limit::int
 
 -- name: takeIntervals
--- @shares and the first @seconds that are still wanted of them.
-DELETE FROM load_interval i USING unnest(@shares::int[], @seconds::int[]) AS a(number, second)
+-- @shards and the first @seconds that are still wanted of them.
+DELETE FROM load_interval i USING unnest(@shards::int[], @seconds::int[]) AS a(number, second)
 WHERE i.test_id = @test::uuid AND i.number = a.number AND i.second < a.second
 
 -- name: breakdown
-SELECT breakdown FROM load_share WHERE test_id = @test::uuid AND number = @share::int
+SELECT breakdown FROM load_shard WHERE test_id = @test::uuid AND number = @shard::int
 
 -- name: notify
 -- Notifies coordinators that a load test wants workers, or that these are to do something else.

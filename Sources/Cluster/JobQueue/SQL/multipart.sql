@@ -2,8 +2,9 @@
 
 -- name: divide
 -- @attempt is the try of the whole file, @digests what the origin states of it.
-INSERT INTO assembly (id, segment_id, total_bytes, validator, parts, attempt, digests, site_id)
-VALUES (@assembly::uuid, @segment::bigint, @total_bytes::bigint, @validator, @parts::int,
+INSERT INTO multipart_file (id, segment_id, total_bytes, validator, parts, attempt, digests,
+                            site_id)
+VALUES (@multipart::uuid, @segment::bigint, @total_bytes::bigint, @validator, @parts::int,
         @attempt::smallint, string_to_array(@digests, ','),
         (SELECT c.site_id FROM segment s JOIN asset a ON a.id = s.asset_id
          JOIN catalog c ON c.id = a.catalog_id WHERE s.id = @segment::bigint))
@@ -45,15 +46,17 @@ WITH whole AS (
 )
 INSERT INTO tally (catalog_id, segments) SELECT catalog_id, @parts::int - 1 FROM counted
 
--- name: laneSite
--- The lane's queue, and the site that this feeds.
-SELECT q.id, q.site_id FROM lane l JOIN queue q ON q.id = l.queue_id WHERE l.id = @lane::bigint
+-- name: isFirstPart
+-- Whether a segment is the first part of this multipart file.
+SELECT EXISTS (
+    SELECT FROM segment s JOIN multipart_file mf ON mf.segment_id = s.parent_id
+    WHERE s.id = @segment::bigint AND s.range_offset = 0 AND mf.id = @multipart::uuid) AS is_first
 
 -- name: partDone
 -- One more part of a file is stored; after the last the file is verified. @digests are what the
 -- origin has stated of the whole file with this part.
 WITH counted AS (
-    UPDATE assembly SET parts_done = parts_done + 1, bytes_done = bytes_done + @bytes::bigint,
+    UPDATE multipart_file SET parts_done = parts_done + 1, bytes_done = bytes_done + @bytes::bigint,
         -- More than these can only contradict each other, as these do.
         digests = CASE WHEN @digests = '' THEN digests ELSE ARRAY(
             SELECT DISTINCT d FROM unnest(digests || string_to_array(@digests, ',')) AS d ORDER BY d
@@ -72,7 +75,8 @@ WHERE n.parts_done = n.parts
 
 -- name: partFailed
 -- One row for the first part of the file that failed for good.
-UPDATE assembly SET failed = true WHERE segment_id = @whole::bigint AND NOT failed RETURNING true
+UPDATE multipart_file SET failed = true WHERE segment_id = @whole::bigint AND NOT failed
+RETURNING true
 
 -- name: deleteJobs
 -- Deletes the verification of a file and the jobs of its parts. A claim that is moving one of them
@@ -91,19 +95,19 @@ SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 -- divided again.
 WITH whole AS (
     UPDATE segment s SET is_whole = CASE WHEN @is_whole::bool THEN true ELSE s.is_whole END,
-        former_assembly = y.id
-    FROM assembly y WHERE s.id = @whole::bigint AND y.segment_id = s.id
+        previous_multipart_id = mf.id
+    FROM multipart_file mf WHERE s.id = @whole::bigint AND mf.segment_id = s.id
 ), parts AS (
     DELETE FROM segment WHERE parent_id = @whole::bigint RETURNING id
 ), results AS (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id
     RETURNING result.done, result.bytes
-), assemblies AS (
-    DELETE FROM assembly WHERE segment_id = @whole::bigint RETURNING parts, attempt, failed
+), multipart_files AS (
+    DELETE FROM multipart_file WHERE segment_id = @whole::bigint RETURNING parts, attempt, failed
 ), counts AS (
-    SELECT (SELECT max(parts) FROM assemblies) - 1 AS fewer,
-           (SELECT max(attempt) FROM assemblies) AS attempt,
-           (SELECT count(*) FROM assemblies WHERE failed) AS given_up,
+    SELECT (SELECT max(parts) FROM multipart_files) - 1 AS fewer,
+           (SELECT max(attempt) FROM multipart_files) AS attempt,
+           (SELECT count(*) FROM multipart_files WHERE failed) AS given_up,
            (SELECT count(*) FROM results WHERE done) AS done,
            (SELECT count(*) FROM results WHERE NOT done) AS failed,
            (SELECT coalesce(sum(bytes), 0) FROM results WHERE done) AS bytes
@@ -145,8 +149,8 @@ SELECT catalog_id, -fewer, -done, -failed, -bytes, -adopted_bytes, 1 FROM counte
 -- The whole file is under its final key. @verified: it was compared with what is stated.
 WITH gone AS (
     DELETE FROM job WHERE lane_id = @lane::bigint AND id = @job::bigint
-), assemblies AS (
-    DELETE FROM assembly WHERE segment_id = @segment::bigint RETURNING validator
+), multipart_files AS (
+    DELETE FROM multipart_file WHERE segment_id = @segment::bigint RETURNING validator
 ), parts AS (
     DELETE FROM segment WHERE parent_id = @segment::bigint RETURNING id
 ), part_results AS (
@@ -155,7 +159,7 @@ WITH gone AS (
 INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
 VALUES (@segment::bigint, true, @bytes::bigint, @sha256, @attempts::smallint, @verified::bool,
         -- What all its parts were asked for with.
-        (SELECT validator FROM assemblies WHERE length(validator) <= {{longestValidator}}))
+        (SELECT validator FROM multipart_files WHERE length(validator) <= {{longestValidator}}))
 ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
     sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
     verified = excluded.verified, validator = excluded.validator, attempts = excluded.attempts,
@@ -173,8 +177,8 @@ ON CONFLICT (segment_id) DO UPDATE SET done = false, bytes = NULL, sha256 = NULL
 
 -- name: abandoned
 -- Files in parts that no worker resumes, named once: the worker that asks removes them.
-DELETE FROM abandoned_assembly
-WHERE id IN (SELECT id FROM abandoned_assembly WHERE site_id = @site::bigint
+DELETE FROM abandoned_multipart_file
+WHERE id IN (SELECT id FROM abandoned_multipart_file WHERE site_id = @site::bigint
              ORDER BY noted_at LIMIT 100 FOR UPDATE SKIP LOCKED)
 RETURNING id
 
@@ -182,7 +186,7 @@ RETURNING id
 -- Catalogs with files in parts that are given up: at once where they were cancelled, else @seconds
 -- after their assets failed, for a retry resumes their parts.
 SELECT DISTINCT a.catalog_id AS id
-FROM assembly y JOIN segment s ON s.id = y.segment_id JOIN asset a ON a.id = s.asset_id
+FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id JOIN asset a ON a.id = s.asset_id
 WHERE a.state IN ({{assetRetryable}}) AND (a.kind = 'file' OR a.resolved)
   AND (a.failure_code = 'worker.cancelled'
        OR a.changed_at < now() - make_interval(secs => @seconds::float8))
@@ -191,13 +195,13 @@ WHERE a.state IN ({{assetRetryable}}) AND (a.kind = 'file' OR a.resolved)
 -- The catalog's lock is held. Gives up its files in parts, as `givenUp`: their parts go, and the
 -- next start fetches them from their beginning.
 WITH chosen AS MATERIALIZED (
-    SELECT y.segment_id, y.parts, y.attempt, a.id AS asset_id, a.failure_code, a.failure_message
-    FROM assembly y JOIN segment s ON s.id = y.segment_id JOIN asset a ON a.id = s.asset_id
+    SELECT mf.segment_id, mf.parts, mf.attempt, a.id AS asset_id, a.failure_code, a.failure_message
+    FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id JOIN asset a ON a.id = s.asset_id
     WHERE a.catalog_id = @catalog::bigint AND a.state IN ({{assetRetryable}})
         AND (a.kind = 'file' OR a.resolved)
       AND (a.failure_code = 'worker.cancelled'
            OR a.changed_at < now() - make_interval(secs => @seconds::float8))
-    ORDER BY y.segment_id LIMIT 100
+    ORDER BY mf.segment_id LIMIT 100
 ), parts AS (
     DELETE FROM segment USING chosen c WHERE segment.parent_id = c.segment_id
     RETURNING segment.id, c.segment_id
@@ -205,11 +209,11 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id
     RETURNING parts.segment_id, result.done, result.bytes
 ), gone AS (
-    DELETE FROM assembly USING chosen c WHERE assembly.segment_id = c.segment_id
+    DELETE FROM multipart_file USING chosen c WHERE multipart_file.segment_id = c.segment_id
 ), stored AS (
     SELECT segment_id, count(*) AS parts, sum(bytes) AS bytes FROM results WHERE done
     GROUP BY segment_id
-), sums AS (
+), totals AS (
     -- All that was not stored counts as failed, and each file as one failed verification.
     SELECT c.asset_id, count(*) AS files, sum(c.parts) AS parts,
            coalesce(sum(n.parts), 0) AS done, coalesce(sum(n.bytes), 0) AS bytes
@@ -221,7 +225,7 @@ WITH chosen AS MATERIALIZED (
         segments_failed = a.segments_failed - (n.parts - n.done) + n.files,
         verifies = a.verifies - n.files, verifies_failed = a.verifies_failed - n.files,
         bytes = a.bytes - n.bytes, adopted_bytes = least(a.adopted_bytes, a.bytes - n.bytes)
-    FROM sums n JOIN asset b ON b.id = n.asset_id
+    FROM totals n JOIN asset b ON b.id = n.asset_id
     WHERE a.id = n.asset_id
     RETURNING a.catalog_id, n.files, n.parts, n.done, n.bytes,
               b.adopted_bytes - a.adopted_bytes AS adopted_bytes

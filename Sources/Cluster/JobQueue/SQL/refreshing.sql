@@ -60,8 +60,8 @@ DELETE FROM refreshed_file WHERE asset_id = @asset::bigint AND job_id <> @job::b
 -- A page of what is stored of it after ordinal @after, and what is known of that.
 SELECT s.ordinal, s.url, s.key, s.role, s.expected_bytes, s.expected_sha256, s.expected_digests,
        s.optional, s.mirrors, r.bytes, r.sha256, r.validator, r.verified,
-       s.role = 'playlist' AND EXISTS (SELECT FROM document d
-                                       WHERE d.segment_id = s.id) AS is_document
+       s.role = 'playlist' AND EXISTS (SELECT FROM rewritten_manifest m
+                                       WHERE m.segment_id = s.id) AS is_rewritten
 FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
 WHERE s.asset_id = @asset::bigint AND s.part = 0 AND s.ordinal > @after::int
 ORDER BY s.ordinal LIMIT @limit::int
@@ -69,7 +69,7 @@ ORDER BY s.ordinal LIMIT @limit::int
 -- name: stagedFiles
 -- A page of its staged files after ordinal @after, and who staged them.
 SELECT f.ordinal, f.url, f.key, f.role, f.bytes, f.sha256, f.staged, w.job_id, w.lease_id
-FROM refresh_switch w
+FROM refresh_publication w
 LEFT JOIN LATERAL (
     SELECT * FROM refreshed_file
     WHERE asset_id = w.asset_id AND ordinal > @after::int AND staged IS NOT NULL
@@ -98,40 +98,40 @@ ON CONFLICT (asset_id, ordinal) DO UPDATE SET
     verified = excluded.verified, staged = excluded.staged, mirrors = excluded.mirrors,
     served_sha256 = excluded.served_sha256
 
--- name: grantSwitch
+-- name: grantPublication
 -- Its row and its job are locked by the caller. @segments is how many files its manifest lists,
 -- null where these are as before. Granted when there are staged files and all that are listed: from
--- here on the job is a switch, which nothing but its end takes away. Its tries are counted again.
+-- here on the job publishes, and nothing but its end takes it away. Its tries are counted again.
 WITH handed AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE ordinal < {{firstSidecar}}) AS listed, count(staged) AS staged
     FROM refreshed_file WHERE asset_id = @asset::bigint
 ), granted AS (
-    INSERT INTO refresh_switch (asset_id, job_id, lease_id, segments)
+    INSERT INTO refresh_publication (asset_id, job_id, lease_id, segments)
     SELECT @asset::bigint, @job::bigint, @lease::uuid, @segments::int FROM handed
     WHERE staged > 0 AND (@segments::int IS NULL OR listed = @segments::int)
     RETURNING asset_id
 ), jobs AS (
-    UPDATE job SET kind = 'switch', attempt = 0 FROM granted WHERE lane_id = @lane::bigint
+    UPDATE job SET kind = 'publish', attempt = 0 FROM granted WHERE lane_id = @lane::bigint
         AND id = @job::bigint
 ), assets AS (
-    UPDATE asset a SET state = 'switching', changed_at = now() FROM granted g
+    UPDATE asset a SET state = 'publishing', changed_at = now() FROM granted g
     WHERE a.id = g.asset_id AND a.state = 'refreshing'
 )
 SELECT EXISTS (SELECT FROM granted) AS is_granted
 
 -- name: isGranted
--- Whether its switch was granted under this lease.
+-- True if the publication was granted under this lease.
 SELECT EXISTS (
-    SELECT FROM refresh_switch WHERE asset_id = @asset::bigint AND lease_id = @lease::uuid
+    SELECT FROM refresh_publication WHERE asset_id = @asset::bigint AND lease_id = @lease::uuid
 ) AS is_granted
 
 -- name: found
--- In their order, whether their refreshes have handed in files; of one that was granted its switch,
--- how many its manifest lists by now, null where these are as before.
+-- In their order, whether their refreshes have handed in files. For one whose publication was
+-- granted: how many files its manifest lists by now, null where these are as before.
 SELECT g.asset, EXISTS (SELECT FROM refreshed_file f WHERE f.asset_id = g.asset) AS has_files,
        w.segments
 FROM unnest(@assets::bigint[]) WITH ORDINALITY AS g(asset, place)
-LEFT JOIN refresh_switch w ON w.asset_id = g.asset
+LEFT JOIN refresh_publication w ON w.asset_id = g.asset
 ORDER BY g.place
 
 -- name: segments
@@ -159,10 +159,11 @@ WITH files AS MATERIALIZED (
     FROM refreshed_file f
     JOIN segment s ON s.asset_id = f.asset_id AND s.ordinal = f.ordinal AND s.part = 0
     WHERE f.asset_id = @asset::bigint
-), documents AS (
-    DELETE FROM document d USING files f WHERE d.segment_id = f.id AND f.content IS NULL
+), rewritten_manifests AS (
+    DELETE FROM rewritten_manifest m USING files f
+    WHERE m.segment_id = f.id AND f.content IS NULL
 ), written AS (
-    INSERT INTO document (segment_id, content, served_sha256)
+    INSERT INTO rewritten_manifest (segment_id, content, served_sha256)
     SELECT id, content, served_sha256 FROM files WHERE content IS NOT NULL
     ON CONFLICT (segment_id) DO UPDATE SET content = excluded.content,
         served_sha256 = excluded.served_sha256
@@ -179,7 +180,7 @@ WHERE (r.done, r.bytes, r.sha256, r.verified, r.validator) IS DISTINCT FROM
 -- name: settle
 -- Pairwise. @codes and @messages are those of refreshes that failed, @relisted whether the asset
 -- has other files than before. The jobs are locked by the caller; what they found is recorded. An
--- asset whose refresh failed, before a switch was granted, is what it was.
+-- asset whose refresh failed, before a publication was granted, is what it was.
 WITH ended AS MATERIALIZED (
     SELECT j.tid, j.asset_id, r.outcome, r.code, r.message, r.relisted
     FROM unnest(@lanes::bigint[], @jobs::bigint[], @outcomes::text[], @codes::text[],
@@ -190,8 +191,8 @@ WITH ended AS MATERIALIZED (
     DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM ended))
 ), files AS (
     DELETE FROM refreshed_file f USING ended e WHERE f.asset_id = e.asset_id
-), switches AS (
-    DELETE FROM refresh_switch w USING ended e WHERE w.asset_id = e.asset_id
+), publications AS (
+    DELETE FROM refresh_publication w USING ended e WHERE w.asset_id = e.asset_id
 ), counted AS MATERIALIZED (
     SELECT a.id, a.bytes AS old_bytes, a.adopted_bytes AS old_adopted, a.segments AS old_segments,
            a.segments_done AS old_done, e.outcome, e.code, e.message, e.relisted,
@@ -224,7 +225,7 @@ SELECT catalog_id, directory_id, count(*), sum(segments), sum(segments_done), su
        sum(adopted_bytes)
 FROM settled GROUP BY catalog_id, directory_id
 
--- name: failSwitch
+-- name: failPublication
 -- The job is locked by the caller. Which of the staged files have moved is not known: what was
 -- known of those keys is forgotten, so that they are fetched. The asset has failed; whatever begins
 -- it again asks for its manifest.
@@ -233,8 +234,8 @@ WITH gone AS MATERIALIZED (
 ), files AS MATERIALIZED (
     DELETE FROM refreshed_file f USING gone g WHERE f.asset_id = g.asset_id
     RETURNING f.asset_id, f.key, f.staged
-), switches AS (
-    DELETE FROM refresh_switch w USING gone g WHERE w.asset_id = g.asset_id
+), publications AS (
+    DELETE FROM refresh_publication w USING gone g WHERE w.asset_id = g.asset_id
 ), results AS (
     DELETE FROM result r USING files f, segment s
     WHERE f.staged IS NOT NULL AND s.asset_id = f.asset_id AND s.key = f.key
@@ -248,7 +249,7 @@ WITH gone AS MATERIALIZED (
 ), settled AS (
     UPDATE asset a SET state = 'failed', refreshed = 'failed', resolved = false,
         failure_code = @code, failure_message = @message, changed_at = now()
-    FROM gone g WHERE a.id = g.asset_id AND a.state = 'switching'
+    FROM gone g WHERE a.id = g.asset_id AND a.state = 'publishing'
     RETURNING a.catalog_id, a.directory_id
 )
 INSERT INTO tally (catalog_id, directory_id, assets_failed)

@@ -64,7 +64,7 @@ UPDATE segment s SET mirrors = g.mirrors FROM staged_segment g
 WHERE s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.part = 0
   AND s.mirrors IS DISTINCT FROM g.mirrors
 
--- name: storeDocuments
+-- name: storeRewrittenManifests
 -- Pairwise the ordinals of segments, the content that is stored under their keys, or null for what
 -- is served, and the SHA-256 of what was served.
 WITH given AS (
@@ -73,15 +73,16 @@ WITH given AS (
             served_sha256)
     JOIN segment s ON s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.part = 0
 ), gone AS (
-    DELETE FROM document d USING given g WHERE d.segment_id = g.id AND g.content IS NULL
+    DELETE FROM rewritten_manifest m USING given g
+    WHERE m.segment_id = g.id AND g.content IS NULL
 )
-INSERT INTO document (segment_id, content, served_sha256)
+INSERT INTO rewritten_manifest (segment_id, content, served_sha256)
 SELECT id, content, served_sha256 FROM given WHERE content IS NOT NULL
 ON CONFLICT (segment_id) DO UPDATE SET content = excluded.content,
     served_sha256 = excluded.served_sha256
 
--- name: document
-SELECT content FROM document WHERE segment_id = @segment::bigint
+-- name: rewrittenManifest
+SELECT content FROM rewritten_manifest WHERE segment_id = @segment::bigint
 
 -- name: warnings
 -- @warnings about its manifests are JSON, or null.
@@ -98,7 +99,8 @@ WITH extra AS (
 ), results AS (
     DELETE FROM result USING extra WHERE result.segment_id = extra.id
 )
-DELETE FROM assembly y USING segment s WHERE s.id = y.segment_id AND s.asset_id = @asset::bigint
+DELETE FROM multipart_file mf USING segment s
+WHERE s.id = mf.segment_id AND s.asset_id = @asset::bigint
 
 -- name: sidecars
 -- The segments of its sidecars follow its own, which are all there.

@@ -48,17 +48,17 @@ WITH {{chosen}}, delayed AS MATERIALIZED (
 SELECT count(*) AS assets FROM assets
 
 -- unprepared: cancelJobs
--- The catalog's lanes are locked. Jobs of these assets go, except switches; the workers that hold
--- some of them are notified at their next heartbeat, and what they report is stale.
+-- The catalog's lanes are locked. Deletes the jobs of these assets, except those that publish. The
+-- workers that hold some of them are notified at their next heartbeat, and their reports are stale.
 WITH {{chosen}}, delayed AS (
     DELETE FROM delayed_job
-    WHERE catalog_id = @catalog AND kind <> 'switch'
+    WHERE catalog_id = @catalog AND kind <> 'publish'
         AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     RETURNING 1
 ), gone AS (
     DELETE FROM job
-    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog)) AND kind <> 'switch'
-      AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog))
+      AND kind <> 'publish' AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
     RETURNING lane_id, id
 ), notified AS (
     {{noteCancelled}}
@@ -96,7 +96,7 @@ SELECT count(*) AS assets FROM settled
 
 -- unprepared: cancelCatalog
 -- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is under way but
--- switches of refreshes, which are carried through and change nothing about that: checksum files
+-- jobs that publish refreshed files, which continue and change nothing about that: checksum files
 -- that are still to be written go, and count as failed, so that a retry writes them. The workers
 -- that hold some of these jobs are notified at their next heartbeat.
 WITH over AS MATERIALIZED (
@@ -120,8 +120,8 @@ WITH over AS MATERIALIZED (
 ), lists AS (
     SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
 ), ended AS (
-    UPDATE catalog c SET state = 'cancelled', ended_at = now(), sums_outstanding = 0,
-        sums_failed = c.sums_failed + lists.jobs
+    UPDATE catalog c SET state = 'cancelled', ended_at = now(), checksums_outstanding = 0,
+        checksums_failed = c.checksums_failed + lists.jobs
     FROM over, lists WHERE c.id = over.id
 )
 SELECT jobs FROM lists

@@ -26,7 +26,7 @@ SELECT coalesce(bool_or(bytes_per_second IS NOT NULL), false)
                           OR bytes_per_second IS NOT NULL) AS is_limited,
        coalesce(bool_or(floor_bytes IS NOT NULL OR quota_bytes IS NOT NULL
                         OR fault_code IS NOT NULL), false)
-           OR EXISTS (SELECT FROM abandoned_assembly) AS is_narrow
+           OR EXISTS (SELECT FROM abandoned_multipart_file) AS is_narrow
 FROM site
 
 -- name: set
@@ -80,13 +80,13 @@ SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
            SELECT coalesce(sum(c.bytes + coalesce(
                       (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
            FROM catalog c WHERE c.site_id = t.id) - (
-           SELECT coalesce(sum(y.total_bytes - y.bytes_done), 0)
-           FROM assembly y JOIN segment s ON s.id = y.segment_id JOIN asset a ON a.id = s.asset_id
-           JOIN catalog c ON c.id = a.catalog_id
+           SELECT coalesce(sum(mf.total_bytes - mf.bytes_done), 0)
+           FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id
+           JOIN asset a ON a.id = s.asset_id JOIN catalog c ON c.id = a.catalog_id
            WHERE c.site_id = t.id AND a.state IN ({{assetUnsettled}})), 0)::bigint
                END AS quota_left,
        t.fault_code IS NOT NULL AS is_tried,
-       EXISTS (SELECT FROM abandoned_assembly WHERE site_id = t.id) AS is_littered
+       EXISTS (SELECT FROM abandoned_multipart_file WHERE site_id = t.id) AS is_littered
 FROM site t WHERE t.id = @site::bigint
 
 -- name: retry
@@ -126,7 +126,7 @@ UPDATE site t SET under_way_bytes = l.bytes FROM locked l WHERE t.id = l.id
 -- parts are put together. Of each the bytes that are used.
 WITH looked AS MATERIALIZED (
     SELECT s.id, n.used, n.used > s.quota_bytes OR n.used = s.quota_bytes AND NOT EXISTS (
-               SELECT FROM assembly y JOIN segment g ON g.id = y.segment_id
+               SELECT FROM multipart_file mf JOIN segment g ON g.id = mf.segment_id
                JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
                WHERE c.site_id = s.id AND a.state IN ({{assetUnsettled}})) AS is_over
     FROM site s

@@ -48,11 +48,11 @@ SELECT (SELECT count(*) FROM delayed_there) + (SELECT count(*) FROM there) AS fo
        (SELECT count(*) FROM delayed) + (SELECT count(*) FROM jobs) AS locked,
        (SELECT count(*) FROM assets) AS assets
 
--- name: awaitedSwitch
--- An asset that is to be dropped or restarted while it is in its switch. The start has locked its
--- work.
+-- name: awaitedPublication
+-- An asset that is to be dropped or restarted while its files are published. The start has locked
+-- its work.
 SELECT name FROM asset
-WHERE catalog_id = @catalog AND state = 'switching'
+WHERE catalog_id = @catalog AND state = 'publishing'
     AND (redefined OR generation < @generation OR sidecars_changed)
 LIMIT 1
 
@@ -96,16 +96,16 @@ WITH gone AS MATERIALIZED (
 ), files AS (
     SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
            s.bytes, s.sha256, s.verified, s.validator, s.recorded_at
-    FROM results s LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+    FROM results s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id AND s.role = 'playlist'
     WHERE s.kind <> 'file' AND s.part = 0 AND s.done
     UNION ALL
     -- Manifests that were never stored.
     SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, NULL, NULL, NULL, NULL,
            NULL
-    FROM segments s LEFT JOIN document d ON d.segment_id = s.id
+    FROM segments s LEFT JOIN rewritten_manifest m ON m.segment_id = s.id
     WHERE s.kind <> 'file' AND s.part = 0 AND s.role = 'playlist'
-), former AS (
-    INSERT INTO former_file AS f (asset_id, key, url, expected_digests, manifest_sha256, bytes,
+), previous AS (
+    INSERT INTO previous_file AS f (asset_id, key, url, expected_digests, manifest_sha256, bytes,
                                   sha256, verified, validator, stored_at)
     SELECT DISTINCT ON (asset_id, hashtextextended(key, 0)) * FROM files
     WHERE manifest_sha256 IS NOT NULL OR sha256 IS NOT NULL
@@ -115,8 +115,8 @@ WITH gone AS MATERIALIZED (
         manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
         sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
         stored_at = excluded.stored_at
-), assemblies AS (
-    DELETE FROM assembly USING segments WHERE assembly.segment_id = segments.id
+), multipart_files AS (
+    DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
 )
 UPDATE asset a SET
     state = CASE WHEN a.redefined THEN 'new' WHEN gone.is_whole THEN 'completed' ELSE 'interrupted'
@@ -173,7 +173,7 @@ FROM (
       AND a.state IN ({{assetStartable}})
     UNION
     SELECT 0, 0, coalesce(a.priority, -1)
-    FROM asset a JOIN segment s ON s.asset_id = a.id JOIN assembly y ON y.segment_id = s.id
+    FROM asset a JOIN segment s ON s.asset_id = a.id JOIN multipart_file mf ON mf.segment_id = s.id
     WHERE a.catalog_id = @catalog AND a.generation = @generation
 ) AS n
 ORDER BY 3, 4, 5
@@ -284,8 +284,8 @@ WITH parts AS (
 ), results AS (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id
 )
-DELETE FROM assembly USING segment s, asset a
-WHERE assembly.segment_id = s.id AND s.asset_id = a.id
+DELETE FROM multipart_file USING segment s, asset a
+WHERE multipart_file.segment_id = s.id AND s.asset_id = a.id
   AND a.catalog_id = @catalog AND a.generation = @generation AND a.state = 'completed'
 
 -- unprepared: jobs
@@ -302,30 +302,31 @@ WITH wanted AS MATERIALIZED (
 ), known AS MATERIALIZED (
     SELECT w.id AS asset_id, w.state, w.own_priority, s.id, s.origin_id, s.ordinal, s.part,
            s.parent_id,
-           y.id IS NOT NULL AS assembled, y.parts = y.parts_done AS parts_stored,
+           mf.id IS NOT NULL AS is_multipart, mf.parts = mf.parts_done AS parts_stored,
            -- Of a file that is still to be put together, what was stored before does not count.
-           w.state <> 'completed' AND y.id IS NULL AND coalesce(r.done, false) AS done, r.bytes
+           w.state <> 'completed' AND mf.id IS NULL AND coalesce(r.done, false) AS done, r.bytes
     FROM wanted w
     JOIN segment s ON s.asset_id = w.id
     LEFT JOIN result r ON r.segment_id = s.id
-    LEFT JOIN assembly y ON y.segment_id = s.id
+    LEFT JOIN multipart_file mf ON mf.segment_id = s.id
     WHERE w.resolved
 ), whole AS MATERIALIZED (
     -- Nothing is lacking when a check was interrupted: it is checked again, or would never end.
     SELECT asset_id FROM known GROUP BY asset_id HAVING bool_and(done)
-), mended AS (
+), repaired AS (
     -- Its tries are counted again, like those of a job.
-    UPDATE assembly y SET failed = false, attempt = 0 FROM known k WHERE y.segment_id = k.id
+    UPDATE multipart_file mf SET failed = false, attempt = 0 FROM known k WHERE mf.segment_id = k.id
 ), jobs AS (
     INSERT INTO job (lane_id, asset_id, segment_id, whole_id, kind, attempt)
     SELECT l.id, k.asset_id, k.segment_id, k.whole_id, k.kind, 0
     FROM (
-        SELECT CASE WHEN assembled THEN 0 ELSE origin_id END AS origin_id, own_priority, asset_id,
-               id AS segment_id, CASE WHEN assembled THEN id ELSE parent_id END AS whole_id,
-               ordinal, part, CASE WHEN assembled THEN 'verify' ELSE 'fetch' END AS kind,
-               CASE WHEN assembled THEN 0 ELSE 3 END AS rank
+        SELECT CASE WHEN is_multipart THEN 0 ELSE origin_id END AS origin_id, own_priority,
+               asset_id, id AS segment_id,
+               CASE WHEN is_multipart THEN id ELSE parent_id END AS whole_id,
+               ordinal, part, CASE WHEN is_multipart THEN 'verify' ELSE 'fetch' END AS kind,
+               CASE WHEN is_multipart THEN 0 ELSE 3 END AS rank
         FROM known
-        WHERE (NOT assembled OR parts_stored)
+        WHERE (NOT is_multipart OR parts_stored)
           AND (NOT done OR asset_id IN (SELECT asset_id FROM whole))
         UNION ALL
         SELECT origin_id, own_priority, id, NULL, NULL, 0, 0, 'resolve', 2
@@ -347,9 +348,9 @@ WITH wanted AS MATERIALIZED (
         renewing_since = NULL, renewals = 0, renewed_done = c.segments_done, changed_at = now()
     FROM (
         SELECT w.id, w.resolved, w.state,
-               count(k.id) FILTER (WHERE NOT k.assembled) AS segments,
+               count(k.id) FILTER (WHERE NOT k.is_multipart) AS segments,
                count(k.id) FILTER (WHERE k.done AND h.asset_id IS NULL) AS segments_done,
-               count(k.id) FILTER (WHERE k.assembled) AS verifies,
+               count(k.id) FILTER (WHERE k.is_multipart) AS verifies,
                coalesce(sum(k.bytes) FILTER (WHERE k.done AND h.asset_id IS NULL), 0) AS bytes
         FROM wanted w
         LEFT JOIN known k ON k.asset_id = w.id
@@ -366,7 +367,7 @@ SELECT (SELECT count(*) FROM started) AS assets, (SELECT count(*) FROM jobs) AS 
 -- where jobs are tried alone. Costs a look at an index where there are none.
 WITH losses AS MATERIALIZED (
     SELECT DISTINCT kind, target_id FROM job_loss WHERE catalog_id = @catalog::bigint
-        AND kind <> 'sums'
+        AND kind <> 'checksums'
 ), waiting AS (
     DELETE FROM job j USING lane l
     WHERE EXISTS (SELECT FROM losses) AND l.catalog_id = @catalog::bigint AND l.rank <> 4
@@ -402,10 +403,10 @@ WITH tallies AS MATERIALIZED (
         ON e.directory_id = d.id
     WHERE d.unsettled > 0 AND d.unsettled <= e.n
       AND d.id NOT IN (SELECT directory_id FROM counted)
-), sums AS (
+), checksum_jobs AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              directory_id, kind)
-    SELECT c.queue_id, c.id, 0, 0, -1, 0, ended.id, 'sums' FROM ended, catalog c
+    SELECT c.queue_id, c.id, 0, 0, -1, 0, ended.id, 'checksums' FROM ended, catalog c
         WHERE c.id = @catalog
 ), gone AS (
     DELETE FROM job USING lane l, counted
@@ -419,7 +420,8 @@ WITH tallies AS MATERIALIZED (
     WHERE d.catalog_id = @catalog AND d.directory_id = counted.directory_id
 ), directories AS (
     UPDATE directory d SET unsettled = coalesce(c.unsettled, 0),
-        sums = CASE WHEN d.id IN (SELECT id FROM ended) THEN 'due' ELSE d.sums END
+        checksum_state = CASE WHEN d.id IN (SELECT id FROM ended) THEN 'due'
+                              ELSE d.checksum_state END
     FROM directory x LEFT JOIN counted c ON c.directory_id = x.id
     WHERE d.id = x.id AND x.catalog_id = @catalog
 )
@@ -436,7 +438,7 @@ UPDATE catalog c SET
     assets_cancelled = t.cancelled,
     segments = t.segments, segments_done = t.segments_done, segments_failed = t.segments_failed,
     bytes = t.bytes, adopted_bytes = t.adopted_bytes, retries = t.retries,
-    sums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
+    checksums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
         SELECT count(*) FROM (
             SELECT j.directory_id FROM lane l JOIN job j ON j.lane_id = l.id
             WHERE l.catalog_id = @catalog AND l.rank IN (0, 1, 4) AND j.directory_id IS NOT NULL
@@ -444,7 +446,7 @@ UPDATE catalog c SET
             SELECT directory_id FROM delayed_job
             WHERE catalog_id = @catalog AND directory_id IS NOT NULL
         ) AS s WHERE s.directory_id NOT IN (SELECT directory_id FROM counted)),
-    sums_failed = 0
+    checksums_failed = 0
 FROM (
     SELECT count(*) AS assets,
            count(*) FILTER (WHERE state = 'completed') AS completed,

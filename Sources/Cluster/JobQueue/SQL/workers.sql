@@ -30,14 +30,14 @@ CROSS JOIN LATERAL (
 WHERE c.state = 'running' AND (@queue::text IS NULL OR q.name = @queue)
 
 -- name: busy
--- @queue is a name, or null for all. Jobs that are leased, workers that hold them or have a share
+-- @queue is a name, or null for all. Jobs that are leased, workers that hold them or have a shard
 -- of a load test, and workers that are alive: idle ones report every 30 seconds.
 SELECT count(*) AS leased,
        count(DISTINCT e.worker_id)
-       + (SELECT count(*) FROM load_share s
+       + (SELECT count(*) FROM load_shard s
           JOIN load_test t ON t.id = s.test_id
           LEFT JOIN queue o ON o.id = t.queue_id
-          WHERE s.state IN ({{loadShareUnderWay}})
+          WHERE s.state IN ({{loadShardUnderWay}})
               AND (t.queue_id IS NULL OR @queue::text IS NULL OR o.name = @queue)
             AND NOT EXISTS (SELECT FROM lease h WHERE h.worker_id = s.worker_id)) AS busy,
        (SELECT count(*) FROM worker WHERE last_seen > now() - interval '40 seconds') AS workers

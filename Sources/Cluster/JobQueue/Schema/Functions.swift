@@ -1,12 +1,13 @@
 import Postgres
 
-/// The schema's functions, the files of `SQL/functions`: the statements that need planner settings of their own.
+/// The schema's functions, the files of `SQL/functions`: statements with their own planner
+/// settings.
 ///
-/// Unlike the tables, they are replaced: where a database has an earlier revision or another text of this one, the
-/// migration applies all of them. A later revision stays, so that a coordinator of an earlier version, which starts
-/// while a later one serves, does not put its functions back. Therefore a function keeps what callers of the revision
-/// before rely on: its name, parameters and columns. One that cannot gets another name, and the earlier one stays for
-/// a release (`docs/decisions/0018-functions.md`).
+/// A migration replaces them all if the database has an earlier revision, or another text of this
+/// one. It keeps a later revision, so that an older coordinator that starts during an update does
+/// not restore its functions. A new revision therefore keeps the names, parameters and columns of
+/// the revision before; an incompatible function gets a new name, and the old one stays for one
+/// release (`docs/decisions/0018-functions.md`).
 struct Functions: Sendable {
     /// Counts the changes of their text, one for each release that changes it.
     let revision: Int
@@ -34,10 +35,10 @@ struct Functions: Sendable {
         self.init(revision: revision, text: texts.map { $0 + ";\n" }.joined())
     }
 
-    /// Replaces the functions of a schema whose tables are those of this binary; changes nothing where they are as
-    /// these, or of a later revision. True when it has replaced them.
+    /// Replaces the functions of a schema with this binary's tables, unless they are the same or of
+    /// a later revision. Returns true if it replaced them.
     ///
-    /// Throws `cluster.schemaOwner` where they have to be replaced and the schema belongs to another role.
+    /// Throws `cluster.schemaOwner` if they must be replaced and another role owns the schema.
     func apply(to schema: Schema, _ connection: PostgresConnection) async throws -> Bool {
         let row = try await connection.query(SQL.Schema.functions, ["text": .text(text)]).only()
         let applied = Int(try row.int64("revision"))

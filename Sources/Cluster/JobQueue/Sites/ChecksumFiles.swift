@@ -13,9 +13,9 @@ package struct ChecksumFiles: Sendable {
     /// whose own job for the directory waits by then, and its report completes those jobs too. So a
     /// directory of a hundred catalogs is listed twice for all that wait at once, not a hundred
     /// times.
-    package func turns(_ request: SumsRequest) async throws(Failure) -> SumsTurns {
+    package func turns(_ request: ChecksumTurnRequest) async throws(Failure) -> ChecksumTurns {
         let jobs = Array(Set(request.jobs)).sorted()
-        var turns: [JobID: SumsTurns.Turn] = [:]
+        var turns: [JobID: ChecksumTurns.Turn] = [:]
         let rows = try await database.withConnection { connection in
             try await connection.query(
                 SQL.ChecksumFiles.begin,
@@ -39,7 +39,7 @@ package struct ChecksumFiles: Sendable {
                 turns[row.job] = try await takesOver(row.job, request.lease) ? .write : .wait
             }
         }
-        return SumsTurns(turns: request.jobs.map { turns[$0] ?? .stale })
+        return ChecksumTurns(turns: request.jobs.map { turns[$0] ?? .stale })
     }
 
     /// Returns true if a job whose directory has a writer replaces it.
@@ -58,7 +58,7 @@ package struct ChecksumFiles: Sendable {
     /// Returns a page of the files for a directory's `SHA256SUMS`, over all catalogs of its site.
     package func page(
         site: SiteID, directory: String, after: String?, limit: Int
-    ) async throws(Failure) -> SumsPage {
+    ) async throws(Failure) -> ChecksumPage {
         let place = try PagePlace(after, first: [0, 0, -1])
         return try await database.withConnection { connection in
             let rows = try await connection.query(
@@ -70,7 +70,7 @@ package struct ChecksumFiles: Sendable {
                 ]
             ).rows
             let entries = try rows.map { row in
-                SumsPage.Entry(
+                ChecksumPage.Entry(
                     key: try row.string("key"), sha256: try row.string("sha256"),
                     recordedSeconds: try row.double("recorded_seconds"))
             }
@@ -82,7 +82,7 @@ package struct ChecksumFiles: Sendable {
                         try last.int64("ordinal"),
                     ]).description
             }
-            return SumsPage(entries: entries, next: next)
+            return ChecksumPage(entries: entries, next: next)
         }
     }
 }

@@ -14,9 +14,9 @@ package final class KnownLimits: Sendable {
     init(database: QueueDatabase) { self.database = database }
 
     /// True if any site may have a bandwidth in force, or any origin a limit.
-    var haveLimits: Bool { limits.load(ordering: .relaxed) }
+    var anyQuota: Bool { limits.load(ordering: .relaxed) }
     /// True if any site may have a limit of its space, or a failure.
-    var boundSpace: Bool { spaces.load(ordering: .relaxed) }
+    var anySpaceLimit: Bool { spaces.load(ordering: .relaxed) }
 
     /// Reads whether any site has a bandwidth in force, any origin a limit, and any site a limit of
     /// its space. While none has, claims and heartbeats do not query them.

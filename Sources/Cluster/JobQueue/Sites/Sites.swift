@@ -6,10 +6,11 @@ import Schedule
 /// Sites, their queues and their schedules.
 package struct Sites: Sendable {
     let database: QueueDatabase
-    package let bounds: KnownLimits
-    package let room: SiteRoom
+    package let limits: KnownLimits
+    package let closed: ClosedSites
     package let quotas: Quotas
     package let checksums: ChecksumFiles
+    package let volumes: SiteVolumes
 
     // MARK: Queues
 
@@ -81,7 +82,7 @@ package struct Sites: Sendable {
         let schedule = try settings.schedule.map { text throws(Failure) in
             text.isEmpty ? "" : try TransferSchedule(text).description
         }
-        defer { bounds.changed() }
+        defer { limits.changed() }
         return try await database.transaction { connection in
             let named: SQLValues = ["site": .text(settings.site)]
             let before = try await connection.query(SQL.Sites.status, named)
@@ -113,7 +114,7 @@ package struct Sites: Sendable {
             }
             if resumes { _ = try await connection.query(SQL.Sites.resume, ["site": .int(site)]) }
             // A site resumes at once if its quota leaves space again.
-            _ = try await SiteRoom.checkQuotas(of: site, connection)
+            _ = try await ClosedSites.checkQuotas(of: site, connection)
             _ = try await connection.query(SQL.Sites.notify)
             try await Self.apply(
                 text, maximum, to: site, now: try row.double("now"), connection)

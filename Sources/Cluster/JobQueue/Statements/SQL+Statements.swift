@@ -15,9 +15,9 @@ extension SQL {
     }
 
     enum Starting: String, SQLSubject {
-        case hasNeighbours, lockWork, awaitedSwitch, endRenewals, forget, renew, lanes, lockLanes
-        case newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate, totals
-        case left, interruptedAssets
+        case hasNeighbours, lockWork, awaitedPublication, endRenewals, forget, renew, lanes
+        case lockLanes, newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate
+        case totals, left, interruptedAssets
 
         static let file = SQL.file(PackageResources.starting_sql)
     }
@@ -49,7 +49,7 @@ extension SQL {
     }
 
     enum Multipart: String, SQLSubject {
-        case divide, makeParts, laneSite, partDone, partFailed, deleteJobs, reset, verified
+        case divide, makeParts, isFirstPart, partDone, partFailed, deleteJobs, reset, verified
         case verifyFailed, abandoned, givenUp, release
 
         static let file = SQL.file(PackageResources.multipart_sql)
@@ -57,15 +57,16 @@ extension SQL {
 
     enum Resolving: String, SQLSubject {
         case areKnown, copySegments, stageSegments, copyStaged, origins, mergeSegments
-        case mergeMirrors, storeDocuments, document, warnings, trim, sidecars, segmentOrigins
-        case lanes, lockLanes, jobs, refusedJobs, queueReads, renewURLs, endRead, failRefused
+        case mergeMirrors, storeRewrittenManifests, rewrittenManifest, warnings, trim, sidecars
+        case segmentOrigins, lanes, lockLanes, jobs, refusedJobs, queueReads, renewURLs, endRead
+        case failRefused
 
         static let file = SQL.file(PackageResources.resolving_sql)
     }
 
     enum Refreshing: String, SQLSubject {
-        case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantSwitch, isGranted
-        case found, segments, results, settle, failSwitch, summary, failures, dropDeadline
+        case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantPublication, isGranted
+        case found, segments, results, settle, failPublication, summary, failures, dropDeadline
 
         static let file = SQL.file(PackageResources.refreshing_sql)
     }
@@ -116,8 +117,8 @@ extension SQL {
     }
 
     enum LoadTests: String, SQLSubject {
-        case create, open, called, lock, start, stop, end, followed, status, countShares, shares
-        case join, lockShare, order, report, beginShares, dismissShares, loseSilent, loseOverdue
+        case create, open, called, lock, start, stop, end, followed, status, countShards, shards
+        case join, lockShard, order, report, beginShards, dismissShards, loseSilent, loseOverdue
         case storeIntervals, intervals, takeIntervals, breakdown, notify
 
         static let file = SQL.file(PackageResources.load_tests_sql)
@@ -137,8 +138,8 @@ extension SQL {
 
     enum Housekeeping: String, SQLSubject {
         case leases, spans, lanes, cancelled, checksumWriters, losses, workers, workerMinutes
-        case tidyOrigins, origins, documents, assemblies, loadTests, oldCatalogs, forgetAssets
-        case forgetCatalog
+        case tidyOrigins, origins, rewrittenManifests, multipartFiles, loadTests, oldCatalogs
+        case forgetAssets, forgetCatalog
 
         static let file = SQL.file(PackageResources.housekeeping_sql)
     }

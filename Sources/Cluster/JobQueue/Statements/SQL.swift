@@ -55,9 +55,9 @@ enum SQL {
         "assetStartable": list(AssetState.machine.sources(of: .refuse) + [.completed]),
         "assetRetryable": list([AssetState.failed, .cancelled]),
         "assetResolvable": list([AssetState.resolving]),
-        "assetRefreshing": list([AssetState.refreshing, .switching]),
+        "assetRefreshing": list([AssetState.refreshing, .publishing]),
         // All their files are at the edge.
-        "assetWhole": list([AssetState.completed, .refreshing, .switching]),
+        "assetWhole": list([AssetState.completed, .refreshing, .publishing]),
         "assetEnded": list([AssetState.completed, .failed]),
         "assetHolding":
             list(AssetState.allCases.filter { $0 == .completed || !$0.isSettled && $0 != .new }),
@@ -68,8 +68,8 @@ enum SQL {
         "loadTestStartable": list(LoadTestState.machine.sources(of: .start)),
         "loadTestStoppable": list(LoadTestState.machine.sources(of: .stop)),
         "loadTestEndable": list(LoadTestState.machine.sources(of: .end)),
-        "loadShareDismissible": list(LoadShardState.machine.sources(of: .dismiss)),
-        "loadShareUnderWay":
+        "loadShardDismissible": list(LoadShardState.machine.sources(of: .dismiss)),
+        "loadShardUnderWay":
             list(
                 LoadShardState.allCases.filter { !LoadShardState.machine.terminal.contains($0) }),
     ].merging(SQLObjects.texts) { _, object in object }

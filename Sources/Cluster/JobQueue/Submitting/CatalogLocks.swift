@@ -4,13 +4,13 @@ import Postgres
 /// Locks of the jobs that a start, a retry or a refresh of a catalog takes away from workers.
 enum CatalogLocks {
     /// Locks the jobs that a start takes away from workers; returns those that publish a refresh
-    /// now, by `Starting.awaitedSwitch`. `values` are a catalog and its generation.
+    /// now, by `Starting.awaitedPublication`. `values` are a catalog and its generation.
     static func lockWork(
         _ values: SQLValues, _ connection: PostgresConnection
     ) async throws -> PostgresResult? {
         let lock = [
             PostgresStatement(SQL.Starting.lockWork, values),
-            PostgresStatement(SQL.Starting.awaitedSwitch, values),
+            PostgresStatement(SQL.Starting.awaitedPublication, values),
         ]
         var results = try await connection.pipeline([lock[0]] + lock)
         while let row = try results.dropLast().last?.only(),
@@ -21,9 +21,9 @@ enum CatalogLocks {
         return results.last
     }
 
-    /// Throws `cluster.busy` if an answer of `Starting.awaitedSwitch` names an asset: the start
-    /// must wait until its refresh is published.
-    static func checkSwitches(_ awaited: PostgresResult?) throws {
+    /// Throws `cluster.busy` if an answer of `Starting.awaitedPublication` names an asset: the
+    /// start must wait until its refresh is published.
+    static func checkPublications(_ awaited: PostgresResult?) throws {
         guard let asset = try awaited?.firstRow?.string("name") else { return }
         throw Failure(
             .clusterBusy,

@@ -19,7 +19,7 @@ struct CatalogStart {
         let (row, hasNeighbours) = try await lock()
         if row.generation == generation && row.state != .interrupted { return CatalogStarted() }
         try Submissions.checkOpen("of catalog \(catalog)", state: row.queueState)
-        try CatalogLocks.checkSwitches(try await CatalogLocks.lockWork(both, connection))
+        try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
         if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
         // One round trip: idle workers wait for its end.
         let results = try await connection.pipeline(

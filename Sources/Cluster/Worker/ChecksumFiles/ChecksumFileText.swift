@@ -5,7 +5,7 @@ import Model
 /// format of `sha256sum -c` (GNU coreutils manual, "md5sum invocation").
 struct ChecksumFileText: Sequence, Sendable {
     let directory: String
-    let entries: [SumsPage.Entry]
+    let entries: [ChecksumPage.Entry]
 
     /// Key of the checksum file; gets a suffix if the origin has an object of that name.
     var key: String {
@@ -32,7 +32,7 @@ struct ChecksumFileText: Sequence, Sendable {
         }
     }
 
-    private func append(_ entry: SumsPage.Entry, to chunk: inout [UInt8]) {
+    private func append(_ entry: ChecksumPage.Entry, to chunk: inout [UInt8]) {
         let backslash = UInt8(ascii: "\\")
         var name = relative(entry.key)
         // A backslash at the start of a line marks an escaped name.

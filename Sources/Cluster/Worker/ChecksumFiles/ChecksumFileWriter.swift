@@ -19,10 +19,10 @@ struct ChecksumFileWriter: Sendable {
     /// Writes the checksum files that no other worker writes. A job listed for another catalog
     /// meanwhile is returned; one that is being written waits for a second.
     func write(_ work: [Leased<Directory>], _ lease: LeaseID, _ grant: LeaseGrant) async {
-        let turns: SumsTurns
+        let turns: ChecksumTurns
         do throws(Failure) {
-            turns = try await client.sumsTurns(
-                SumsRequest(worker: worker, lease: lease, jobs: work.map(\.job.id)))
+            turns = try await client.checksumTurns(
+                ChecksumTurnRequest(worker: worker, lease: lease, jobs: work.map(\.job.id)))
             guard turns.turns.count == work.count else {
                 throw Failure(
                     .clusterProtocol,
@@ -63,9 +63,9 @@ struct ChecksumFileWriter: Sendable {
                     guard !entries.isEmpty else { return true }
                     let storage = try self.storages.storage(
                         at: grant.sites[job.site.description] ?? "")
-                    let document = ChecksumFileText(directory: directory.task, entries: entries)
-                    try storage.writeDocument(
-                        key: document.key, lease: work.lease, job: job.id, chunks: document
+                    let text = ChecksumFileText(directory: directory.task, entries: entries)
+                    try storage.writeGeneratedFile(
+                        key: text.key, lease: work.lease, job: job.id, chunks: text
                     ) { self.held.isWanted(work) }
                     return true
                 }
@@ -83,13 +83,13 @@ struct ChecksumFileWriter: Sendable {
 
     private func entries(
         of directory: Directory, at site: SiteID
-    ) async throws(Failure) -> [SumsPage.Entry] {
+    ) async throws(Failure) -> [ChecksumPage.Entry] {
         // Two assets may share an object; it is listed once, with the latest digest.
-        var entries: [SumsPage.Entry] = []
+        var entries: [ChecksumPage.Entry] = []
         var indexes: [String: Int] = [:]
         var after: String?
         repeat {
-            let page = try await client.sums(
+            let page = try await client.checksums(
                 site: site, directory: directory, after: after)
             for entry in page.entries {
                 if let index = indexes[entry.key] {

@@ -17,7 +17,7 @@ extension Job {
         switch task {
         case .fetch(let fetch): fetch.isPart
         case .verify: true
-        case .resolve, .sums, .refresh, .switchOver: false
+        case .resolve, .checksums, .refresh, .publish: false
         }
     }
 }

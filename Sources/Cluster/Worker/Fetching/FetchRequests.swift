@@ -42,7 +42,7 @@ struct FetchRequests: Sendable {
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: work.leased)
             // A file in parts takes all of its space at once, in the code that splits it.
-            if !work.fetch.isPart, split.assembly == nil {
+            if !work.fetch.isPart, split.multipart == nil {
                 self.held.setBegun(bytes, of: work.leased)
             }
             do throws(Failure) {

@@ -48,7 +48,7 @@ struct FetchTransfers: Sendable {
             var course = course
             self.mirrors.note(result, course)
             // Once split, the job is a different one.
-            if split.assembly == nil, self.mirrors.advance(&course, after: result),
+            if split.multipart == nil, self.mirrors.advance(&course, after: result),
                 !self.draining.isDraining, self.held.isWanted(work.leased)
             {
                 return self.start(work, course, from: result.left)

@@ -7,7 +7,7 @@ struct Fetching: Sendable {
     let tally: WorkTally
     let fetcher: Fetcher
     let verifier: Verifier
-    let sums: ChecksumFileWriter
+    let checksums: ChecksumFileWriter
     let finished: Mailbox<FinishedTransfer>
     let committer: Committer
 
@@ -25,7 +25,7 @@ struct Fetching: Sendable {
         verifier = Verifier(
             storages: sites.storages, held: held, blocking: blocking, reporter: reporter,
             pace: core.pace)
-        sums = ChecksumFileWriter(
+        checksums = ChecksumFileWriter(
             worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
             blocking: blocking, reporter: reporter, pace: core.pace)
         let partials = PartialBodies(cluster: cluster, held: held, blocking: blocking)

@@ -18,7 +18,7 @@ struct PartialBodies: Sendable {
 
     /// Removes the multipart files of previous attempts, which may be as large as the files.
     func removeAbandoned(of work: [Assignment]) async {
-        let abandoned = work.compactMap { work -> (DirectoryStorage, String)? in
+        let abandoned = work.compactMap { work -> (DirectoryStorage, MultipartID)? in
             guard case .whole(_, let id?) = work.fetch.body else { return nil }
             return (work.storage, id)
         }
@@ -46,7 +46,7 @@ struct PartialBodies: Sendable {
         var place = DirectoryStorage.PartialPlace.key(work.fetch.key)
         if let part = work.fetch.part {
             place = .range(
-                assembly: part.file.id, offset: part.offset, length: part.length,
+                multipart: part.file.id, offset: part.offset, length: part.length,
                 totalBytes: part.file.totalBytes)
         }
         return try work.storage.takePartial(
@@ -63,10 +63,11 @@ struct PartialBodies: Sendable {
     func identity(of work: Assignment, split: Split? = nil) -> PartialIdentity {
         let fetch = work.fetch
         if let part = fetch.part {
-            return PartialIdentity(assembly: part.file.id, offset: part.offset, length: part.length)
+            return PartialIdentity(
+                multipart: part.file.id, offset: part.offset, length: part.length)
         }
-        if let split, let assembly = split.assembly {
-            return PartialIdentity(assembly: assembly, offset: 0, length: split.partBytes)
+        if let split, let multipart = split.multipart {
+            return PartialIdentity(multipart: multipart, offset: 0, length: split.partBytes)
         }
         // A URL with a new signature is the same object.
         let url = SignedQuery.unsigned(Array(fetch.url.utf8))

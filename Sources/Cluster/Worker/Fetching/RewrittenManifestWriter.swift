@@ -32,7 +32,7 @@ struct RewrittenManifestWriter: Sendable {
             }
             let written = await blocking.run { () -> Result<Void, Failure> in
                 Result { () throws(Failure) in
-                    try work.storage.writeDocument(
+                    try work.storage.writeGeneratedFile(
                         key: fetch.key, lease: lease, job: job.id, chunks: CollectionOfOne(bytes)
                     ) { self.held.isWanted(work.leased) }
                 }

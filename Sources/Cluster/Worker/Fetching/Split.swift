@@ -20,7 +20,7 @@ final class Split: Sendable {
     }
 
     private struct State {
-        var assembly: String?
+        var multipart: MultipartID?
         var firstPart: PendingObject?
         var request: Task<Answer, Never>?
     }
@@ -37,26 +37,23 @@ final class Split: Sendable {
     }
 
     /// The multipart file that receives the first part; nil while the object is whole.
-    var assembly: String? { state.withLock { $0.assembly } }
+    var multipart: MultipartID? { state.withLock { $0.multipart } }
 
     /// Returns the object for the first part, once.
     func takeFirstPart() -> PendingObject? { state.withLock { $0.firstPart.take() } }
 
-    /// Returns a new name for a multipart file.
-    func name() -> String { AssemblyID.random().description }
-
     /// Reports the split to the coordinator, so that other workers can start the other parts.
     func begin(
-        _ large: LargeObject, _ assembly: String, _ firstPart: PendingObject?,
+        _ large: LargeObject, _ multipart: MultipartID, _ firstPart: PendingObject?,
         _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> VerdictAnswer
     ) {
         var request = SplitRequest(
-            worker: worker, job: work.job.id, lease: work.lease, assembly: assembly,
+            worker: worker, job: work.job.id, lease: work.lease, multipart: multipart,
             totalBytes: large.totalBytes, partBytes: partBytes, validator: large.validator)
         request.digests = FurtherDigests.text(of: large.stated)
         let split = request
         state.withLock { state in
-            state.assembly = assembly
+            state.multipart = multipart
             state.firstPart = firstPart
             state.request = Task { await Self.ask(split, send) }
         }

@@ -23,26 +23,27 @@ struct Splitter: Sendable {
     func begin(
         _ split: Split, of work: Assignment, _ large: LargeObject, _ object: PendingObject?
     ) throws(Failure) -> PendingObject? {
-        let assembly = split.name()
+        let multipart = MultipartID.random()
         let (part, total, storage) = (split.partBytes, large.totalBytes, work.storage)
         // Before another worker can create a file of that name, or start a part without space.
         var (moved, first) = (PendingObject?.none, PendingObject?.none)
         if let object {
             moved = try storage.makeMultipart(
-                of: object, id: assembly, firstPart: part, totalBytes: total)
+                of: object, id: multipart, firstPart: part, totalBytes: total)
         } else {
             do throws(Failure) {
                 first = try storage.openMultipart(
-                    id: assembly, offset: 0, length: part, of: total, isFirstTry: true, isNew: true)
+                    id: multipart, offset: 0, length: part, of: total, isFirstTry: true, isNew: true
+                )
             } catch {
-                storage.removeMultipart(id: assembly)
+                storage.removeMultipart(id: multipart)
                 throw error
             }
         }
         if let moved { blocking.start { moved.catchUp() } }
         held.setExpected(part, of: work.leased)
         held.setBegun(total, of: work.leased)
-        split.begin(large, assembly, first) { (request) async throws(Failure) in
+        split.begin(large, multipart, first) { (request) async throws(Failure) in
             let answer = try await self.client.split(request)
             if answer.verdict == .accepted { self.held.setReported(work.job.id, work.lease) }
             return answer
@@ -55,9 +56,9 @@ struct Splitter: Sendable {
     /// and the download starts over.
     func isUndone(_ split: Split, _ storage: DirectoryStorage) async -> Bool {
         let answer = await split.answer()
-        guard let assembly = split.assembly else { return false }
+        guard let multipart = split.multipart else { return false }
         if case .accepted = answer { return false }
-        await blocking.run { storage.removeMultipart(id: assembly) }
+        await blocking.run { storage.removeMultipart(id: multipart) }
         return true
     }
 }

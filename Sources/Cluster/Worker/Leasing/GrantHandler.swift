@@ -8,7 +8,7 @@ import Services
 struct JobHandlers: Sendable {
     let fetcher: Fetcher
     let verifier: Verifier
-    let sums: ChecksumFileWriter
+    let checksums: ChecksumFileWriter
     let titles: TitleQueue
     let refreshes: Mailbox<Refresh>
 }
@@ -58,13 +58,15 @@ struct GrantHandler: Sendable {
             case .resolve(let source): handlers.titles.push(Leased(work, source))
             case .verify(let verification):
                 Task { await handlers.verifier.verify(Leased(work, verification), grant) }
-            case .sums(let directory): lists.append(Leased(work, directory))
-            case .refresh(let source), .switchOver(let source):
+            case .checksums(let directory): lists.append(Leased(work, directory))
+            case .refresh(let source), .publish(let source):
                 handlers.refreshes.push(
                     Refresh(work: Leased(work, source), grant: grant, ended: ended))
             }
         }
-        if !lists.isEmpty { Task { [lists] in await handlers.sums.write(lists, lease, grant) } }
+        if !lists.isEmpty {
+            Task { [lists] in await handlers.checksums.write(lists, lease, grant) }
+        }
         await handlers.fetcher.fetch(fetches, grant, ended: ended)
     }
 

@@ -9,7 +9,7 @@ struct Leasing: Sendable {
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
-        _ handlers: JobHandlers, roots: SiteRoots, loadShares: any LoadShardRunner
+        _ handlers: JobHandlers, roots: SiteRoots, loadShards: any LoadShardRunner
     ) {
         let limits = Limits(
             origins: OriginQuotas(engine: core.engine),
@@ -17,7 +17,7 @@ struct Leasing: Sendable {
             cooldowns: reporting.cooldowns, engine: core.engine)
         let failures = LeaseFailures(log: core.log)
         let loadTests = LoadTestWorker(
-            worker: core.identity, client: core.client, runner: loadShares, engine: core.engine,
+            worker: core.identity, client: core.client, runner: loadShards, engine: core.engine,
             held: core.held, pace: core.pace, draining: core.draining, log: core.log)
         grants = GrantHandler(
             worker: core.identity.id, client: core.client, held: core.held, limits: limits,

@@ -67,10 +67,10 @@ private final class EngineLoadShard: PreparedLoadShard {
     var cores: Int { options.threads }
 
     func run(
-        _ share: LoadShard, startNanoseconds: UInt64,
+        _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
-        let engine = try LoadEngine(plan: plan, scenario: scenario, share: share, options: options)
+        let engine = try LoadEngine(plan: plan, scenario: scenario, shard: shard, options: options)
         let isStopped = state.withLock { state in
             if case .stopped = state { return true }
             state = .running(engine)

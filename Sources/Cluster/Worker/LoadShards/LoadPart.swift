@@ -12,7 +12,7 @@ import Text
 final class LoadPart: Sendable {
     /// The shard, and its start on CLOCK_MONOTONIC.
     struct Start: Sendable {
-        var share: LoadShard
+        var shard: LoadShard
         var nanoseconds: UInt64
     }
 

@@ -17,10 +17,10 @@ package protocol PreparedLoadShard: Sendable {
     /// Number of cores for its event loops.
     var cores: Int { get }
 
-    /// Sends `share` of the load from `startNanoseconds` on CLOCK_MONOTONIC until the scenario ends
+    /// Sends `shard` of the load from `startNanoseconds` on CLOCK_MONOTONIC until the scenario ends
     /// or `stop()`. Calls `onInterval` once for each complete second, on any thread.
     func run(
-        _ share: LoadShard, startNanoseconds: UInt64,
+        _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd
 

@@ -84,13 +84,13 @@ final class LoadTestWorker: Sendable {
         do {
             let preparing = Task { try await runner.prepare(scenario) }
             part.onStop { preparing.cancel() }
-            let share = try await preparing.value
-            part.onStop { share.stop() }
+            let shard = try await preparing.value
+            part.onStop { shard.stop() }
             await finishJobs(part)
-            part.becomeReady(cores: share.cores)
+            part.becomeReady(cores: shard.cores)
             guard let start = await part.waitForStart() else { return }
             part.finish(
-                try await share.run(start.share, startNanoseconds: start.nanoseconds) {
+                try await shard.run(start.shard, startNanoseconds: start.nanoseconds) {
                     part.add($0)
                 })
         } catch let failure as Failure {
@@ -174,13 +174,13 @@ final class LoadTestWorker: Sendable {
             if !part.isReported { log.warning("load test continues without it", ["test": id]) }
             part.leave()
         case .run:
-            guard !part.hasStart, let number = order.share, let count = order.shares,
+            guard !part.hasStart, let number = order.shard, let count = order.shards,
                 let seconds = order.startsInSeconds, seconds.isFinite, (0..<count).contains(number)
             else { return }
             let start = await startTime(answeredAt, seconds, part, of: id)
             part.begin(
                 LoadPart.Start(
-                    share: LoadShard(index: number, count: count), nanoseconds: start))
+                    shard: LoadShard(index: number, count: count), nanoseconds: start))
         }
     }
 

@@ -63,7 +63,8 @@ struct RefreshPublishing: Sendable {
             await blocking.run { storage.discard(files.map(\.object)) }
             throw error
         }
-        last.switchOver = RefreshBatch.Switch(segments: change.isRelisted ? change.listed : nil)
+        last.publication = RefreshBatch.Publication(
+            segments: change.isRelisted ? change.listed : nil)
         last.warnings = change.warnings
         // From here on it may be granted without an answer: the job's next worker needs the staged
         // files. The sweep removes unneeded ones.
@@ -115,7 +116,7 @@ struct RefreshPublishing: Sendable {
                     }
                 } catch {
                     // No worker continues after the last attempt.
-                    if number >= WireLimits.switchAttempts, !error.code.isOfSite,
+                    if number >= WireLimits.publicationAttempts, !error.code.isOfSite,
                         attempt.isWanted
                     {
                         storage.discard(ordered.map(\.object))

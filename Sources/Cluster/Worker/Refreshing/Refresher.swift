@@ -53,7 +53,7 @@ struct Refresher: Sendable {
             let storage = try await sites.open(
                 work.job.site, refresh.grant, ended: refresh.ended)
             let attempt = RefreshAttempt(work, storage, held: held)
-            let isGranted = work.job.kind == .switchOver
+            let isGranted = work.job.kind == .publish
             reporter.done(
                 try await isGranted ? publishing.finish(attempt) : refreshed(attempt))
         } catch {

@@ -54,7 +54,7 @@ final class SitesInUse: Sendable {
             else { continue }
             await blocking.run {
                 guard let storage = try? self.storages.storage(at: url) else { return }
-                for assembly in abandoned { storage.removeMultipart(id: assembly) }
+                for id in abandoned { storage.removeMultipart(id: id) }
             }
         }
     }

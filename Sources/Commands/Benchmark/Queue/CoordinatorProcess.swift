@@ -1,4 +1,5 @@
 import Embedded
+import EventLoop
 import Glibc
 import Model
 import Services
@@ -10,7 +11,7 @@ import Text
 ///
 /// It is the same binary as this one. Ended by `stop`; safe from any task.
 final class CoordinatorProcess: Sendable {
-    let pid: Int32
+    private let child: Subprocess.Child
     let url: String
     private let isRunning = Atomic<Bool>(true)
 
@@ -26,18 +27,24 @@ final class CoordinatorProcess: Sendable {
             throw Failure(.inputDestination, "cannot open \(log): \(systemErrorText(errno))")
         }
         defer { close(descriptor) }
-        let pid = try spawn(databaseURL, tokenFile, output: descriptor)
+        let folder = log.lastIndex(of: "/").map { log[...$0] } ?? "."
+        let changes = try DirectoryChanges(in: String(folder))
+        let child = try spawn(databaseURL, tokenFile, output: descriptor)
         let deadline = ContinuousClock.now + .seconds(startSeconds)
         while true {
+            let change = changes.next()
+            let hasEnded = child.end.hasHappened
             let words = text(of: descriptor)
-            if let url = url(in: words) { return CoordinatorProcess(pid: pid, url: url) }
-            let status = Subprocess.exitStatus(of: pid)
-            let isOver = ContinuousClock.now > deadline || Task.isCancelled
-            if status == nil, !isOver {
-                try? await Task.sleep(for: .milliseconds(5))
+            if let url = url(in: words) { return CoordinatorProcess(child, url) }
+            let rest = deadline - .now
+            if !hasEnded, rest > .zero, !Task.isCancelled {
+                await waitAtMost(rest) {
+                    await waitForFirst(of: { await child.end.wait() }, { await change.wait() })
+                }
                 continue
             }
-            if status == nil { kill(pid, SIGKILL) }
+            await child.kill()
+            _ = child.reap()
             try Task.checkCancellation()
             throw Failure(
                 .workerInternal, "the coordinator did not start: \(printable(words))")
@@ -46,7 +53,7 @@ final class CoordinatorProcess: Sendable {
 
     private static func spawn(
         _ databaseURL: String, _ tokenFile: TokenFile, output: Int32
-    ) throws -> Int32 {
+    ) throws -> Subprocess.Child {
         guard let program = realpath("/proc/self/exe", nil) else {
             throw Failure(.workerInternal, "no program to run: \(systemErrorText(errno))")
         }
@@ -74,20 +81,20 @@ final class CoordinatorProcess: Sendable {
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
-    private init(pid: Int32, url: String) {
-        self.pid = pid
+    var pid: Int32 { child.pid }
+
+    private init(_ child: Subprocess.Child, _ url: String) {
+        self.child = child
         self.url = url
     }
 
     /// Ends the process in order and waits for its end; further calls have no effect.
     func stop() async {
         guard isRunning.exchange(false, ordering: .relaxed) else { return }
-        kill(pid, SIGTERM)
-        let deadline = ContinuousClock.now + .seconds(Self.stopSeconds)
-        while Subprocess.exitStatus(of: pid) == nil {
-            if ContinuousClock.now > deadline { kill(pid, SIGKILL) }
-            // Sleeps even if the task is cancelled: the cancellation is what stops the process.
-            await Task.detached { try? await Task.sleep(for: .milliseconds(5)) }.value
-        }
+        kill(child.pid, SIGTERM)
+        // Waits even if the task is cancelled: the cancellation is what stops the process.
+        _ = await Task { [child] in await child.end.wait(atMost: .seconds(Self.stopSeconds)) }.value
+        await child.kill()
+        _ = child.reap()
     }
 }

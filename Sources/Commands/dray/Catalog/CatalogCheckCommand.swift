@@ -118,17 +118,11 @@ enum CatalogCheckCommand {
             warningCount: reading.noticeCount,
             errors: reading.failures.map {
                 Answer.Problem(
-                    code: $0.code, line: line(of: $0), message: printable($0.message))
+                    code: $0.code, line: $0.place?.lineOfList, message: printable($0.message))
             },
             errorCount: reading.failureCount)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(answer), as: UTF8.self) + "\n"
-    }
-
-    /// Returns the line at the start of a message about a list.
-    private static func line(of failure: Failure) -> Int? {
-        guard failure.message.hasPrefix("line ") else { return nil }
-        return Int(failure.message.dropFirst(5).prefix { $0.isASCII && $0.isNumber })
     }
 }

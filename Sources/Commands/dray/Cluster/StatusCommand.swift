@@ -89,11 +89,11 @@ enum StatusCommand {
             "Load tests", ["Name", "Queue", "State", "Workers", "Lost", "Time"],
             [.left, .left, .left, .right, .right, .right],
             tests.map { test in
-                let gone = test.shares.count { $0.state == .lost || $0.state == .failed }
+                let gone = test.shards.count { $0.state == .lost || $0.state == .failed }
                 let since = test.started ?? test.created
                 return [
                     printable(test.name), printable(test.queue ?? "any"), test.state.rawValue,
-                    HumanFormat.count(test.shares.count { $0.state != .dismissed }),
+                    HumanFormat.count(test.shards.count { $0.state != .dismissed }),
                     HumanFormat.count(gone),
                     HumanFormat.duration(seconds: max(0, test.now - since)),
                 ]

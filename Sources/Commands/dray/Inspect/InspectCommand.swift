@@ -104,10 +104,8 @@ enum InspectCommand {
             return inspection
         }
         // The error is in the file, regardless of the base URL.
-        let place = redacted(url: url.text)
-        if let failure = inspection.failure, failure.message.hasPrefix(place) {
-            inspection.failure = Failure(
-                failure.code, printable(file) + failure.message.dropFirst(place.count))
+        if case .manifest(_, let line)? = inspection.failure?.place {
+            inspection.failure?.place = .manifest(printable(file), line: line)
         }
         return inspection
     }

@@ -104,7 +104,7 @@ extension LoadTestCommand {
                 throw Failure(.inputField, "\(printable(path)): no PEM certificate")
             }
         } catch {
-            throw Failure(.inputField, "field http.caFile: \(error.message)")
+            throw Failure(.inputField, at: .field("http.caFile"), error.message)
         }
     }
 }

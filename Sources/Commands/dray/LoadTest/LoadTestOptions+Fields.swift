@@ -14,23 +14,20 @@ extension LoadTestOptions {
     /// unchanged.
     static func inOptions(_ error: any Error, _ arguments: Arguments) -> any Error {
         guard let failure = error as? Failure, failure.code == .inputField,
-            let name = failure.message.firstMatch(of: /^field ([^ :]+):\s/)?.output
+            case .field(let name)? = failure.place
         else { return error }
-        let options = fields.filter { $0.field == name.1 }.map(\.option)
+        let options = fields.filter { $0.field == name }.map(\.option)
         guard let first = options.first else { return error }
-        let rest = failure.message.dropFirst(name.0.count)
-        let split = rest.firstRange(of: ", allowed ")
-        let wrong = split.map { rest[..<$0.lowerBound] } ?? rest
-        let allowed = split.map { "Allowed: \(rest[$0.upperBound...])." } ?? failure.code.row.hint
+        let allowed = failure.allowed.map { "Allowed: \($0)." } ?? failure.code.row.hint
         guard let option = options.first(where: { arguments.flag($0) }) else {
             return UsageError(
-                "field \(name.1): \(wrong)",
+                "\(FailureLocation.field(name)): \(failure.detail)",
                 hint: "\(allowed) --\(first) overrides the scenario.")
         }
         // A flag has no value that could be wrong.
         return UsageError(
             option == "check-digests"
-                ? "--\(option) has nothing to check" : "--\(option): \(wrong)",
+                ? "--\(option) has nothing to check" : "--\(option): \(failure.detail)",
             hint: allowed)
     }
 }

@@ -12,9 +12,8 @@ extension DirectoryStorage {
     /// The file keeps its reserved space for the whole. `PendingObject.catchUp` reads the written
     /// bytes for the digest of the whole.
     package func makeMultipart(
-        of object: PendingObject, id: String, firstPart: Int64, totalBytes: Int64
+        of object: PendingObject, id: MultipartID, firstPart: Int64, totalBytes: Int64
     ) throws(Failure) -> PendingObject {
-        try PrivateName.requireID(id)
         let written = try asFailure { () throws(SystemError) in
             let written = try object.descriptor.status().bytes
             try object.descriptor.truncate(to: totalBytes)
@@ -23,15 +22,15 @@ extension DirectoryStorage {
         guard object.settle() else { throw Failure(.workerInternal, "the object has ended") }
         do throws(SystemError) {
             try object.site.temporary.rename(
-                object.temporaryName, to: object.site.assembly, named: id)
+                object.temporaryName, to: object.site.multipart, named: id.description)
         } catch {
             try? object.site.temporary.unlink(object.temporaryName)
             throw Failure(error)
         }
         // It keeps the ordinal of its descriptor, which has reported every error since.
         let moved = PendingObject(
-            destination: .assembly(id: id), descriptor: object.descriptor, site: object.site,
-            temporaryName: id, ordinal: object.ordinal)
+            destination: .multipart(id), descriptor: object.descriptor, site: object.site,
+            temporaryName: id.description, ordinal: object.ordinal)
         // From now on it can resume as a part only.
         object.removeRecord()
         moved.markReserved()
@@ -46,18 +45,16 @@ extension DirectoryStorage {
 
     /// Removes an abandoned multipart file and frees its space. Best effort: remaining files are
     /// swept.
-    package func removeMultipart(id: String) {
-        guard (try? PrivateName.requireID(id)) != nil, let site = try? verifiedDirectories() else {
-            return
-        }
-        try? site.assembly.unlink(id)
+    package func removeMultipart(id: MultipartID) {
+        guard let site = try? verifiedDirectories() else { return }
+        try? site.multipart.unlink(id.description)
         orderedDigests.withLock { $0.remove(id) }
     }
 
     /// Checks a multipart file against its parts and gives it its final key.
     ///
     /// Reads the file once, unless its ranges were written here in order. Throws
-    /// `integrity.assemblyMismatch` if the parts do not cover the file, or if the bytes of one
+    /// `integrity.multipartMismatch` if the parts do not cover the file, or if the bytes of one
     /// differ from its record. The multipart file then stays, so that the part can be fetched
     /// again. A file that already has its final key is checked there and succeeds; its report was
     /// lost after the rename.
@@ -69,27 +66,26 @@ extension DirectoryStorage {
     /// - stated: Digests that the origin states of the whole, checked in the same way.
     /// - isOurs: Called just before the rename; `worker.leaseLost` if it returns false.
     package func promoteMultipart(
-        _ assembly: MultipartFile, key: String, expectedSHA256: String? = nil,
+        _ multipart: MultipartFile, key: String, expectedSHA256: String? = nil,
         digests: [ExpectedDigest] = [], stated: [ExpectedDigest] = [],
         isOurs: () -> Bool = { true }
     ) throws(Failure) -> StoredObject {
-        try PrivateName.requireID(assembly.id)
         let key = try ObjectKey(key)
-        let parts = try Self.checkedParts(of: assembly)
+        let parts = try Self.checkedParts(of: multipart)
         let site = try verifiedDirectories()
         let file: FileDescriptor
         do throws(SystemError) {
-            file = try site.assembly.open(assembly.id, O_RDONLY | O_NONBLOCK)
+            file = try site.multipart.open(multipart.id.description, O_RDONLY | O_NONBLOCK)
         } catch {
             guard error.code == ENOENT else { throw Failure(error) }
-            return try confirmPromoted(assembly, parts: parts, key: key, in: site)
+            return try confirmPromoted(multipart, parts: parts, key: key, in: site)
         }
         let others = Set((digests + stated).map(\.algorithm)).subtracting([.sha256])
         let computed: Computed
-        if others.isEmpty, let written = written(assembly) {
+        if others.isEmpty, let written = written(multipart) {
             computed = written
         } else {
-            computed = try Self.hash(file, parts: parts, assembly.totalBytes, others)
+            computed = try Self.hash(file, parts: parts, multipart.totalBytes, others)
         }
         if let expectedSHA256, expectedSHA256 != computed.stored.sha256 {
             throw Failure(
@@ -98,22 +94,22 @@ extension DirectoryStorage {
         }
         try computed.check(digests, by: "the list")
         try computed.check(stated, by: "the origin")
-        try promote(file, id: assembly.id, key: key, in: site, isOurs)
-        orderedDigests.withLock { $0.remove(assembly.id) }
+        try promote(file, id: multipart.id, key: key, in: site, isOurs)
+        orderedDigests.withLock { $0.remove(multipart.id) }
         return computed.stored
     }
 
     /// Returns the digest computed while the ranges were written here in order; nil if unknown.
-    private func written(_ assembly: MultipartFile) -> Computed? {
-        let chain = orderedDigests.withLock { $0[assembly.id] }
-        guard let whole = chain?.whole(of: assembly.totalBytes, parts: assembly.parts) else {
+    private func written(_ multipart: MultipartFile) -> Computed? {
+        let chain = orderedDigests.withLock { $0[multipart.id] }
+        guard let whole = chain?.whole(of: multipart.totalBytes, parts: multipart.parts) else {
             return nil
         }
-        return Computed(totalBytes: assembly.totalBytes, digests: [ExpectedDigest(whole)])
+        return Computed(totalBytes: multipart.totalBytes, digests: [ExpectedDigest(whole)])
     }
 
     private func promote(
-        _ file: FileDescriptor, id: String, key: ObjectKey, in site: SiteDirectories,
+        _ file: FileDescriptor, id: MultipartID, key: ObjectKey, in site: SiteDirectories,
         _ isOurs: () -> Bool
     ) throws(Failure) {
         var parents = ParentDirectories(root: site.root)
@@ -123,7 +119,7 @@ extension DirectoryStorage {
             try sync { () throws(SystemError) in try file.syncData() }
         } catch {
             // Another attempt must not find data that the disk has dropped.
-            try? site.assembly.unlink(id)
+            try? site.multipart.unlink(id.description)
             throw error
         }
         guard isOurs() else {
@@ -131,7 +127,7 @@ extension DirectoryStorage {
                 .workerLeaseLost, "the lease is lost; \(Redaction.path(key.path)) is unchanged")
         }
         try asFailure { () throws(SystemError) in
-            try site.assembly.rename(id, to: directory, named: key.name)
+            try site.multipart.rename(id.description, to: directory, named: key.name)
         }
         try sync { () throws(SystemError) in
             for parent in changed { try parent.sync() }
@@ -153,12 +149,13 @@ extension DirectoryStorage {
     /// Returns the file that an earlier attempt promoted, and makes it durable in case that attempt
     /// died before its end.
     private func confirmPromoted(
-        _ assembly: MultipartFile, parts: [CheckedPart], key: ObjectKey, in site: SiteDirectories
+        _ multipart: MultipartFile, parts: [CheckedPart], key: ObjectKey, in site: SiteDirectories
     ) throws(Failure) -> StoredObject {
-        guard let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes) else {
+        guard let file = try openRegular(key.path, in: site.root, bytes: multipart.totalBytes)
+        else {
             throw Self.mismatch("neither the multipart file nor the whole file is at the site")
         }
-        let stored = try Self.hash(file, parts: parts, assembly.totalBytes).stored
+        let stored = try Self.hash(file, parts: parts, multipart.totalBytes).stored
         do throws(Failure) {
             try makeDurable(file, key: key, in: site)
         } catch {
@@ -176,12 +173,12 @@ extension DirectoryStorage {
     }
 
     /// Returns the parts after a check that they cover the file without gaps.
-    private static func checkedParts(of assembly: MultipartFile) throws(Failure) -> [CheckedPart] {
+    private static func checkedParts(of multipart: MultipartFile) throws(Failure) -> [CheckedPart] {
         var parts: [CheckedPart] = []
         var end: Int64 = 0
-        for part in assembly.parts {
+        for part in multipart.parts {
             guard part.offset == end, part.length > 0,
-                part.length <= assembly.totalBytes - part.offset
+                part.length <= multipart.totalBytes - part.offset
             else { throw mismatch("the part at \(part.offset) does not follow the one before") }
             guard let digest = SHA256Digest(hex: part.sha256) else {
                 throw mismatch("the part at \(part.offset) has no SHA-256")
@@ -189,8 +186,8 @@ extension DirectoryStorage {
             parts.append(CheckedPart(offset: part.offset, length: part.length, digest: digest))
             end += part.length
         }
-        guard end == assembly.totalBytes, end > 0 else {
-            throw mismatch("the parts end at \(end) of \(assembly.totalBytes) bytes")
+        guard end == multipart.totalBytes, end > 0 else {
+            throw mismatch("the parts end at \(end) of \(multipart.totalBytes) bytes")
         }
         return parts
     }
@@ -242,6 +239,6 @@ extension DirectoryStorage {
     }
 
     private static func mismatch(_ message: String) -> Failure {
-        Failure(.integrityAssemblyMismatch, message)
+        Failure(.integrityMultipartMismatch, message)
     }
 }

@@ -79,7 +79,7 @@ private struct BatchCommit {
             return nil
         }
         switch object.destination {
-        case .assembly: return object.site.assembly
+        case .multipart: return object.site.multipart
         case .key(let key):
             switch parents.open(key.directory) {
             case .success(let directory): return directory

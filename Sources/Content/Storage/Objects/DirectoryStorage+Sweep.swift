@@ -34,7 +34,7 @@ extension DirectoryStorage {
         let now = try SiteDirectories.probe(in: site.temporary).modifiedSeconds
         var outcome = SweepOutcome()
         let owners = try ownersOfTemporaries(in: site)
-        for (place, directory) in [site.temporary, site.assembly, site.partial].enumerated() {
+        for (place, directory) in [site.temporary, site.multipart, site.partial].enumerated() {
             let names = try asFailure { () throws(SystemError) in try directory.names() }
             let (turn, isWhole) = sweepPlaces.withLock { $0[place].turn(of: names, most: most) }
             if !isWhole { outcome.isWhole = false }

@@ -88,9 +88,9 @@ package final class DirectoryStorage: Sendable {
     /// Opens a multipart file to write one range of it.
     ///
     /// The splitting attempt creates the file, with its whole length reserved from then on; it is
-    /// never shortened. A missing file is `integrity.assemblyMismatch`: it has started over, or was
-    /// swept after inactivity. A new one would lack the other parts but reserve space for all of
-    /// them.
+    /// never shortened. A missing file is `integrity.multipartMismatch`: it has started over, or
+    /// was swept after inactivity. A new one would lack the other parts but reserve space for all
+    /// of them.
     ///
     /// - Parameters:
     /// - totalBytes: Length of the whole file.
@@ -98,28 +98,28 @@ package final class DirectoryStorage: Sendable {
     ///   tries and begin here in order, the whole file's digest is known at its end.
     /// - isNew: Creates the file, which the quota does not count yet.
     package func openMultipart(
-        id: String, offset: Int64, length: Int64, of totalBytes: Int64, isFirstTry: Bool = false,
-        isNew: Bool = false
+        id: MultipartID, offset: Int64, length: Int64, of totalBytes: Int64,
+        isFirstTry: Bool = false, isNew: Bool = false
     ) throws(Failure) -> PendingObject {
-        try PrivateName.requireID(id)
+        let name = id.description
         let (site, file): (SiteDirectories, FileDescriptor)
         if isNew {
             (site, file) = try openPrivate { (site) throws(SystemError) in
-                try site.assembly.open(id, O_RDWR | O_CREAT, mode: 0o666)
+                try site.multipart.open(name, O_RDWR | O_CREAT, mode: 0o666)
             }
         } else {
             site = try verifiedDirectories()
             do throws(SystemError) {
-                file = try site.assembly.open(id, O_RDWR)
+                file = try site.multipart.open(name, O_RDWR)
             } catch {
                 guard error.code == ENOENT else { throw Failure(error) }
                 throw Failure(
-                    .integrityAssemblyMismatch,
+                    .integrityMultipartMismatch,
                     "the multipart file of the part at \(offset) is not at the site")
             }
         }
         let part = PendingObject(
-            destination: .assembly(id: id), descriptor: file, site: site, temporaryName: id)
+            destination: .multipart(id), descriptor: file, site: site, temporaryName: name)
         try Self.reserveWhole(totalBytes, of: file, in: site, isOfQuota: isNew)
         part.markReserved()
         if isFirstTry,

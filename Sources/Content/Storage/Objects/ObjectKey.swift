@@ -60,22 +60,6 @@ extension ObjectKey: CustomStringConvertible {
 
 /// Names of the files in `.dray`.
 enum PrivateName {
-    /// Checks the id of a multipart file, which comes over the wire. Throws unless `id` is 1 to 64 letters, digits and hyphens, as a UUID is.
-    static func requireID(_ id: String) throws(Failure) {
-        let isPlain = id.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
-        guard isPlain, (1...64).contains(id.utf8.count) else {
-            throw Failure(
-                .storagePathRefused, "\(id.prefix(80).debugDescription) does not name a file")
-        }
-    }
-
     /// Returns true if a temporary name has a number, as those of refreshes do. These objects are
     /// staged, closed and without a record until the title is complete.
     static func isNumbered(_ name: String) -> Bool {

@@ -114,12 +114,12 @@ final class OrderedDigest: Sendable {
 
 /// The chains of the most recently begun files. A value.
 struct OrderedDigests {
-    private var chains: [(id: String, chain: OrderedDigest)] = []
+    private var chains: [(id: MultipartID, chain: OrderedDigest)] = []
     /// Maximum number of chains; each takes about 500 bytes.
     private static let most = 64
 
     /// Returns the chain of a multipart file; its first byte begins one.
-    mutating func chain(_ id: String, at offset: Int64) -> OrderedDigest? {
+    mutating func chain(_ id: MultipartID, at offset: Int64) -> OrderedDigest? {
         if let known = self[id] { return known }
         guard offset == 0 else { return nil }
         if chains.count >= Self.most { chains.removeFirst() }
@@ -128,7 +128,7 @@ struct OrderedDigests {
         return chain
     }
 
-    subscript(id: String) -> OrderedDigest? { chains.first { $0.id == id }?.chain }
+    subscript(id: MultipartID) -> OrderedDigest? { chains.first { $0.id == id }?.chain }
 
-    mutating func remove(_ id: String) { chains.removeAll { $0.id == id } }
+    mutating func remove(_ id: MultipartID) { chains.removeAll { $0.id == id } }
 }

@@ -10,7 +10,7 @@ import Synchronization
 package final class PendingObject: Sendable {
     enum Destination: Sendable {
         case key(ObjectKey)
-        case assembly(id: String)
+        case multipart(MultipartID)
     }
 
     let destination: Destination
@@ -122,10 +122,10 @@ package final class PendingObject: Sendable {
     /// so blocks, while others may continue to write. Without this call, the file is read once it
     /// is complete.
     package func catchUp() {
-        guard case .assembly(let id) = destination, let digest = chain.withLock({ $0?.digest })
+        guard case .multipart(let id) = destination, let digest = chain.withLock({ $0?.digest })
         else { return }
         do throws(SystemError) {
-            try digest.catchUp(with: try site.assembly.open(id, O_RDONLY | O_NONBLOCK))
+            try digest.catchUp(with: try site.multipart.open(id.description, O_RDONLY | O_NONBLOCK))
         } catch {
             digest.breakOff()
         }

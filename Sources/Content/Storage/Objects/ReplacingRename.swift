@@ -83,8 +83,9 @@ extension ReplacingRename {
                 // we replaced.
                 return true
             } else {
-                // Another process is between two of its steps, and nothing signals its end. The
-                // thread belongs to storage and may block, for at most a fifth of a second.
+                // Another process is between two of its steps. Nothing signals its end: inotify does
+                // not see changes by other hosts of a network file system. The thread belongs to
+                // storage and may block, for at most a fifth of a second.
                 usleep(1_000)
             }
         }

@@ -90,7 +90,7 @@ extension DirectoryStorage {
     /// The target of a resumed partial body.
     package enum PartialPlace: Sendable {
         case key(String)
-        case range(assembly: String, offset: Int64, length: Int64, totalBytes: Int64)
+        case range(multipart: MultipartID, offset: Int64, length: Int64, totalBytes: Int64)
     }
 
     /// Takes over an earlier attempt's partial body; nil if there is none that helps.

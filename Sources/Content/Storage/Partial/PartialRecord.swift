@@ -77,8 +77,8 @@ package struct PartialIdentity: Hashable, Sendable {
     }
 
     /// Identifies a range of a large file.
-    package init(assembly: String, offset: Int64, length: Int64) {
-        exact = Self.half("range\n\(assembly)\n\(offset)\n\(length)")
+    package init(multipart: MultipartID, offset: Int64, length: Int64) {
+        exact = Self.half("range\n\(multipart)\n\(offset)\n\(length)")
         owner = Self.half("none\n\(exact)")
     }
 

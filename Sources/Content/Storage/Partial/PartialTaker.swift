@@ -43,8 +43,8 @@ struct PartialTaker {
     func take(_ place: DirectoryStorage.PartialPlace) throws(Failure) -> PartialBody? {
         guard age != .later, isOfUse else { return nil }
         switch place {
-        case .range(let assembly, let offset, let length, let totalBytes):
-            return try takeRange(assembly, offset, length, totalBytes)
+        case .range(let multipart, let offset, let length, let totalBytes):
+            return try takeRange(multipart, offset, length, totalBytes)
         case .key(let key):
             if text.isClosed { return try rename(to: key) }
             return age == .earlier ? try move(to: key) : copy(to: key)
@@ -80,13 +80,13 @@ struct PartialTaker {
     /// Opens a range, whose bytes stay in the shared file. The whole file is hashed once more
     /// before it gets its final key.
     private func takeRange(
-        _ assembly: String, _ offset: Int64, _ length: Int64, _ totalBytes: Int64
+        _ multipart: MultipartID, _ offset: Int64, _ length: Int64, _ totalBytes: Int64
     ) throws(Failure) -> PartialBody? {
         guard text.record.bytes < length else { return nil }
         let object: PendingObject
         do throws(Failure) {
             object = try storage.openMultipart(
-                id: assembly, offset: offset, length: length, of: totalBytes)
+                id: multipart, offset: offset, length: length, of: totalBytes)
         } catch {
             guard Self.isOfSpace(error) else { return nil }
             throw error

@@ -8,8 +8,8 @@ final class SiteDirectories: Sendable {
     let rootIdentity: FileStatus.Identity
     /// `.dray/tmp`
     let temporary: FileDescriptor
-    /// `.dray/assembly`
-    let assembly: FileDescriptor
+    /// `.dray/multipart`
+    let multipart: FileDescriptor
     /// `.dray/partial`
     let partial: FileDescriptor
     /// Limits of the storage, kept when its root is opened again.
@@ -56,17 +56,17 @@ final class SiteDirectories: Sendable {
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
         let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: place.path)
         temporary = try Self.openOrMake("tmp", in: own, of: place.path)
-        assembly = try Self.openOrMake("assembly", in: own, of: place.path)
+        multipart = try Self.openOrMake("multipart", in: own, of: place.path)
         partial = try Self.openOrMake("partial", in: own, of: place.path)
         reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 
     /// Returns the unreserved bytes that multipart files will still need. Each file has its final
     /// length from the start.
-    func unwrittenAssemblyBytes() -> Int64 {
-        guard reservesNothing, let names = try? assembly.names() else { return 0 }
+    func unwrittenMultipartBytes() -> Int64 {
+        guard reservesNothing, let names = try? multipart.names() else { return 0 }
         return names.reduce(0) { sum, name in
-            guard let status = try? assembly.status(of: name), status.kind == .regular else {
+            guard let status = try? multipart.status(of: name), status.kind == .regular else {
                 return sum
             }
             return sum + max(status.bytes - status.allocatedBytes, 0)

@@ -143,7 +143,7 @@ final class SpaceLimits: Sendable {
     ) throws(Failure) -> Look {
         let released = releasedBytes.load(ordering: .acquiring)
         // Promises do not affect an object that grows already.
-        let unwritten = bytes > 0 ? site.unwrittenAssemblyBytes() : 0
+        let unwritten = bytes > 0 ? site.unwrittenMultipartBytes() : 0
         let space = try asFailure { () throws(SystemError) in try site.root.space() }
         return Look(space: space, unwrittenBytes: unwritten, releasedBytes: released)
     }

@@ -152,6 +152,6 @@ package struct DASHManifest: Sendable {
 
     /// Makes a failure with the manifest's URL.
     func failure(_ code: FailureCode, _ what: String) -> Failure {
-        Failure(code, "\(url): \(what)")
+        Failure(code, at: .manifest("\(url)"), what)
     }
 }

@@ -66,15 +66,14 @@ final class DASHParser: XMLHandler {
         do throws(XMLError) {
             try XMLReader.read(bytes, from: start, into: parser)
         } catch {
-            let place = "\(url) line \(error.line + parser.skippedLines)"
-            if let failure = parser.failure {
-                throw Failure(failure.code, "\(place): \(failure.message)")
-            }
+            let place = FailureLocation.manifest(
+                "\(url)", line: error.line + parser.skippedLines)
+            if let failure = parser.failure { throw failure.at(place) }
             if isPage(bytes) {
                 throw manifest.failure(
                     .manifestHTML, "received an HTML page instead of an MPD")
             }
-            throw Failure(.manifestMalformed, "\(place): \(Redaction.shown(error.detail))")
+            throw Failure(.manifestMalformed, at: place, Redaction.shown(error.detail))
         }
         return parser.manifest
     }

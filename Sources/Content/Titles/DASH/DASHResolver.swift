@@ -132,7 +132,8 @@ package struct DASHResolver: Sendable {
         guard !collector.segments.isEmpty else {
             if manifest.isLive { throw manifest.withoutSegments }
             throw Failure(
-                .manifestEmpty, "\(reference.url): the title lists no segment to fetch")
+                .manifestEmpty, at: .manifest("\(reference.url)"),
+                "the title lists no segment to fetch")
         }
         try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
         try checkCount(collector.segments.count)
@@ -145,8 +146,8 @@ package struct DASHResolver: Sendable {
     private func checkCount(_ count: Int) throws(Failure) {
         guard count > WireLimits.segmentsPerAsset else { return }
         throw Failure(
-            .manifestTooMany,
-            "\(reference.url): the title has more than \(WireLimits.segmentsPerAsset) objects")
+            .manifestTooMany, at: .manifest("\(reference.url)"),
+            "the title has more than \(WireLimits.segmentsPerAsset) objects")
     }
 }
 
@@ -231,7 +232,8 @@ extension ManifestReference {
             return try WebURL(finalURL)
         } catch {
             throw Failure(
-                .originRedirectRefused, "\(url): the redirect's URL \(error.detail)")
+                .originRedirectRefused, at: .manifest("\(url)"),
+                "the redirect's URL \(error.detail)")
         }
     }
 }

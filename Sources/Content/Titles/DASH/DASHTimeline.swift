@@ -116,8 +116,9 @@ struct DASHTimeline {
         let (_, isHigh) = run.number.addingReportingOverflow(run.count)
         // Far above the allowed number, and far below an overflow in products.
         guard !isLong, !isLate, !isHigh, run.count < 1 << 40 else {
-            throw Failure(
-                .manifestTooMany, failure("it has more segments than can be counted").message)
+            var failure = failure("it has more segments than can be counted")
+            failure.code = .manifestTooMany
+            throw failure
         }
         return run
     }

@@ -86,8 +86,12 @@ struct HLSParser {
     }
 
     func failure(_ code: FailureCode, _ what: String, line: Int? = nil) -> Failure {
-        let place = (line ?? self.line) > 0 ? " line \(line ?? self.line)" : ""
-        return Failure(code, "\(base.url)\(place): \(what)")
+        Failure(code, at: Self.place(base.url, line: line ?? self.line), what)
+    }
+
+    /// - Parameter line: from 1; 0 for none.
+    private static func place(_ url: WebURL, line: Int) -> FailureLocation {
+        .manifest("\(url)", line: line > 0 ? line : nil)
     }
 
     /// True if it has tags of both kinds.
@@ -100,7 +104,7 @@ struct HLSParser {
         let line = line ?? self.line
         let url = base.url
         try findings.note(rule, line: line, what) {
-            Failure(.manifestMalformed, "\(url)\(line > 0 ? " line \(line)" : ""): \($0)")
+            Failure(.manifestMalformed, at: Self.place(url, line: line), $0)
         }
     }
 

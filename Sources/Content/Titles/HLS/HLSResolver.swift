@@ -97,8 +97,8 @@ package struct HLSResolver: Sendable {
         totalBytes += body.count
         if totalBytes > Self.playlistBytes {
             throw Failure(
-                .manifestTooLarge,
-                "\(entry.reference.url): the title's playlists are larger than "
+                .manifestTooLarge, at: .manifest("\(entry.reference.url)"),
+                "the title's playlists are larger than "
                     + "\(Self.playlistBytes) bytes together")
         }
         var choice = HLSTracks.Choice()
@@ -112,15 +112,15 @@ package struct HLSResolver: Sendable {
         listedBytes += playlist.segments.urlBytes
         if listedBytes > Self.listedBytes {
             throw Failure(
-                .manifestTooMany,
-                "\(entries[0].reference.url): the URLs that the title's playlists list total "
+                .manifestTooMany, at: .manifest("\(entries[0].reference.url)"),
+                "the URLs that the title's playlists list total "
                     + "\(listedBytes) bytes; at most \(Self.listedBytes) are allowed")
         }
         if playlist.kind == .multivariant {
             guard request.number == 0 else {
                 throw Failure(
-                    .manifestMalformed,
-                    "\(entry.reference.url): a multivariant playlist names another one; it may "
+                    .manifestMalformed, at: .manifest("\(entry.reference.url)"),
+                    "a multivariant playlist names another one; it may "
                         + "name media playlists only")
             }
             if !options.tracks.isEverything {
@@ -145,8 +145,8 @@ package struct HLSResolver: Sendable {
 
     private func tooManyObjects() -> Failure {
         Failure(
-            .manifestTooMany,
-            "\(entries[0].reference.url): the title has more than "
+            .manifestTooMany, at: .manifest("\(entries[0].reference.url)"),
+            "the title has more than "
                 + "\(WireLimits.segmentsPerAsset) objects")
     }
 
@@ -161,8 +161,8 @@ package struct HLSResolver: Sendable {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
                 throw Failure(
-                    .manifestMalformed,
-                    "\(manifest.url) line \(reference.line): the playlist names itself")
+                    .manifestMalformed, at: .manifest("\(manifest.url)", line: Int(reference.line)),
+                    "the playlist names itself")
             }
             reference.line = 0
             if let place = places[reference] {
@@ -172,8 +172,8 @@ package struct HLSResolver: Sendable {
             places[reference] = entries.count
             if entries.count >= Self.playlists {
                 throw Failure(
-                    .manifestTooMany,
-                    "\(manifest.url): the title has more than \(Self.playlists) playlists")
+                    .manifestTooMany, at: .manifest("\(manifest.url)"),
+                    "the title has more than \(Self.playlists) playlists")
             }
             entries.append(
                 Entry(
@@ -209,7 +209,8 @@ package struct HLSResolver: Sendable {
             collector.segments.count == session.count(where: { $0.role == .key })
         {
             throw Failure(
-                .manifestEmpty, "\(entries[0].reference.url): the title lists no segment to fetch"
+                .manifestEmpty, at: .manifest("\(entries[0].reference.url)"),
+                "the title lists no segment to fetch"
             )
         }
         for object in session where object.role != .key { try collector.add(object) }

@@ -117,8 +117,8 @@ struct HLSRewriter {
             // A quoted string may contain neither quotes nor line ends.
             guard !value.utf8.contains(where: { $0 == ASCII.quote || ASCII.isControl($0) }) else {
                 throw Failure(
-                    .manifestMalformed,
-                    "\(base.url): the value of the query parameter \(Redaction.shown(text)) is not "
+                    .manifestMalformed, at: .manifest("\(base.url)"),
+                    "the value of the query parameter \(Redaction.shown(text)) is not "
                         + "allowed in a playlist")
             }
             edits.append(
@@ -157,7 +157,7 @@ struct HLSRewriter {
             if !isHidden, place.leads(source, range, to: key) { return }
             edits.append(ManifestEdit(text, place.path(to: key)))
         } catch {
-            throw Failure(error.refusal, "\(base.url): the URI \(error.detail)")
+            throw Failure(error.refusal, at: .manifest("\(base.url)"), "the URI \(error.detail)")
         }
     }
 

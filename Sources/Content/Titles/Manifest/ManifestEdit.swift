@@ -39,8 +39,8 @@ struct ManifestEdits: Hashable {
             return
         }
         throw Failure(
-            .manifestTooLarge,
-            "\(url): the rewritten manifest exceeds "
+            .manifestTooLarge, at: .manifest("\(url)"),
+            "the rewritten manifest exceeds "
                 + "\(WireLimits.rewrittenManifestBytes) bytes")
     }
 
@@ -72,8 +72,8 @@ struct ManifestEdits: Hashable {
         forEachPiece(of: order, bytes.count) { _, range in count += range.count }
         guard count <= WireLimits.rewrittenManifestBytes else {
             throw Failure(
-                .manifestTooLarge,
-                "\(url): the rewritten manifest has \(count) bytes; "
+                .manifestTooLarge, at: .manifest("\(url)"),
+                "the rewritten manifest has \(count) bytes; "
                     + "at most \(WireLimits.rewrittenManifestBytes) are allowed")
         }
         var out: [UInt8] = []

@@ -14,8 +14,8 @@ enum MarkupText {
         guard isBig || isLittle || bytes.first == 0 else {
             guard isUTF8(bytes) else {
                 throw Failure(
-                    .manifestUnsupported,
-                    "\(url): it has non-ASCII characters, but its encoding is not UTF-8 or UTF-16"
+                    .manifestUnsupported, at: .manifest("\(url)"),
+                    "it has non-ASCII characters, but its encoding is not UTF-8 or UTF-16"
                 )
             }
             return bytes
@@ -26,7 +26,8 @@ enum MarkupText {
         }
         guard let text = String(validating: units, as: UTF16.self), !text.utf8.contains(0) else {
             throw Failure(
-                .manifestUnsupported, "\(url): an MPD to rewrite must be UTF-8 or UTF-16")
+                .manifestUnsupported, at: .manifest("\(url)"),
+                "an MPD to rewrite must be UTF-8 or UTF-16")
         }
         let all = text.utf8.drop { $0 != ASCII.less }
         guard all.starts(with: "<?xml".utf8),

@@ -133,8 +133,8 @@ struct SegmentCollector {
         guard let content else { return try insert(manifest, .playlist, known) }
         guard let text = String(validating: content, as: UTF8.self), !content.contains(0) else {
             throw Failure(
-                .manifestMalformed,
-                "\(manifest.url): a manifest must be UTF-8 without NUL characters")
+                .manifestMalformed, at: .manifest("\(manifest.url)"),
+                "a manifest must be UTF-8 without NUL characters")
         }
         known.content = text
         try insert(manifest, .playlist, known)
@@ -178,14 +178,14 @@ struct SegmentCollector {
     private func checkSize(_ url: @autoclosure () -> WebURL) throws(Failure) {
         guard segments.urlBytes > WireLimits.urlBytesPerAsset else { return }
         throw Failure(
-            .manifestTooMany,
-            "\(title ?? url()): the URLs of the title's first \(segments.count) objects "
+            .manifestTooMany, at: .manifest("\(title ?? url())"),
+            "the URLs of the title's first \(segments.count) objects "
                 + "total \(segments.urlBytes) bytes; at most "
                 + "\(WireLimits.urlBytesPerAsset) are allowed")
     }
 
     private static func namesManifest(_ url: WebURL) -> Failure {
-        Failure(.manifestMalformed, "\(url): a manifest is listed as a segment")
+        Failure(.manifestMalformed, at: .manifest("\(url)"), "a manifest is listed as a segment")
     }
 
     private func conflict(_ url: WebURL, with place: Int) -> Failure {

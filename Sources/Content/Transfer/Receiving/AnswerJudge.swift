@@ -115,16 +115,10 @@ struct AnswerJudge {
         if let part = request.splitAbove, length > part, request.onLarge != nil,
             let validator = splitValidator()
         {
-            let large = LargeObject(
-                totalBytes: length, validator: validator, stated: easy.statedDigests)
-            guard request.splitBelowBytesPerSecond.isInfinite else {
-                terms.split = SplitCandidate(
-                    partBytes: part, object: large, startedAt: MonotonicClock.nowSeconds)
-                return
-            }
-            terms.isFirstPart = true
-            terms.wantedBytes = part
-            terms.announced = large
+            terms.offerSplit(
+                LargeObject(totalBytes: length, validator: validator, stated: easy.statedDigests),
+                partBytes: part, belowBytesPerSecond: request.splitBelowBytesPerSecond,
+                now: MonotonicClock.nowSeconds)
         }
     }
 

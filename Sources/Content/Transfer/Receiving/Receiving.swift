@@ -34,36 +34,4 @@ struct BodyTerms {
     var announced: LargeObject?
     /// True if an earlier attempt received the start from another URL.
     var isMixed = false
-
-    /// Splits a large object whose first bytes arrived slowly. A fast connection gets it whole and
-    /// needs no second reading for its digest. `count` bytes come next.
-    ///
-    /// - Returns: The object, if it must be split now.
-    mutating func considerSplit(
-        receivedBytes: Int64, next count: Int, belowBytesPerSecond limit: Double, now: Double
-    ) -> LargeObject? {
-        guard let candidate = split else { return nil }
-        let seconds = now - candidate.startedAt
-        let isLast = receivedBytes + Int64(count) >= candidate.partBytes
-        guard isLast || seconds >= SplitCandidate.judgingSeconds else { return nil }
-        guard Double(receivedBytes) < limit * seconds else {
-            if isLast { split = nil }
-            return nil
-        }
-        split = nil
-        isFirstPart = true
-        wantedBytes = candidate.partBytes
-        return candidate.object
-    }
-}
-
-/// A large object whose connection may turn out to be slow.
-struct SplitCandidate {
-    static let judgingSeconds = 0.25
-
-    /// Length of its first part.
-    let partBytes: Int64
-    let object: LargeObject
-    /// Start of its arrival, in seconds of the monotonic clock.
-    var startedAt: Double
 }

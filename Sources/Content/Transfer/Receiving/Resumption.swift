@@ -40,7 +40,7 @@ extension FailureCode {
         case .workerCancelled, .workerLeaseLost: true
         // An expired signature: the next attempt uses a new one.
         case .originHTTP401, .originHTTP403: true
-        default: rawValue.hasPrefix("origin.") && row.isRetryable
+        default: family == "origin" && row.isRetryable
         }
     }
 }

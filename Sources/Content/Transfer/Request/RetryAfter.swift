@@ -1,6 +1,10 @@
 internal import Curl
 
 /// The delay of a `Retry-After` header (RFC 9110, 10.2.3).
+///
+/// It is obeyed by the transfers of the process (`OriginScheduler+Cooldown.swift`), by all workers
+/// through the origin's cooldown (`OriginCooldowns`), and by the next attempt of the job
+/// (`RetryPolicy`).
 enum RetryAfter {
     /// Maximum delay: a wrong header must not park a job for a year.
     static let maximumSeconds = 3_600.0

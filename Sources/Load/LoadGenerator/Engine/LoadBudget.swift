@@ -8,9 +8,9 @@ final class LoadBudget: Sendable {
     private let isLimited: Bool
     private let onSpent = Mutex<(@Sendable () -> Void)?>(nil)
 
-    init(_ caps: LoadCaps, _ share: LoadShard) {
-        requests = Atomic(caps.requests.map { share.portion(of: $0) } ?? .max)
-        bytes = Atomic(caps.bytes.map { share.portion(of: $0) } ?? .max)
+    init(_ caps: LoadCaps, _ shard: LoadShard) {
+        requests = Atomic(caps.requests.map { shard.portion(of: $0) } ?? .max)
+        bytes = Atomic(caps.bytes.map { shard.portion(of: $0) } ?? .max)
         isLimited = caps.requests != nil || caps.bytes != nil
     }
 

@@ -39,19 +39,21 @@ package final class LoadEngine: Sendable {
     /// Throws `input.field` if the shard may have more concurrent requests than
     /// `options.maxRequests`.
     package init(
-        plan: LoadPlan, scenario: LoadScenario, share: LoadShard = .whole, options: Options
+        plan: LoadPlan, scenario: LoadScenario, shard: LoadShard = .whole, options: Options
     ) throws(Failure) {
         self.plan = plan
         let collector = Collector()
         self.collector = collector
-        let budget = LoadBudget(scenario.caps, share)
+        let budget = LoadBudget(scenario.caps, shard)
         self.budget = budget
-        let requests = scenario.maxRequests(of: share)
+        let requests = scenario.maxRequests(of: shard)
         guard requests <= options.maxRequests else {
             throw Failure(
-                .inputField,
-                "field http.concurrency: given \(requests), allowed up to \(options.maxRequests) here, as "
-                    + "far as the limit of open files allows; see ulimit -n")
+                .inputField, at: .field("http.concurrency"),
+                "given \(requests)",
+                allowed:
+                    "up to \(options.maxRequests) here, as far as the limit of open files allows; "
+                    + "see ulimit -n")
         }
         // A thread without requests would leave its core idle.
         let threads = max(1, min(options.threads, requests))
@@ -60,7 +62,7 @@ package final class LoadEngine: Sendable {
         for index in 0..<threads {
             loops.append(
                 try LoadLoop(
-                    plan: plan, scenario: scenario, share: share.part(index, of: threads),
+                    plan: plan, scenario: scenario, shard: shard.part(index, of: threads),
                     of: LoadShard(index: index, count: threads), options: options, budget: budget,
                     routes: routes,
                     onInterval: { collector.add($0) }, onEnd: { collector.end($0) }))

@@ -8,11 +8,11 @@ struct ClosedUsers {
     private let think: ThinkTime
     private var random: SeededRandom
 
-    init(_ scenario: LoadScenario, _ share: LoadShard) {
+    init(_ scenario: LoadScenario, _ shard: LoadShard) {
         levels = ArrivalSchedule(
-            stages: scenario.stages, process: .constant, share: share, seed: scenario.seed)
+            stages: scenario.stages, process: .constant, shard: shard, seed: scenario.seed)
         think = scenario.think
-        random = share.random(seed: scenario.seed, for: .thinking)
+        random = shard.random(seed: scenario.seed, for: .thinking)
     }
 
     /// Returns the number of users that the stages specify.

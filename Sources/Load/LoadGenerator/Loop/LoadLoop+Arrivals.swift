@@ -6,7 +6,7 @@ extension LoadLoop {
     func beginArrivals() {
         guard case .open(let process) = scenario.model else { return levelTick() }
         let schedule = ArrivalSchedule(
-            stages: scenario.stages, process: process, share: share, seed: scenario.seed)
+            stages: scenario.stages, process: process, shard: shard, seed: scenario.seed)
         arrivals = OpenArrivals(schedule)
         pump()
     }

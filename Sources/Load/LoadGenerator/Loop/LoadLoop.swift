@@ -10,7 +10,7 @@ final class LoadLoop: @unchecked Sendable {
     let loop: EventLoop
     let plan: LoadPlan
     let scenario: LoadScenario
-    let share: LoadShard
+    let shard: LoadShard
     let options: LoadEngine.Options
     let budget: LoadBudget
     let capacity: LoopCapacity
@@ -35,10 +35,10 @@ final class LoadLoop: @unchecked Sendable {
     /// Creates a loop.
     ///
     /// - Parameters:
-    ///   - share: its part of the whole test.
+    ///   - shard: its part of the whole test.
     ///   - part: its part of this process's limits.
     init(
-        plan: LoadPlan, scenario: LoadScenario, share: LoadShard, of part: LoadShard,
+        plan: LoadPlan, scenario: LoadScenario, shard: LoadShard, of part: LoadShard,
         options: LoadEngine.Options, budget: LoadBudget, routes: HTTP1Routes,
         onInterval: @escaping @Sendable (LoadInterval) -> Void,
         onEnd: @escaping @Sendable (LoadLoopEnd) -> Void
@@ -50,7 +50,7 @@ final class LoadLoop: @unchecked Sendable {
         }
         self.plan = plan
         self.scenario = scenario
-        self.share = share
+        self.shard = shard
         self.options = options
         self.budget = budget
         self.onInterval = onInterval
@@ -59,8 +59,8 @@ final class LoadLoop: @unchecked Sendable {
         life = LoopLife(durationSeconds: scenario.durationSeconds)
         transports = LoopTransports(routes)
         slots = RequestSlots(capacity: capacity.requests)
-        targets = TargetRotation(plan, scenario, share)
-        users = ClosedUsers(scenario, share)
+        targets = TargetRotation(plan, scenario, shard)
+        users = ClosedUsers(scenario, shard)
     }
 
     // MARK: From any thread

@@ -6,13 +6,13 @@ struct TargetRotation {
     /// By target: offset of its next object.
     private var cursors: [Int32]
 
-    init(_ plan: LoadPlan, _ scenario: LoadScenario, _ share: LoadShard) {
+    init(_ plan: LoadPlan, _ scenario: LoadScenario, _ shard: LoadShard) {
         picker = TargetPicker(
-            weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
+            weights: plan.targets.map(\.weight), popularity: scenario.popularity, shard: shard,
             seed: scenario.seed)
         // Shards start at different objects, so that they do not request the same one at the same
         // time.
-        cursors = plan.targets.map { Int32($0.objects.count * share.index / share.count) }
+        cursors = plan.targets.map { Int32($0.objects.count * shard.index / shard.count) }
     }
 
     /// Returns the index of the next target.

@@ -47,7 +47,7 @@ final class LoadHosts: Sendable {
         var blocks: [AddressBlock] = []
         for text in allowance.blocks {
             do throws(Failure) { blocks.append(try AddressBlock(text)) } catch {
-                throw Failure(.inputField, "field allow: \(error.message)")
+                throw error.at(.field("allow"))
             }
         }
         self.blocks = blocks

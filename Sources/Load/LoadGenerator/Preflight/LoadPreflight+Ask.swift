@@ -91,10 +91,11 @@ extension LoadPreflight {
         else { return }
         for (url, label) in urls where url.prefix(7).lowercased() == "http://" {
             throw Failure(
-                .inputField,
-                "field http.version: given 2 for \(label) without TLS, allowed with https, or with "
-                    + "keepAlive false: this libcurl, older than 8.0, cannot use such a connection "
-                    + "twice")
+                .inputField, at: .field("http.version"),
+                "given 2 for \(label) without TLS",
+                allowed:
+                    "with https, or with keepAlive false: this libcurl, older than 8.0, cannot use "
+                    + "such a connection twice")
         }
     }
 }

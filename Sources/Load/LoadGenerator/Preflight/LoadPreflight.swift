@@ -131,8 +131,9 @@ package struct LoadPreflight: Sendable {
         try checkVersion(of: urls)
         if scenario.bodies == .checked, !plan.objects.contains(where: { $0.sha256 != nil }) {
             throw Failure(
-                .inputField,
-                "field bodies: given \"check\", allowed where a target or its list has a sha256")
+                .inputField, at: .field("bodies"),
+                "given \"check\"",
+                allowed: "where a target or its list has a sha256")
         }
         let addresses = hosts.addresses
         try await ask(entries, plan, origins, addresses)

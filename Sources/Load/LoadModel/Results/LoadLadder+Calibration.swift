@@ -18,7 +18,7 @@ extension LoadResult {
         if ending != .finished && ending != .capped {
             return "it was stopped early; let it run to the end"
         }
-        if shares.contains(where: { $0.state != .finished }) {
+        if shards.contains(where: { $0.state != .finished }) {
             return "it lost a worker, or one failed; run it again"
         }
         if total.counts.succeededInTime <= 0 || measuredSeconds <= 0 {
@@ -54,7 +54,7 @@ extension LoadResult {
     /// The measurement of a single run. A worker of the plan is a thread here, as far as it has a
     /// core, or a worker of a cluster.
     package var poolMeasurement: PoolMeasurement? {
-        guard shares.isEmpty else { return poolMeasurement(workers: Double(shares.count)) }
+        guard shards.isEmpty else { return poolMeasurement(workers: Double(shards.count)) }
         return poolMeasurement(workers: max(min(Double(cores), generatorCores), 1))
     }
 
@@ -63,7 +63,7 @@ extension LoadResult {
     /// cores.
     package func showsCores(of workers: Double) -> Bool {
         guard workers > max(generatorCores, 1) else { return false }
-        return shares.isEmpty || (cpuShare ?? 0) > LoadHealth.maxCPUShare
+        return shards.isEmpty || (cpuShare ?? 0) > LoadHealth.maxCPUShare
     }
 }
 

@@ -32,9 +32,9 @@ package struct LoadResult: Sendable {
     package var seconds: [LoadSecond] = []
     package var breakdown = LoadBreakdown()
     package var verdicts: [LoadVerdict] = []
-    package var shares: [LoadShardReport] = []
-    /// Indexes in `shares` of those without a part in `breakdown`.
-    package var sharesWithoutBreakdown: [Int] = []
+    package var shards: [LoadShardReport] = []
+    /// Indexes in `shards` of those without a part in `breakdown`.
+    package var shardsWithoutBreakdown: [Int] = []
     /// Further notes for the reader, a sentence each.
     package var notes: [String] = []
     /// CPUs that the generators of all shards could use at once, rounded up.
@@ -53,7 +53,7 @@ package struct LoadResult: Sendable {
     package var broken: [LoadVerdict] { verdicts.filter { !$0.holds } }
 
     /// False if a shard was lost, failed, or has not ended.
-    package var isWhole: Bool { shares.allSatisfy { $0.state == .finished } }
+    package var isWhole: Bool { shards.allSatisfy { $0.state == .finished } }
 
     package init() {}
 }
@@ -179,9 +179,9 @@ package struct LoadRecorder: Sendable {
         return result
     }
 
-    /// Adds the interval of one of `shares` shards; returns the second's sum once all have reported
+    /// Adds the interval of one of `shards` shards; returns the second's sum once all have reported
     /// it.
-    package mutating func add(_ interval: LoadInterval, of shares: Int) -> LoadInterval? {
+    package mutating func add(_ interval: LoadInterval, of shards: Int) -> LoadInterval? {
         let second = interval.second
         if open[second] == nil {
             open[second] = interval
@@ -189,7 +189,7 @@ package struct LoadRecorder: Sendable {
             open[second]?.add(interval)
         }
         reported[second, default: 0] += 1
-        guard reported[second, default: 0] >= shares else { return nil }
+        guard reported[second, default: 0] >= shards else { return nil }
         return close(second)
     }
 

@@ -40,7 +40,7 @@ package struct ArrivalSchedule: Sendable {
 
     private let pieces: [Piece]
     private let process: LoadModel.ArrivalProcess
-    private let share: LoadShard
+    private let shard: LoadShard
     private var random: SeededRandom
     private var piece = 0
     /// Constant: the number of the next arrival in the whole test.
@@ -49,7 +49,7 @@ package struct ArrivalSchedule: Sendable {
     private var position: Double
 
     package init(
-        stages: [LoadStage], process: LoadModel.ArrivalProcess, share: LoadShard, seed: UInt64
+        stages: [LoadStage], process: LoadModel.ArrivalProcess, shard: LoadShard, seed: UInt64
     ) {
         var pieces: [Piece] = []
         var start = 0.0
@@ -65,11 +65,11 @@ package struct ArrivalSchedule: Sendable {
         }
         self.pieces = pieces
         self.process = process
-        self.share = share
-        random = share.random(seed: seed, for: .arrivals)
-        number = Int64(share.index)
+        self.shard = shard
+        random = shard.random(seed: seed, for: .arrivals)
+        number = Int64(shard.index)
         position = 0
-        if process == .poisson { position = random.exponential(mean: Double(share.count)) }
+        if process == .poisson { position = random.exponential(mean: Double(shard.count)) }
     }
 
     /// Returns the due time of this shard's next arrival in seconds since the start, never
@@ -88,7 +88,7 @@ package struct ArrivalSchedule: Sendable {
             // A rounding error does not add an arrival.
             let end = current.before + current.count
             if place < end - max(Self.tolerance.least, Self.tolerance.ratio * end) {
-                number += Int64(share.count)
+                number += Int64(shard.count)
                 return current.start + current.seconds(at: max(place - current.before, 0))
             }
             piece += 1
@@ -101,7 +101,7 @@ package struct ArrivalSchedule: Sendable {
             let current = pieces[piece]
             if position < current.count {
                 let seconds = current.start + current.seconds(at: position)
-                position += random.exponential(mean: Double(share.count))
+                position += random.exponential(mean: Double(shard.count))
                 return seconds
             }
             position -= current.count
@@ -117,7 +117,7 @@ package struct ArrivalSchedule: Sendable {
     ///
     /// All shards together have the whole number, rounded; 0 before the start and from the end on.
     package func closedUsers(atSeconds seconds: Double) -> Int {
-        Int(share.portion(of: Int64(wholeLevel(atSeconds: seconds).rounded())))
+        Int(shard.portion(of: Int64(wholeLevel(atSeconds: seconds).rounded())))
     }
 
     /// Returns the rate, or the number of users, of all shards; 0 before the start and from the end

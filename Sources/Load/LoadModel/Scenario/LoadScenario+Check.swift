@@ -69,7 +69,7 @@ extension LoadScenario {
     }
 
     private static func refusal(_ field: String, _ given: String, allowed: String) -> Failure {
-        Failure(.inputField, "field \(field): \(given), allowed \(allowed)")
+        Failure(.inputField, at: .field(field), given, allowed: allowed)
     }
 
     /// Formats a number, whole ones without a fraction.

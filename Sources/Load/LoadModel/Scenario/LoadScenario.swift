@@ -45,9 +45,9 @@ package struct LoadScenario: Sendable, Equatable {
 
     /// Returns the maximum number of a shard's concurrent requests; in a closed test at most its
     /// users.
-    package func maxRequests(of share: LoadShard) -> Int {
+    package func maxRequests(of shard: LoadShard) -> Int {
         guard case .closed = model else { return concurrency }
-        return min(concurrency, max(1, Int(share.portion(of: Int64(placesForUsers)))))
+        return min(concurrency, max(1, Int(shard.portion(of: Int64(placesForUsers)))))
     }
 
     /// Slots of a closed test, one per user within limits; 0 for an open one.

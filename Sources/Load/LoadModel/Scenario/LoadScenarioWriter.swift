@@ -31,13 +31,15 @@ package enum LoadScenarioWriter {
     package static func checkFiles(of scenario: LoadScenario) throws(Failure) {
         if let place = scenario.targets.firstIndex(where: \.isList) {
             throw Failure(
-                .inputField, "field targets[\(place)].list: given, allowed on a cluster: url")
+                .inputField, at: .field("targets[\(place)].list"),
+                "given",
+                allowed: "on a cluster: url")
         }
         guard scenario.http.caFile == nil else {
             throw Failure(
-                .inputField,
-                "field http.caFile: given, allowed on a cluster: the certificate "
-                    + "authorities that its workers trust")
+                .inputField, at: .field("http.caFile"),
+                "given",
+                allowed: "on a cluster: the certificate authorities that its workers trust")
         }
     }
 }
@@ -173,8 +175,9 @@ private struct Document: Encodable {
         for header in http.headers {
             guard headers.updateValue(header.value, forKey: header.name) == nil else {
                 throw Failure(
-                    .inputField,
-                    "field http.headers.\(header.name): given twice, allowed on a cluster: once")
+                    .inputField, at: .field("http.headers.\(header.name)"),
+                    "given twice",
+                    allowed: "on a cluster: once")
             }
         }
         return headers.isEmpty ? nil : headers

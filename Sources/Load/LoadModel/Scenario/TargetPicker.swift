@@ -15,10 +15,10 @@ package struct TargetPicker: Sendable {
 
     /// Creates a picker. `weights` are above 0, one per target, at least one; `.zipf` uses only
     /// their order.
-    package init(weights: [Double], popularity: LoadPopularity, share: LoadShard, seed: UInt64) {
+    package init(weights: [Double], popularity: LoadPopularity, shard: LoadShard, seed: UInt64) {
         precondition(!weights.isEmpty)
         let weights = Self.weights(weights, popularity)
-        random = share.random(seed: seed, for: .targets)
+        random = shard.random(seed: seed, for: .targets)
         let mean = weights.reduce(0, +) / Double(weights.count)
         var own = weights.map { $0 / mean }
         var other = weights.indices.map { Int32($0) }

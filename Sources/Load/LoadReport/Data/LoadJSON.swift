@@ -38,7 +38,7 @@ package enum LoadJSON {
         let renditions: [Tally]
         let urls: [Tally]
         let thresholds: [Verdict]
-        let shares: [LoadShardReport]
+        let shards: [LoadShardReport]
         let generator: Generator
         let warnings: [String]
         let ladder: LoadSteps?
@@ -73,10 +73,10 @@ package enum LoadJSON {
             renditions = Tally.all(result.breakdown.renditions)
             urls = Tally.all(result.breakdown.urls)
             thresholds = result.verdicts.map(Verdict.init)
-            shares = result.shares.map { share in
-                var share = share
-                share.worker = LoadFormat.name(share.worker)
-                return share
+            shards = result.shards.map { shard in
+                var shard = shard
+                shard.worker = LoadFormat.name(shard.worker)
+                return shard
             }
             generator = Generator(result)
             warnings = result.warnings

@@ -58,10 +58,10 @@ extension LoadPrometheus {
         gauge(
             "generator_is_limit", "1 while the generator is the bottleneck.",
             live.generatorIsLimit ? 1 : 0)
-        guard !live.shares.isEmpty else { return }
-        let shares = family("shares", "gauge", "Workers of the test by state.")
+        guard !live.shards.isEmpty else { return }
+        let shards = family("shards", "gauge", "Workers of the test by state.")
         for state in [LoadShardReport.State.running, .finished, .lost, .failed] {
-            sample(shares, Double(live.shares[state] ?? 0), "state=\"\(state.rawValue)\"")
+            sample(shards, Double(live.shards[state] ?? 0), "state=\"\(state.rawValue)\"")
         }
     }
 }

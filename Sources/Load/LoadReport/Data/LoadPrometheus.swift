@@ -139,8 +139,8 @@ package struct LoadPrometheus {
             "generator_is_limit", "gauge", "1 when the generator was the bottleneck.",
             result.generatorIsLimit ? 1 : 0)
         single(
-            "shares_not_whole", "gauge", "Shards that are lost, failed or have not ended.",
-            Double(result.shares.count { $0.state != .finished }))
+            "shards_not_whole", "gauge", "Shards that are lost, failed or have not ended.",
+            Double(result.shards.count { $0.state != .finished }))
     }
 
     mutating func thresholds(_ verdicts: [LoadVerdict]) {

@@ -143,10 +143,10 @@ extension LoadFacts {
 
     private func table(_ title: String, _ tallies: [(key: String, value: LoadTally)]) -> Table {
         Table(
-            title: result.sharesWithoutBreakdown.isEmpty
+            title: result.shardsWithoutBreakdown.isEmpty
                 ? title
                 : "\(title), without shard "
-                    + result.sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", "),
+                    + result.shardsWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", "),
             headings: ["", "requests", "failed", "bytes", "mean", "max"],
             rows: tallies.map { name, tally in
                 [
@@ -173,18 +173,18 @@ extension LoadFacts {
     }
 
     /// The shards of a test on several workers; nil for other tests.
-    var shares: Table? {
-        guard result.shares.count > 1 || result.shares.contains(where: { $0.state != .finished })
+    var shards: Table? {
+        guard result.shards.count > 1 || result.shards.contains(where: { $0.state != .finished })
         else { return nil }
         return Table(
-            title: "Shares", headings: ["", "worker", "state", "requests", "failed", "bytes"],
-            rows: result.shares.map { share in
+            title: "Shards", headings: ["", "worker", "state", "requests", "failed", "bytes"],
+            rows: result.shards.map { shard in
                 [
-                    "\(share.index + 1)",
-                    share.worker.isEmpty ? "this process" : LoadFormat.name(share.worker),
-                    share.state.rawValue, LoadFormat.count(share.counts.ended),
-                    LoadFormat.count(share.counts.failed),
-                    LoadFormat.bytes(share.counts.bytes),
+                    "\(shard.index + 1)",
+                    shard.worker.isEmpty ? "this process" : LoadFormat.name(shard.worker),
+                    shard.state.rawValue, LoadFormat.count(shard.counts.ended),
+                    LoadFormat.count(shard.counts.failed),
+                    LoadFormat.bytes(shard.counts.bytes),
                 ]
             }, text: [1, 2])
     }

@@ -114,7 +114,7 @@ package struct LoadHTML {
         if let errors = facts.errors {
             text += HTMLText.section("Errors", self.table(errors) + errorChart)
         }
-        for table in [facts.renditions, facts.targetTallies, facts.slowest, facts.shares] {
+        for table in [facts.renditions, facts.targetTallies, facts.slowest, facts.shards] {
             if let table { text += HTMLText.section(table.title, self.table(table)) }
         }
         text += HTMLText.section("Load generator", rows(facts.health) + generatorChart)

@@ -10,7 +10,7 @@ package struct LoadLive: Sendable {
     /// CPUs that the generators can use at once, 1 or more.
     package var cores = 1
     /// Number of shards of a cluster's test by state; empty for this process.
-    package var shares: [LoadShardReport.State: Int] = [:]
+    package var shards: [LoadShardReport.State: Int] = [:]
 
     /// Sums of all steps so far.
     private(set) var total = LoadInterval(second: 0)

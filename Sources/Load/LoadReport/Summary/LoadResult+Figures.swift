@@ -62,7 +62,7 @@ extension LoadResult {
 
     /// Limits of the results, a sentence each.
     package var warnings: [String] {
-        endingWarnings + notes + openWarnings + generatorWarnings + shareWarnings
+        endingWarnings + notes + openWarnings + generatorWarnings + shardWarnings
             + breakdownWarnings + sampleWarnings
     }
 
@@ -137,12 +137,12 @@ extension LoadResult {
         return warnings
     }
 
-    private var shareWarnings: [String] {
-        shares.compactMap { share in
-            let worker = share.worker.isEmpty ? "this process" : LoadFormat.name(share.worker)
-            let name = "Shard \(share.index + 1) of \(shares.count), on \(worker),"
-            let from = share.missingFromSecond.map { " from second \($0) on" } ?? ""
-            switch share.state {
+    private var shardWarnings: [String] {
+        shards.compactMap { shard in
+            let worker = shard.worker.isEmpty ? "this process" : LoadFormat.name(shard.worker)
+            let name = "Shard \(shard.index + 1) of \(shards.count), on \(worker),"
+            let from = shard.missingFromSecond.map { " from second \($0) on" } ?? ""
+            switch shard.state {
             case .finished: return nil
             case .running: return "\(name) has not ended: its results are incomplete."
             case .lost:
@@ -151,18 +151,18 @@ extension LoadResult {
                     + "not sent from then "
                     + "on\(isOpen ? ", and counts as planned and missed" : "")."
             case .failed:
-                let why = share.message.map { ": \(printable($0))" } ?? "."
+                let why = shard.message.map { ": \(printable($0))" } ?? "."
                 return "\(name) failed\(from)\(why)"
             }
         }
     }
 
     private var breakdownWarnings: [String] {
-        guard !sharesWithoutBreakdown.isEmpty else { return [] }
-        let numbers = sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", ")
-        let named = sharesWithoutBreakdown.count == 1 ? "shard \(numbers)" : "shards \(numbers)"
+        guard !shardsWithoutBreakdown.isEmpty else { return [] }
+        let numbers = shardsWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", ")
+        let named = shardsWithoutBreakdown.count == 1 ? "shard \(numbers)" : "shards \(numbers)"
         return [
-            "The tables by URL, target and rendition omit \(named) of \(shares.count): "
+            "The tables by URL, target and rendition omit \(named) of \(shards.count): "
                 + "it did not report them at the end."
         ]
     }

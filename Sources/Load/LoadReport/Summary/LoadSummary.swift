@@ -43,7 +43,7 @@ package struct LoadSummary {
             if let part { sections.append(table(part)) }
         }
         if let errors = facts.errors { sections.append(failures(errors)) }
-        if let shares = facts.shares { sections.append(table(shares)) }
+        if let shards = facts.shards { sections.append(table(shards)) }
         sections.append(rows("Load generator", facts.health))
         if let thresholds { sections.append(thresholds) }
         if let ladder {

@@ -30,14 +30,27 @@ extension Scenario {
         _ estimate: Estimate, _ input: ScenarioInput
     ) throws(PlannerError) {
         let row = input.row
-        try check(
-            estimate, row.path, allowed: row.allowed, isWhole: row.isWhole, unit: row.unit)
+        do throws(EstimateError) {
+            try check(
+                estimate, row.path, allowed: row.allowed, isWhole: row.isWhole, unit: row.unit)
+        } catch {
+            throw PlannerError(
+                field: error.field, given: error.given, allowed: "use \(error.allowed)")
+        }
+    }
+
+    /// An estimate that a field must not have: the given and the allowed numbers.
+    package struct EstimateError: Error {
+        package let field: String
+        package let given: String
+        /// The allowed numbers, such as `a number from 0 to 1`.
+        package let allowed: String
     }
 
     package static func check(
         _ estimate: Estimate, _ path: String, allowed: ClosedRange<Double>, isWhole: Bool = false,
         unit: String = ""
-    ) throws(PlannerError) {
+    ) throws(EstimateError) {
         let kind = isWhole ? "a whole number" : "a number"
         let range = "\(plain(allowed.lowerBound)) to \(plain(allowed.upperBound))"
         let parts = [("low", estimate.low), ("likely", estimate.likely), ("high", estimate.high)]
@@ -46,17 +59,17 @@ extension Scenario {
                 allowed.contains(value)
                 && (!isWhole || value == value.rounded() || part != "likely")
             guard isRight else {
-                throw PlannerError(
+                throw EstimateError(
                     field: estimate.isExact ? path : "\(path).\(part)", given: plain(value),
-                    allowed: "use \(kind) from \(range)\(unit.isEmpty ? "" : " \(unit)")")
+                    allowed: "\(kind) from \(range)\(unit.isEmpty ? "" : " \(unit)")")
             }
         }
         guard estimate.low <= estimate.likely, estimate.likely <= estimate.high else {
-            throw PlannerError(
+            throw EstimateError(
                 field: path,
                 given: "low \(plain(estimate.low)), likely \(plain(estimate.likely)), "
                     + "high \(plain(estimate.high))",
-                allowed: "use low ≤ likely ≤ high")
+                allowed: "low ≤ likely ≤ high")
         }
     }
 

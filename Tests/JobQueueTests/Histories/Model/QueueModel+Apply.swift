@@ -30,11 +30,11 @@ extension QueueModel {
             return .exactly(self.split(ticket, by: worker, split, totalBytes))
         case .beginRefresh(let worker, let ticket):
             return .exactly(beginRefresh(ticket, by: worker))
-        case .handIn(let worker, let ticket, _, let object, let switches):
-            return .exactly(handIn(object, ticket, by: worker, switches: switches))
+        case .handIn(let worker, let ticket, _, let object, let publishes):
+            return .exactly(handIn(object, ticket, by: worker, publishes: publishes))
         case .sweep: return .exactly(sweep())
         case .tidy:
-            abandonAssemblies()
+            abandonMultipartFiles()
             return .exactly(.nothing)
         case .choose: return .exactly(.nothing)
         case .operate(let operation): return operate(operation)
@@ -84,22 +84,22 @@ extension QueueModel {
     private func granted(_ work: Work, attempt: Int) -> Granted {
         var granted = Granted(work: work, attempt: attempt)
         guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],
-            ![.resolve, .refresh, .switchOver].contains(work.kind)
+            ![.resolve, .refresh, .publish].contains(work.kind)
         else { return granted }
         granted.sha256 = segment.spec.sha256
         if let offset = work.offset {
             granted.sha256 = nil
-            granted.length = segment.assembly?.lengths[offset]
+            granted.length = segment.multipart?.lengths[offset]
         } else if work.kind == .fetch {
             granted.length = segment.spec.bytes
         }
-        if work.kind == .verify || work.offset != nil { granted.split = segment.assembly?.split }
+        if work.kind == .verify || work.offset != nil { granted.split = segment.multipart?.split }
         if work.kind == .verify {
-            granted.parts = segment.assembly?.parts.compactMapValues(\.stored?.sha256)
+            granted.parts = segment.multipart?.parts.compactMapValues(\.stored?.sha256)
         }
         if work.kind == .fetch {
             let piece =
-                work.offset.map { segment.assembly?.parts[$0] ?? Piece() } ?? segment.whole
+                work.offset.map { segment.multipart?.parts[$0] ?? Piece() } ?? segment.whole
             granted.known = piece.stored
         }
         return granted
@@ -179,15 +179,14 @@ extension QueueModel {
     private mutating func split(
         _ ticket: Ticket, by worker: Int, _ split: Int, _ totalBytes: Int64
     ) -> Answer {
-        guard let work = held(ticket, by: worker) else { return .splitInto(.stale, nil) }
+        guard let work = held(ticket, by: worker) else { return .splitInto(.stale) }
         guard work.kind == .fetch, let key = work.asset, let job = jobs[work] else {
-            return .splitInto(.rejected, nil)
+            return .splitInto(.rejected)
         }
         if let offset = work.offset {
-            // Asked again: the first part's holder has the same answer, no other has one.
-            return offset == 0
-                ? .splitInto(.accepted, granted(work, attempt: job.attempt))
-                : .splitInto(.rejected, nil)
+            // Only the same request again is accepted.
+            let known = self[key]?.segments[work.ordinal]?.multipart?.split
+            return .splitInto(offset == 0 && known == split ? .accepted : .rejected)
         }
         var lengths: [Int64: Int64] = [:]
         for offset in stride(from: 0, to: totalBytes, by: Int(Step.partBytes)) {
@@ -196,12 +195,11 @@ extension QueueModel {
         }
         jobs[work] = nil
         self[key]?.segments[work.ordinal]?.whole.tally = nil
-        self[key]?.segments[work.ordinal]?.assembly = MultipartFile(
+        self[key]?.segments[work.ordinal]?.multipart = MultipartFile(
             split: split, totalBytes: totalBytes, parts: lengths.mapValues { _ in Piece() },
             lengths: lengths, attempt: job.attempt)
         self[key]?.state = .inProgress
-        let first = granted(.fetch(key, work.ordinal, offset: 0), attempt: job.attempt)
-        return .splitInto(.accepted, first)
+        return .splitInto(.accepted)
     }
 }
 

@@ -117,7 +117,7 @@ extension QueueModel {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for name in names {
             let key = AssetKey(catalog: number, name: name)
-            guard let asset = self[key], asset.isUnderWay, asset.state != .switching else {
+            guard let asset = self[key], asset.isUnderWay, asset.state != .publishing else {
                 continue
             }
             for work in jobs(of: key) {
@@ -143,14 +143,14 @@ extension QueueModel {
         fold(number)
         guard let catalog = catalogs[number], catalog.state == .running,
             !catalog.assets.values.contains(where: {
-                $0.isCounted && !$0.state.isSettled && $0.state != .switching
+                $0.isCounted && !$0.state.isSettled && $0.state != .publishing
             })
         else { return }
-        for work in jobs.keys where work.kind == .sums && work.catalog == number {
+        for work in jobs.keys where work.kind == .checksums && work.catalog == number {
             cancelList(work)
-            catalogs[number]?.sumsFailed += 1
+            catalogs[number]?.checksumsFailed += 1
         }
-        catalogs[number]?.sumsOwed = []
+        catalogs[number]?.checksumsOwed = []
         catalogs[number]?.state = .cancelled
     }
 
@@ -165,15 +165,15 @@ extension QueueModel {
         let failed = names.filter { name in
             catalog.assets[name].map { [.failed, .cancelled].contains($0.state) } ?? false
         }
-        let lacksSums = catalog.sumsFailed > 0
+        let lacksChecksums = catalog.checksumsFailed > 0
         let isLacking =
             catalog.state == .interrupted
-            || ([.failed, .cancelled].contains(catalog.state) && lacksSums)
+            || ([.failed, .cancelled].contains(catalog.state) && lacksChecksums)
         guard !failed.isEmpty || (isWhole && isLacking) else { return nothing }
         guard catalog.opened == catalog.generation else {
             return .exactly(.refused("input.field"))
         }
-        guard !isSwitching(number, before: catalog.generation) else {
+        guard !isPublishing(number, before: catalog.generation) else {
             return .exactly(.refused("cluster.busy"))
         }
         let ended = catalog.endedDirectories
@@ -193,19 +193,19 @@ extension QueueModel {
             answer.jobs += jobs(of: key).count
         }
         beginTotals(number, catalog.generation, ended)
-        if lacksSums { answer.jobs += retrySums(of: number) }
+        if lacksChecksums { answer.jobs += retryChecksums(of: number) }
         return .selected(answer, isWritten: true)
     }
 
     /// Which lists could not be written is not known: all are, of directories that nothing is under
     /// way in.
-    private mutating func retrySums(of number: Int) -> Int {
+    private mutating func retryChecksums(of number: Int) -> Int {
         guard let catalog = catalogs[number] else { return 0 }
         let directories = Set(catalog.assets.values.filter(\.isCounted).map(\.directory))
-        let lacking = directories.subtracting(catalog.sumsOwed)
+        let lacking = directories.subtracting(catalog.checksumsOwed)
         for directory in lacking {
-            jobs[.sums(number, directory)] = Job()
-            catalogs[number]?.sumsOwed.insert(directory)
+            jobs[.checksums(number, directory)] = Job()
+            catalogs[number]?.checksumsOwed.insert(directory)
             catalogs[number]?.state = .running
         }
         return lacking.count
@@ -251,15 +251,15 @@ extension QueueModel.Asset {
     /// What it lacks counts as failed, for one failure more that is kept if it is the first.
     fileprivate mutating func cancel() {
         for ordinal in segments.keys {
-            if segments[ordinal]?.assembly == nil {
+            if segments[ordinal]?.multipart == nil {
                 segments[ordinal]?.whole.end()
                 continue
             }
-            for offset in segments[ordinal]?.assembly?.parts.keys.sorted() ?? [] {
-                segments[ordinal]?.assembly?.parts[offset]?.end()
+            for offset in segments[ordinal]?.multipart?.parts.keys.sorted() ?? [] {
+                segments[ordinal]?.multipart?.parts[offset]?.end()
             }
-            if segments[ordinal]?.isBeingAssembled == true {
-                segments[ordinal]?.assembly?.isFailed = true
+            if segments[ordinal]?.awaitsVerification == true {
+                segments[ordinal]?.multipart?.isFailed = true
             }
         }
         note(["worker.cancelled"])

@@ -2,7 +2,7 @@ import API
 import Model
 import TestSupport
 
-/// Refreshes of what is completed, and their switches.
+/// Refreshes of what is completed, and their publications.
 extension QueueModel {
     /// - Parameter names: of those selected; nil for all.
     mutating func refresh(_ names: [String]?, of number: Int) -> Expected {
@@ -36,57 +36,57 @@ extension QueueModel {
         return .selected(answer, isWritten: true)
     }
 
-    /// Whether a start would take an asset away that is in the midst of its switch.
-    func isSwitching(_ number: Int, before generation: Int) -> Bool {
+    /// Whether a start would take an asset away that is in the midst of its publication.
+    func isPublishing(_ number: Int, before generation: Int) -> Bool {
         catalogs[number]?.assets.values.contains {
-            $0.state == .switching && ($0.isRedefined || $0.generation < generation)
+            $0.state == .publishing && ($0.isRedefined || $0.generation < generation)
         } ?? false
     }
 
     mutating func beginRefresh(_ ticket: Ticket, by worker: Int) -> Answer {
         guard let work = held(ticket, by: worker), let key = work.asset,
-            [.refresh, .switchOver].contains(work.kind)
+            [.refresh, .publish].contains(work.kind)
         else { return .refused("worker.leaseLost") }
         if work.kind == .refresh, self[key]?.handedIn?.by != ticket { self[key]?.handedIn = nil }
         return .nothing
     }
 
     mutating func handIn(
-        _ object: StoredObject, _ ticket: Ticket, by worker: Int, switches: Bool
+        _ object: StoredObject, _ ticket: Ticket, by worker: Int, publishes: Bool
     ) -> Answer {
         guard let work = held(ticket, by: worker) else { return .verdicts([.stale]) }
-        guard let key = work.asset, [.refresh, .switchOver].contains(work.kind) else {
+        guard let key = work.asset, [.refresh, .publish].contains(work.kind) else {
             return .verdicts([.rejected])
         }
-        if work.kind == .switchOver {
+        if work.kind == .publish {
             // Granted to this ticket, and requested once more.
-            let isRepeated = switches && self[key]?.handedIn?.by == ticket
+            let isRepeated = publishes && self[key]?.handedIn?.by == ticket
             return .verdicts([isRepeated ? .accepted : .rejected])
         }
-        self[key]?.handedIn = HandedIn(object: object, by: ticket, isStaged: switches)
-        guard switches, var job = jobs.removeValue(forKey: work) else {
+        self[key]?.handedIn = HandedIn(object: object, by: ticket, isStaged: publishes)
+        guard publishes, var job = jobs.removeValue(forKey: work) else {
             return .verdicts([.accepted])
         }
         job.attempt = 1
-        jobs[.switchOver(key)] = job
-        self[key]?.state = .switching
+        jobs[.publish(key)] = job
+        self[key]?.state = .publishing
         return .verdicts([.accepted])
     }
 
-    /// A refresh ended, or the switch of one.
+    /// A refresh ended, or the publication of one.
     mutating func refreshed(_ work: Work, _ outcome: RefreshOutcome, _ code: FailureCode?) {
         jobs[work] = nil
         guard let key = work.asset, var asset = self[key] else { return }
         let handedIn = asset.handedIn
         asset.handedIn = nil
         asset.failures = code.map { [$0] } ?? []
-        if work.kind == .switchOver, outcome == .failed {
+        if work.kind == .publish, outcome == .failed {
             asset.state = .failed
             asset.isResolved = false
             // Which bytes lie there is not known.
             asset.segments[0]?.whole.result = nil
-            for offset in asset.segments[0]?.assembly?.parts.keys.sorted() ?? [] {
-                asset.segments[0]?.assembly?.parts[offset]?.result = nil
+            for offset in asset.segments[0]?.multipart?.parts.keys.sorted() ?? [] {
+                asset.segments[0]?.multipart?.parts[offset]?.result = nil
             }
         } else {
             asset.state = .completed

@@ -20,7 +20,7 @@ extension QueueModel {
             case reset(AssetKey, Int, isDelayed: Bool)
             case verified(Work, StoredObject)
             case verifyFailed(Work, FailureCode)
-            case sumsEnded(Work, isFailed: Bool)
+            case checksumsEnded(Work, isFailed: Bool)
             case refreshed(Work, RefreshOutcome, FailureCode?)
             case cooldown(Work)
         }
@@ -54,8 +54,8 @@ extension QueueModel {
                 withoutRoom.insert(work)
             case .attempts(let most):
                 let segment = work.asset.flatMap { model[$0]?.segments[work.ordinal] }
-                if let assembly = segment?.assembly, asksForTheWhole(work, code) {
-                    guard assembly.attempt < most else { return giveUp(work, code) }
+                if let multipart = segment?.multipart, asksForTheWhole(work, code) {
+                    guard multipart.attempt < most else { return giveUp(work, code) }
                     let whole = Work(
                         kind: .fetch, catalog: work.catalog, name: work.name,
                         ordinal: work.ordinal)
@@ -71,10 +71,10 @@ extension QueueModel {
             }
         }
 
-        /// Whatever a switch fails with, it is tried five times.
+        /// Whatever a publication fails with, it is tried five times.
         private static func policy(of code: FailureCode, for kind: JobKind) -> FailureRow.Retry {
             switch code.row.retry {
-            case .never where kind == .switchOver, .attempts where kind == .switchOver:
+            case .never where kind == .publish, .attempts where kind == .publish:
                 .attempts(5)
             case let own: own
             }
@@ -84,9 +84,9 @@ extension QueueModel {
         private func asksForTheWhole(_ work: Work, _ code: FailureCode) -> Bool {
             switch (work.kind, code) {
             case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
-                (.fetch, "origin.rangeMismatch"), (.fetch, "integrity.assemblyMismatch"):
+                (.fetch, "origin.rangeMismatch"), (.fetch, "integrity.multipartMismatch"):
                 work.offset != nil
-            case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"):
+            case (.verify, "integrity.multipartMismatch"), (.verify, "integrity.digestMismatch"):
                 true
             default: false
             }
@@ -96,8 +96,8 @@ extension QueueModel {
             switch work.kind {
             case .resolve: rare.append(.resolveFailed(work, code))
             case .verify: rare.append(.verifyFailed(work, code))
-            case .sums: rare.append(.sumsEnded(work, isFailed: true))
-            case .refresh, .switchOver: rare.append(.refreshed(work, .failed, code))
+            case .checksums: rare.append(.checksumsEnded(work, isFailed: true))
+            case .refresh, .publish: rare.append(.refreshed(work, .failed, code))
             case .fetch:
                 ended.append(Ended(work: work, result: .failed(code)))
                 if work.offset != nil { rare.append(.partFailed(work, code)) }
@@ -151,9 +151,9 @@ extension QueueModel {
             plan.fail(work, code, retryAfter: retryAfter, in: self)
         case (.nothingFailed, _): return false
         case (.refreshed(let outcome), .refresh) where outcome != .failed,
-            (.refreshed(let outcome), .switchOver) where outcome == .changed:
+            (.refreshed(let outcome), .publish) where outcome == .changed:
             plan.rare.append(.refreshed(work, outcome, nil))
-        case (_, .sums): plan.rare.append(.sumsEnded(work, isFailed: false))
+        case (_, .checksums): plan.rare.append(.checksumsEnded(work, isFailed: false))
         case (.resolved(let count), .resolve):
             guard count > 0 else { return false }
             plan.rare.append(.resolved(work, count))
@@ -179,7 +179,7 @@ extension QueueModel {
             if let key = work.asset {
                 self[key]?.retries += 1
             } else {
-                catalogs[work.catalog]?.sumsRetries += 1
+                catalogs[work.catalog]?.checksumsRetries += 1
             }
         }
         for work in plan.withoutRoom { jobs[work]?.waitsForSpace = true }
@@ -221,7 +221,7 @@ extension QueueModel {
         case .reset(let key, let ordinal, let isDelayed): reset(key, ordinal, isDelayed)
         case .verified(let work, let stored): verified(work, .stored(stored))
         case .verifyFailed(let work, let code): verified(work, .failed(code))
-        case .sumsEnded(let work, let isFailed): sumsEnded(work, isFailed)
+        case .checksumsEnded(let work, let isFailed): checksumsEnded(work, isFailed)
         case .refreshed(let work, let outcome, let code): refreshed(work, outcome, code)
         case .cooldown(let work):
             if let origin = origin(of: work) { coolingOrigins.insert(origin) }

@@ -22,7 +22,7 @@ extension QueueModel {
                 if code == "manifest.changed" { self[key]?.isResolved = false }
             }
             if let offset = one.work.offset {
-                self[key]?.segments[one.work.ordinal]?.assembly?.parts[offset] = piece
+                self[key]?.segments[one.work.ordinal]?.multipart?.parts[offset] = piece
             } else {
                 self[key]?.segments[one.work.ordinal]?.whole = piece
             }
@@ -44,7 +44,7 @@ extension QueueModel {
         guard asset.segments.count == count else { return false }
         jobs[work] = nil
         for ordinal in asset.segments.keys {
-            asset.segments[ordinal]?.assembly = nil
+            asset.segments[ordinal]?.multipart = nil
             asset.segments[ordinal]?.whole.tally = nil
             jobs[.fetch(key, ordinal)] = newJob(of: key)
         }
@@ -60,7 +60,7 @@ extension QueueModel {
     /// After the last part the whole is verified.
     mutating func partStored(_ work: Work) {
         guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],
-            let assembly = segment.assembly, assembly.parts.values.allSatisfy(\.isStored)
+            let multipart = segment.multipart, multipart.parts.values.allSatisfy(\.isStored)
         else { return }
         let verify = Work.verify(key, work.ordinal)
         if jobs[verify] == nil { jobs[verify] = newJob(of: key) }
@@ -69,22 +69,22 @@ extension QueueModel {
     /// The first part that failed for good fails the whole.
     mutating func partFailed(_ work: Work, _ code: FailureCode) {
         guard let key = work.asset,
-            let assembly = self[key]?.segments[work.ordinal]?.assembly, !assembly.isFailed
+            let multipart = self[key]?.segments[work.ordinal]?.multipart, !multipart.isFailed
         else { return }
-        self[key]?.segments[work.ordinal]?.assembly?.isFailed = true
+        self[key]?.segments[work.ordinal]?.multipart?.isFailed = true
         self[key]?.note([code])
         recount(key)
     }
 
     /// Parts of different versions: they go, and the file is fetched from its start again.
     mutating func reset(_ key: AssetKey, _ ordinal: Int, _ isDelayed: Bool) {
-        guard var asset = self[key], let assembly = asset.segments[ordinal]?.assembly else {
+        guard var asset = self[key], let multipart = asset.segments[ordinal]?.multipart else {
             return
         }
         for work in jobs(of: key) where work.ordinal == ordinal && work.kind != .resolve {
             jobs[work] = nil
         }
-        asset.segments[ordinal]?.assembly = nil
+        asset.segments[ordinal]?.multipart = nil
         asset.segments[ordinal]?.whole.tally = nil
         asset.adoptedBytes = min(asset.adoptedBytes, asset.bytes)
         // What a part of it failed with is not the end of it any more.
@@ -93,7 +93,7 @@ extension QueueModel {
         asset.state = .inProgress
         self[key] = asset
         jobs[.fetch(key, ordinal)] = newJob(
-            of: key, attempt: assembly.attempt, isDelayed: isDelayed && !asset.isRenewing)
+            of: key, attempt: multipart.attempt, isDelayed: isDelayed && !asset.isRenewing)
         // Or the manifest would still be read when the title has ended.
         if asset.isRenewing { jobs[.fetch(key, ordinal)]?.awaitsURL = "content.changed" }
     }
@@ -103,27 +103,27 @@ extension QueueModel {
         guard let key = work.asset else { return }
         self[key]?.segments[work.ordinal]?.whole.result = result
         if case .failed(let code) = result {
-            self[key]?.segments[work.ordinal]?.assembly?.isFailed = true
+            self[key]?.segments[work.ordinal]?.multipart?.isFailed = true
             self[key]?.note([code])
         } else {
-            self[key]?.segments[work.ordinal]?.assembly?.isVerified = true
+            self[key]?.segments[work.ordinal]?.multipart?.isVerified = true
         }
         recount(key)
     }
 
     /// Files in parts that were cancelled: their parts go, and each file counts as one that failed.
-    mutating func abandonAssemblies() {
+    mutating func abandonMultipartFiles() {
         for (number, catalog) in catalogs {
             for (name, asset) in catalog.assets
             where [.failed, .cancelled].contains(asset.state)
                 && asset.failures == ["worker.cancelled"]
                 && (asset.spec.kind == .file || asset.isResolved)
-                && asset.segments.values.contains(where: { $0.assembly != nil })
+                && asset.segments.values.contains(where: { $0.multipart != nil })
             {
                 fold(number)
                 let key = AssetKey(catalog: number, name: name)
-                for (ordinal, segment) in asset.segments where segment.assembly != nil {
-                    self[key]?.segments[ordinal]?.assembly = nil
+                for (ordinal, segment) in asset.segments where segment.multipart != nil {
+                    self[key]?.segments[ordinal]?.multipart = nil
                     self[key]?.segments[ordinal]?.whole = Piece(
                         result: .failed("worker.cancelled"), tally: Tally(isDone: false))
                 }
@@ -133,10 +133,10 @@ extension QueueModel {
         }
     }
 
-    mutating func sumsEnded(_ work: Work, _ isFailed: Bool) {
+    mutating func checksumsEnded(_ work: Work, _ isFailed: Bool) {
         jobs[work] = nil
-        catalogs[work.catalog]?.sumsOwed.remove(work.name)
-        if isFailed { catalogs[work.catalog]?.sumsFailed += 1 }
+        catalogs[work.catalog]?.checksumsOwed.remove(work.name)
+        if isFailed { catalogs[work.catalog]?.checksumsFailed += 1 }
     }
 
     /// What reports leave to be done soon: a directory's list is written when the last of its assets
@@ -149,14 +149,14 @@ extension QueueModel {
         guard let catalog = catalogs[number] else { return }
         for directory in catalog.endedDirectories {
             catalogs[number]?.busy.remove(directory)
-            jobs[.sums(number, directory)] = Job()
+            jobs[.checksums(number, directory)] = Job()
         }
         let counted = catalog.assets.values.filter(\.isCounted)
-        guard catalog.state == .running, catalog.sumsOwed.isEmpty,
+        guard catalog.state == .running, catalog.checksumsOwed.isEmpty,
             counted.allSatisfy(\.hasEnded)
         else { return }
-        let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
-        let isFailed = catalog.sumsFailed > 0 || counted.contains { $0.state == .failed }
+        let isWhole = catalog.checksumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
+        let isFailed = catalog.checksumsFailed > 0 || counted.contains { $0.state == .failed }
         catalogs[number]?.state = isWhole ? .completed : isFailed ? .failed : .cancelled
     }
 }

@@ -48,17 +48,17 @@ extension QueueModel {
     mutating func interrupt(_ number: Int) -> Answer {
         fold(number)
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
-        for work in jobs.keys where work.catalog == number && work.kind != .switchOver {
-            if work.kind == .sums { cancelList(work) } else { jobs[work] = nil }
+        for work in jobs.keys where work.catalog == number && work.kind != .publish {
+            if work.kind == .checksums { cancelList(work) } else { jobs[work] = nil }
         }
         for (name, asset) in catalog.assets
-        where !asset.state.isSettled && asset.state != .switching {
+        where !asset.state.isSettled && asset.state != .publishing {
             catalogs[number]?.assets[name]?.state =
                 asset.state == .refreshing ? .completed : .interrupted
         }
         if catalog.state == .running { catalogs[number]?.state = .interrupted }
         catalogs[number]?.busy = []
-        catalogs[number]?.sumsOwed = []
+        catalogs[number]?.checksumsOwed = []
         return .nothing
     }
 
@@ -73,7 +73,7 @@ extension QueueModel {
         guard catalog.opened == generation else { return .refused("input.field") }
         if catalog.generation == generation && catalog.state != .interrupted { return .nothing }
         guard queues[catalog.site] != .draining else { return .refused("input.draining") }
-        guard !isSwitching(number, before: generation) else { return .refused("cluster.busy") }
+        guard !isPublishing(number, before: generation) else { return .refused("cluster.busy") }
         if catalog.generation < generation {
             catalogs[number]?.isOverdue = catalog.isOpenedOverdue
         }
@@ -159,11 +159,11 @@ extension QueueModel {
             return
         }
         for ordinal in asset.segments.keys
-        where asset.state == .completed || asset.segments[ordinal]?.assembly?.isVerified == true {
-            asset.segments[ordinal]?.assembly = nil
+        where asset.state == .completed || asset.segments[ordinal]?.multipart?.isVerified == true {
+            asset.segments[ordinal]?.multipart = nil
         }
         let lacksNothing = asset.segments.values.allSatisfy {
-            $0.assembly == nil && $0.whole.isStored
+            $0.multipart == nil && $0.whole.isStored
         }
         for ordinal in asset.segments.keys {
             startSegment(
@@ -182,7 +182,7 @@ extension QueueModel {
         guard var started = segment else { return }
         defer { segment = started }
         started.whole.tally = nil
-        guard var assembly = started.assembly else {
+        guard var multipart = started.multipart else {
             if let stored = started.whole.stored, !checks {
                 started.whole.tally = Tally(isDone: true, bytes: stored.bytes)
             } else {
@@ -191,20 +191,20 @@ extension QueueModel {
             return
         }
         // Its attempts count from 1 again, like those of a job.
-        assembly.isFailed = false
-        assembly.attempt = 0
-        for (offset, part) in assembly.parts {
-            assembly.parts[offset]?.tally = part.stored.map {
+        multipart.isFailed = false
+        multipart.attempt = 0
+        for (offset, part) in multipart.parts {
+            multipart.parts[offset]?.tally = part.stored.map {
                 Tally(isDone: true, bytes: $0.bytes)
             }
             if !part.isStored {
                 jobs[.fetch(key, ordinal, offset: offset)] = newJob(of: key)
             }
         }
-        if assembly.parts.values.allSatisfy(\.isStored) {
+        if multipart.parts.values.allSatisfy(\.isStored) {
             jobs[.verify(key, ordinal)] = newJob(of: key)
         }
-        started.assembly = assembly
+        started.multipart = multipart
     }
 
     mutating func beginTotals(
@@ -215,13 +215,13 @@ extension QueueModel {
         let unsettled = counted.filter { !$0.state.isSettled }
         let busy = Set(unsettled.map(\.directory))
         // A list that was about to be written waits until running jobs there have ended.
-        for directory in busy { cancelList(.sums(number, directory)) }
-        for directory in ended.subtracting(busy) { jobs[.sums(number, directory)] = Job() }
-        let written = jobs.keys.filter { $0.kind == .sums && $0.catalog == number }.map(\.name)
+        for directory in busy { cancelList(.checksums(number, directory)) }
+        for directory in ended.subtracting(busy) { jobs[.checksums(number, directory)] = Job() }
+        let written = jobs.keys.filter { $0.kind == .checksums && $0.catalog == number }.map(\.name)
         catalog.busy = busy
-        catalog.sumsOwed = busy.union(written)
-        catalog.sumsFailed = 0
-        catalog.sumsRetries = 0
+        catalog.checksumsOwed = busy.union(written)
+        catalog.checksumsFailed = 0
+        catalog.checksumsRetries = 0
         catalog.generation = generation
         let hasAny = { (state: AssetState) in counted.contains { $0.state == state } }
         catalog.state =

@@ -53,9 +53,9 @@ struct QueueModel: Equatable, Sendable {
         /// Directories with running jobs, as far as they have been folded.
         var busy: Set<String> = []
         /// Directories whose list of digests is still to be written.
-        var sumsOwed: Set<String> = []
-        var sumsFailed = 0
-        var sumsRetries = 0
+        var checksumsOwed: Set<String> = []
+        var checksumsFailed = 0
+        var checksumsRetries = 0
         /// Its time has not come.
         var isHeldBack = false
         /// What was started last has a deadline, which was over before it was opened.
@@ -110,7 +110,7 @@ struct QueueModel: Equatable, Sendable {
         var isFresh = false
         var whole = Piece()
         /// While, and after, it is fetched in parts.
-        var assembly: MultipartFile?
+        var multipart: MultipartFile?
     }
 
     struct MultipartFile: Equatable, Sendable {
@@ -149,9 +149,9 @@ struct QueueModel: Equatable, Sendable {
 
 extension QueueModel.Segment {
     /// What is fetched of it: itself, or its parts.
-    var pieces: [QueueModel.Piece] { assembly.map { Array($0.parts.values) } ?? [whole] }
+    var pieces: [QueueModel.Piece] { multipart.map { Array($0.parts.values) } ?? [whole] }
 
-    var isBeingAssembled: Bool { assembly?.isVerified == false }
+    var awaitsVerification: Bool { multipart?.isVerified == false }
 }
 
 /// What is derived.
@@ -160,8 +160,8 @@ extension QueueModel.Asset {
         isTallied ? segments.values.flatMap { $0.pieces.compactMap(\.tally) } : []
     }
 
-    private var assemblies: [QueueModel.MultipartFile] {
-        isTallied ? segments.values.compactMap(\.assembly) : []
+    private var multipartFiles: [QueueModel.MultipartFile] {
+        isTallied ? segments.values.compactMap(\.multipart) : []
     }
 
     var segmentCount: Int {
@@ -170,9 +170,9 @@ extension QueueModel.Asset {
     var doneCount: Int { tallies.count { $0.isDone } }
     var failedCount: Int { tallies.count { !$0.isDone } }
     var bytes: Int64 { refreshedBytes ?? tallies.reduce(0) { $0 + $1.bytes } }
-    var verifyCount: Int { assemblies.count }
-    var verifiedCount: Int { assemblies.count { $0.isVerified } }
-    var verifyFailedCount: Int { assemblies.count { $0.isFailed } }
+    var verifyCount: Int { multipartFiles.count }
+    var verifiedCount: Int { multipartFiles.count { $0.isVerified } }
+    var verifyFailedCount: Int { multipartFiles.count { $0.isFailed } }
 
     /// The state that follows from its counts once a result is recorded.
     var stateByCounts: AssetState {
@@ -225,7 +225,7 @@ extension QueueModel {
         switch work.kind {
         case .resolve, .refresh: return originOf(asset.spec.url)
         case .fetch, .verify: return asset.segments[work.ordinal].map { originOf($0.spec.url) }
-        case .sums, .switchOver: return nil
+        case .checksums, .publish: return nil
         }
     }
 
@@ -240,6 +240,6 @@ extension QueueModel {
     /// How long a part is.
     func length(of work: Work) -> Int64? {
         guard let key = work.asset, let offset = work.offset else { return nil }
-        return self[key]?.segments[work.ordinal]?.assembly?.lengths[offset]
+        return self[key]?.segments[work.ordinal]?.multipart?.lengths[offset]
     }
 }

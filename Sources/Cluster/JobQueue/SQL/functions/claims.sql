@@ -270,7 +270,7 @@ BEGIN
         FOR pass IN 1..3 LOOP
             EXIT WHEN remaining = 0 OR got_isolated;
             EXIT WHEN pass = 3
-                -- Nobody waits who has locked an origin: somebody else's wait may be for that.
+                -- A claim that holds an origin's lock never waits: another may wait for that lock.
                 AND (remaining < most OR NOT passed_over OR holds_guarded
                      OR cardinality(to_leases) > 1);
             quota := remaining;

@@ -35,8 +35,8 @@ BEGIN
                 THEN NULL ELSE coalesce(o.path, s.key, o.key) END,
            coalesce(r.bytes, s.known_bytes), coalesce(r.sha256, s.known_sha256),
            coalesce(s.range_length, s.expected_bytes), s.expected_sha256, s.expected_digests,
-           s.range_offset, o.assembly, o.total_bytes, o.validator, nullif(s.is_whole, false),
-           CASE WHEN j.kind = 'fetch' THEN s.former_assembly END, t.is_stored,
+           s.range_offset, o.multipart_id, o.total_bytes, o.validator, nullif(s.is_whole, false),
+           CASE WHEN j.kind = 'fetch' THEN s.previous_multipart_id END, t.is_stored,
            coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END),
            -- The origin of its lane, during a cooldown of its own.
            CASE WHEN j.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
@@ -63,18 +63,18 @@ BEGIN
     ) AS m ON true
     -- What plain fetches have none of: the filter answers without a look.
     LEFT JOIN LATERAL (
-        SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator,
-               CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(y.digests, ','), '')
+        SELECT a.kind, a.url, a.key, d.path, mf.id AS multipart_id, mf.total_bytes, mf.validator,
+               CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(mf.digests, ','), '')
                    END AS stated
         FROM (SELECT) AS nothing
-        LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh', 'switch')
+        LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh', 'publish')
         LEFT JOIN directory d ON d.id = j.directory_id
-        LEFT JOIN assembly y ON y.segment_id = j.whole_id
+        LEFT JOIN multipart_file mf ON mf.segment_id = j.whole_id
         WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0
     ) AS o ON true
     LEFT JOIN LATERAL (
-        SELECT true AS is_stored FROM document WHERE s.role = 'playlist' AND segment_id = j.segment_id
-        OFFSET 0
+        SELECT true AS is_stored FROM rewritten_manifest
+        WHERE s.role = 'playlist' AND segment_id = j.segment_id OFFSET 0
     ) AS t ON true;
 END
 $$

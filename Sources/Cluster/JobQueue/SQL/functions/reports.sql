@@ -98,8 +98,9 @@ FROM settled
 -- Pairwise the jobs, in the order of their numbers, the numbers of their leases, and what is stored
 -- of them; pairwise the leases and the workers that name them; pairwise the numbers of results that
 -- are not the doing of their own origins alone, and whose doing they are. Answers with the
--- numbers of those that are done, null for all; the others are stale, or take the long way. A number is granted once: a job that is still there is held by the lease whose span
--- has it, if that lease still stands.
+-- numbers of those that are done, null for all; the others are stale, or need other statements. A
+-- number is granted once: a job that still exists is held by the lease whose span has it, if that
+-- lease still stands.
 CREATE OR REPLACE FUNCTION settle_done(jobs bigint[], lease_numbers bigint[], sizes bigint[],
                                        digests text[], are_adopted bool[], are_verified bool[],
                                        validators text[], leases uuid[], workers uuid[],
@@ -215,8 +216,8 @@ BEGIN
     ), gone AS (
         DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM retried))
     ), turns AS (
-        DELETE FROM sums_writer w USING retried g JOIN directory d ON d.id = g.directory_id
-        WHERE g.kind = 'sums' AND w.site_id = d.site_id AND w.path = d.path
+        DELETE FROM checksum_file_writer w USING retried g JOIN directory d ON d.id = g.directory_id
+        WHERE g.kind = 'checksums' AND w.site_id = d.site_id AND w.path = d.path
           AND w.lane_id = g.lane_id AND w.job_id = g.id
     ), delayed AS (
         INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
@@ -235,8 +236,8 @@ BEGIN
                g.code, g.message, g.reason, g.refused, g.refused_message
         FROM retried g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
         CROSS JOIN LATERAL (
-            -- A switch needs no origin: it waits for none.
-            SELECT CASE g.kind WHEN 'switch' THEN 0 WHEN 'fetch' THEN coalesce(
+            -- A publication needs no origin: it waits for none.
+            SELECT CASE g.kind WHEN 'publish' THEN 0 WHEN 'fetch' THEN coalesce(
                 (SELECT origin_id FROM segment WHERE id = g.segment_id), l.origin_id)
                 ELSE l.origin_id END AS origin_id
         ) AS n

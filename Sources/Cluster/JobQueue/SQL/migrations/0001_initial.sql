@@ -98,10 +98,10 @@ CREATE TABLE origin (
     -- When it last did something to remember; of those that no list names.
     noted_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX origin_cooling ON origin (cooldown_until) WHERE cooldown_until IS NOT NULL;
-CREATE INDEX origin_unlisted ON origin (id) WHERE NOT is_listed;
+CREATE INDEX origin_by_cooldown ON origin (cooldown_until) WHERE cooldown_until IS NOT NULL;
+CREATE INDEX origin_by_id_unlisted ON origin (id) WHERE NOT is_listed;
 -- Those that have limits of their own.
-CREATE INDEX origin_limited ON origin (id)
+CREATE INDEX origin_by_id_limited ON origin (id)
     WHERE max_connections IS NOT NULL OR requests_per_second IS NOT NULL OR bytes_per_second IS NOT NULL;
 INSERT INTO origin (id, url) OVERRIDING SYSTEM VALUE VALUES (0, '');
 
@@ -135,7 +135,7 @@ CREATE TABLE origin_decision (
     seconds float8,
     CHECK ((worker_id IS NULL) = (reason IS NULL))
 );
-CREATE INDEX origin_decision_of ON origin_decision (origin_id, id);
+CREATE INDEX origin_decision_by_origin ON origin_decision (origin_id, id);
 
 -- MARK: Catalogs and assets
 
@@ -181,8 +181,8 @@ CREATE TABLE catalog (
     adopted_bytes bigint NOT NULL DEFAULT 0,
     retries bigint NOT NULL DEFAULT 0,
     -- Directories whose SHA256SUMS is still to be written; the catalog ends after the last.
-    sums_outstanding bigint NOT NULL DEFAULT 0,
-    sums_failed bigint NOT NULL DEFAULT 0,
+    checksums_outstanding bigint NOT NULL DEFAULT 0,
+    checksums_failed bigint NOT NULL DEFAULT 0,
     -- Two samples of these, 30 to 120 seconds apart: {seconds since 1970, segments that ended, bytes fetched} of the
     -- first one, then of the second. Null before the first one.
     pace float8[],
@@ -199,12 +199,12 @@ CREATE TABLE directory (
     unsettled bigint NOT NULL DEFAULT 0,
     -- Its part of a SHA256SUMS: `due` from the end of its assets on, `read` by the worker whose turn it is, `written`
     -- when that one has reported. Null before its assets have ended for the first time.
-    sums text CHECK (sums IN ('due', 'read', 'written')),
+    checksum_state text CHECK (checksum_state IN ('due', 'read', 'written')),
     UNIQUE (catalog_id, path)
 ) WITH (fillfactor = 70);
 -- The lines of one SHA256SUMS are read catalog by catalog.
 CREATE INDEX directory_by_path ON directory (site_id, path, id);
-CREATE INDEX directory_sums_unwritten ON directory (site_id, path) WHERE sums IN ('due', 'read');
+CREATE INDEX directory_by_path_unwritten ON directory (site_id, path) WHERE checksum_state IN ('due', 'read');
 
 CREATE TABLE asset (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -235,7 +235,7 @@ CREATE TABLE asset (
     key_taken boolean NOT NULL DEFAULT false,
     state text NOT NULL DEFAULT 'new'
         CHECK (state IN ('new', 'resolving', 'ready', 'inProgress', 'verifying', 'completed',
-                         'refreshing', 'switching', 'interrupted', 'failed', 'cancelled')),
+                         'refreshing', 'publishing', 'interrupted', 'failed', 'cancelled')),
     -- Its segments are all known: from the start for a file, by its manifest for the others.
     resolved boolean NOT NULL DEFAULT false,
     segments int NOT NULL DEFAULT 0,
@@ -267,9 +267,9 @@ CREATE TABLE asset (
 ) WITH (fillfactor = 50);
 CREATE INDEX asset_by_directory ON asset (directory_id, id);
 -- Who else has a key, which may be longer than what an index takes.
-CREATE INDEX asset_key ON asset (hashtextextended(key, 0));
-CREATE INDEX asset_key_taken ON asset (catalog_id) WHERE key_taken;
-CREATE INDEX asset_with_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
+CREATE INDEX asset_by_key ON asset (hashtextextended(key, 0));
+CREATE INDEX asset_by_catalog_key_taken ON asset (catalog_id) WHERE key_taken;
+CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
 
 -- Other URLs of a file's bytes.
 CREATE TABLE mirror (
@@ -306,8 +306,8 @@ CREATE TABLE segment (
     expected_digests text,
     -- A file that is not divided again: its origin has promised ranges and served none.
     is_whole boolean,
-    -- The assembly of an earlier try that no worker resumes: the next one removes it at the site.
-    former_assembly uuid,
+    -- The multipart file of an earlier try that no worker resumes: the next one removes it at the site.
+    previous_multipart_id uuid,
     -- What was stored under its key from its URL for another asset, or for another choice of tracks: its job looks
     -- whether that is still there. Null for nearly all.
     known_bytes bigint,
@@ -338,7 +338,7 @@ CREATE TABLE result (
 );
 
 -- A large file that is fetched in parts.
-CREATE TABLE assembly (
+CREATE TABLE multipart_file (
     id uuid PRIMARY KEY,
     segment_id bigint NOT NULL UNIQUE,
     -- The site at which it takes room: for all of the file from the start.
@@ -356,27 +356,27 @@ CREATE TABLE assembly (
     CHECK (parts_done <= parts)
 );
 
--- Assemblies that no worker resumes: the next worker at the site removes their files, once.
-CREATE TABLE abandoned_assembly (
+-- Multipart files that no worker resumes: the next worker at the site removes them, once.
+CREATE TABLE abandoned_multipart_file (
     id uuid PRIMARY KEY,
     site_id bigint NOT NULL,
     noted_at timestamptz NOT NULL DEFAULT now()
 );
 
--- However one ends. Of one that was put together there is no such file any more.
-CREATE FUNCTION note_abandoned_assemblies() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Notes each one that ends, for whatever reason. Of one that has its final key there is nothing to remove.
+CREATE FUNCTION note_abandoned_multipart_files() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO abandoned_assembly (id, site_id)
+    INSERT INTO abandoned_multipart_file (id, site_id)
     SELECT id, site_id FROM gone WHERE site_id IS NOT NULL
     ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER assembly_gone AFTER DELETE ON assembly REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION note_abandoned_assemblies();
+CREATE TRIGGER multipart_file_gone AFTER DELETE ON multipart_file REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION note_abandoned_multipart_files();
 
 -- Manifests that are stored otherwise than they were served, until their segments are deleted.
-CREATE TABLE document (
+CREATE TABLE rewritten_manifest (
     segment_id bigint PRIMARY KEY,
     content text NOT NULL,
     -- Of what the origin served; null where that is not known.
@@ -385,7 +385,7 @@ CREATE TABLE document (
 
 -- Files that titles listed before their tracks were selected again, with their stored results, and the manifests as
 -- they were served.
-CREATE TABLE former_file (
+CREATE TABLE previous_file (
     asset_id bigint NOT NULL,
     key text NOT NULL,
     url text NOT NULL,
@@ -401,7 +401,7 @@ CREATE TABLE former_file (
     CHECK (manifest_sha256 IS NOT NULL OR sha256 IS NOT NULL),
     CHECK ((sha256 IS NULL) = (bytes IS NULL))
 );
-CREATE UNIQUE INDEX former_file_key ON former_file (asset_id, hashtextextended(key, 0));
+CREATE UNIQUE INDEX previous_file_by_key ON previous_file (asset_id, hashtextextended(key, 0));
 
 -- MARK: Refreshing
 
@@ -430,7 +430,7 @@ CREATE TABLE refreshed_file (
 );
 
 -- Assets whose staged files may replace the stored ones, by job and lease under which they were staged.
-CREATE TABLE refresh_switch (
+CREATE TABLE refresh_publication (
     asset_id bigint PRIMARY KEY,
     job_id bigint NOT NULL,
     lease_id uuid NOT NULL,
@@ -488,8 +488,8 @@ CREATE TABLE lease (
     isolated boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 CREATE INDEX lease_by_expiry ON lease (expires_at);
-CREATE INDEX lease_of_worker ON lease (worker_id);
-CREATE INDEX lease_isolated ON lease (worker_id) WHERE isolated;
+CREATE INDEX lease_by_worker ON lease (worker_id);
+CREATE INDEX lease_by_worker_isolated ON lease (worker_id) WHERE isolated;
 
 -- A worker's part of the limits of an origin or a site (Model/Quota.swift divides them). A row is made when the worker
 -- is granted jobs of it, and deleted when the worker has no more to do there. Written under the lock of the origin's or
@@ -519,7 +519,7 @@ CREATE TABLE quota (
     ends_at timestamptz NOT NULL,
     PRIMARY KEY (kind, resource_id, worker_id)
 ) WITH (fillfactor = 50);
-CREATE INDEX quota_of_worker ON quota (worker_id);
+CREATE INDEX quota_by_worker ON quota (worker_id);
 CREATE SEQUENCE quota_number;
 
 -- MARK: Lanes and jobs
@@ -545,27 +545,27 @@ CREATE TABLE lane (
     ready_since timestamptz,
     UNIQUE (catalog_id, origin_id, rank, own_priority)
 ) WITH (fillfactor = 50);
-CREATE INDEX lane_ready ON lane (queue_id, catalog_id, rank, id) WHERE ready_since IS NOT NULL;
-CREATE INDEX lane_isolated ON lane (queue_id) WHERE rank = 4 AND ready_since IS NOT NULL;
+CREATE INDEX lane_by_queue_ready ON lane (queue_id, catalog_id, rank, id) WHERE ready_since IS NOT NULL;
+CREATE INDEX lane_by_queue_isolated ON lane (queue_id) WHERE rank = 4 AND ready_since IS NOT NULL;
 
 CREATE TABLE job (
     lane_id bigint NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY,
-    -- 0 for sums.
+    -- 0 for checksums.
     asset_id bigint NOT NULL,
     segment_id bigint,
     -- Of a part, and of a verification: the segment of the whole file.
     whole_id bigint,
     directory_id bigint,
     kind text NOT NULL
-        CHECK (kind IN ('resolve', 'fetch', 'verify', 'sums', 'refresh', 'switch')),
+        CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish')),
     -- Tries before this one.
     attempt smallint NOT NULL,
     PRIMARY KEY (lane_id, id),
     CHECK ((segment_id IS NOT NULL) = (kind IN ('fetch', 'verify'))),
-    CHECK ((directory_id IS NOT NULL) = (kind = 'sums'))
+    CHECK ((directory_id IS NOT NULL) = (kind = 'checksums'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX job_of_whole ON job (whole_id) WHERE whole_id IS NOT NULL;
+CREATE INDEX job_by_whole ON job (whole_id) WHERE whole_id IS NOT NULL;
 
 -- The jobs of one lane that a lease holds, from the first to the last. The last one of a lane also says where the next
 -- claim begins, and stays until there is a later one.
@@ -579,7 +579,7 @@ CREATE TABLE span (
     PRIMARY KEY (lane_id, last_id),
     CHECK (first_id <= last_id)
 );
-CREATE INDEX span_of_lease ON span (lease_id);
+CREATE INDEX span_by_lease ON span (lease_id);
 
 -- Jobs on their way to a lane: not due yet, or added by a report, which takes no lane's lock.
 CREATE TABLE delayed_job (
@@ -605,12 +605,12 @@ CREATE TABLE delayed_job (
     refused_code text,
     refused_message text
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX delayed_job_due ON delayed_job (queue_id, available_at);
+CREATE INDEX delayed_job_by_queue ON delayed_job (queue_id, available_at);
 -- A catalog's next try is its first row.
-CREATE INDEX delayed_job_of_catalog ON delayed_job (catalog_id, available_at);
-CREATE INDEX delayed_job_of_whole ON delayed_job (whole_id) WHERE whole_id IS NOT NULL;
-CREATE INDEX delayed_job_held_up ON delayed_job (catalog_id, id) WHERE failure_code IS NOT NULL;
-CREATE INDEX delayed_job_refused ON delayed_job (asset_id, segment_id) WHERE refused_code IS NOT NULL;
+CREATE INDEX delayed_job_by_catalog ON delayed_job (catalog_id, available_at);
+CREATE INDEX delayed_job_by_whole ON delayed_job (whole_id) WHERE whole_id IS NOT NULL;
+CREATE INDEX delayed_job_by_catalog_held_up ON delayed_job (catalog_id, id) WHERE failure_code IS NOT NULL;
+CREATE INDEX delayed_job_by_asset_refused ON delayed_job (asset_id, segment_id) WHERE refused_code IS NOT NULL;
 
 -- Jobs that were cancelled while a lease held them: its worker is notified at its next heartbeat.
 CREATE TABLE cancelled_job (
@@ -623,8 +623,8 @@ CREATE TABLE cancelled_job (
 -- alone, to a worker that holds nothing else. The next death is then caused by that job.
 CREATE TABLE job_loss (
     kind text NOT NULL
-        CHECK (kind IN ('resolve', 'fetch', 'verify', 'sums', 'refresh', 'switch')),
-    -- Of fetch and verify the segment, of sums the directory, of others the asset: a job's number changes.
+        CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish')),
+    -- Of fetch and verify the segment, of checksums the directory, of others the asset: a job's number changes.
     target_id bigint NOT NULL,
     worker_id uuid NOT NULL,
     worker_name text,
@@ -632,10 +632,10 @@ CREATE TABLE job_loss (
     lost_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (kind, target_id, worker_id)
 );
-CREATE INDEX job_loss_of_catalog ON job_loss (catalog_id);
+CREATE INDEX job_loss_by_catalog ON job_loss (catalog_id);
 
 -- Whose turn it is to write the SHA256SUMS of a directory, for all catalogs that have it.
-CREATE TABLE sums_writer (
+CREATE TABLE checksum_file_writer (
     site_id bigint NOT NULL,
     path text NOT NULL,
     lane_id bigint NOT NULL,
@@ -664,10 +664,10 @@ CREATE TABLE tally (
     bytes bigint NOT NULL DEFAULT 0,
     adopted_bytes bigint NOT NULL DEFAULT 0,
     retries int NOT NULL DEFAULT 0,
-    sums_ended int NOT NULL DEFAULT 0,
-    sums_failed int NOT NULL DEFAULT 0
+    checksums_ended int NOT NULL DEFAULT 0,
+    checksums_failed int NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX tally_of_catalog ON tally (catalog_id);
+CREATE INDEX tally_by_catalog ON tally (catalog_id);
 
 -- MARK: Load tests
 
@@ -700,9 +700,9 @@ CREATE TABLE load_test (
     CHECK ((failure_code IS NULL) = (failure_message IS NULL))
 );
 -- One at a time of a queue, and one of the whole cluster.
-CREATE UNIQUE INDEX load_test_open ON load_test (coalesce(queue_id, 0)) WHERE state <> 'ended';
+CREATE UNIQUE INDEX load_test_by_queue_open ON load_test (coalesce(queue_id, 0)) WHERE state <> 'ended';
 
-CREATE TABLE load_share (
+CREATE TABLE load_shard (
     test_id uuid NOT NULL REFERENCES load_test ON DELETE CASCADE,
     worker_id uuid NOT NULL,
     worker_name text NOT NULL,
@@ -722,7 +722,7 @@ CREATE TABLE load_share (
     PRIMARY KEY (test_id, worker_id),
     CHECK ((failure_code IS NULL) = (failure_message IS NULL))
 ) WITH (fillfactor = 50);
-CREATE UNIQUE INDEX load_share_number ON load_share (test_id, number) WHERE number IS NOT NULL;
+CREATE UNIQUE INDEX load_shard_by_number ON load_shard (test_id, number) WHERE number IS NOT NULL;
 
 -- Their seconds, as workers wrote them.
 CREATE TABLE load_interval (

@@ -3,7 +3,7 @@ package import Model
 import Postgres
 
 /// Load tests on workers, as workers see them.
-package struct LoadShares: Sendable {
+package struct LoadShards: Sendable {
     let database: QueueDatabase
     let supervision: LoadTestSupervision
 
@@ -18,13 +18,13 @@ package struct LoadShares: Sendable {
                 LoadTestState(rawValue: try test.string("state")) == .waiting
             else { return LoadTestPlace(scenario: nil) }
             let place = LoadTestPlace(scenario: try test.string("scenario"))
-            if let row = try await connection.query(SQL.LoadTests.lockShare, values).firstRow {
+            if let row = try await connection.query(SQL.LoadTests.lockShard, values).firstRow {
                 let state = LoadShardState(rawValue: try row.string("state"))
                 return state == .joined ? place : LoadTestPlace(scenario: nil)
             }
             let most = try test.optionalInt64("workers") ?? Int64(WireLimits.loadWorkers)
-            let shares = try await LoadTestSupervision.shares(of: id, connection)
-            guard try !test.bool("is_wait_over"), shares.underWay < Int(most) else {
+            let shards = try await LoadTestSupervision.shards(of: id, connection)
+            guard try !test.bool("is_wait_over"), shards.underWay < Int(most) else {
                 return LoadTestPlace(scenario: nil)
             }
             _ = try await connection.query(SQL.LoadTests.join, values + ["name": .text(join.name)])
@@ -55,15 +55,15 @@ package struct LoadShares: Sendable {
             )
             .firstRow
             guard let row, let test = LoadTestState(rawValue: try row.string("test")),
-                let share = LoadShardState(rawValue: try row.string("share"))
+                let shard = LoadShardState(rawValue: try row.string("shard"))
             else { return LoadTestOrder(.leave) }
-            switch (share, test) {
+            switch (shard, test) {
             case (.joined, .waiting), (.ready, .waiting): return LoadTestOrder(.wait)
             case (.running, .running):
                 var order = LoadTestOrder(.run)
                 order.startsInSeconds = try row.optionalDouble("starts_in_seconds")
-                order.share = try row.int("number")
-                order.shares = try row.int("shares")
+                order.shard = try row.int("number")
+                order.shards = try row.int("shards")
                 return order
             case (.running, .stopping): return LoadTestOrder(.stop)
             default: return LoadTestOrder(.leave)
@@ -76,7 +76,7 @@ package struct LoadShares: Sendable {
         _ report: LoadTestReport, of id: LoadTestID, _ connection: PostgresConnection
     ) async throws -> Bool {
         let place: SQLValues = ["test": .uuid(id), "worker": .uuid(report.worker)]
-        guard let row = try await connection.query(SQL.LoadTests.lockShare, place).firstRow,
+        guard let row = try await connection.query(SQL.LoadTests.lockShard, place).firstRow,
             let state = LoadShardState(rawValue: try row.string("state")),
             !LoadShardState.machine.terminal.contains(state)
         else { return false }
@@ -93,7 +93,7 @@ package struct LoadShares: Sendable {
                     PostgresStatement(
                         SQL.LoadTests.storeIntervals,
                         [
-                            "test": .uuid(id), "share": .int(number),
+                            "test": .uuid(id), "shard": .int(number),
                             "seconds": .int64Array(fresh.map { Int64($0.second) }),
                             "data": .textArray(fresh.map(\.data)),
                         ]))

@@ -4,9 +4,9 @@ import Model
 import TestSupport
 import Testing
 
-/// A refresh that has staged its files is granted its switch once; then the holder of the job
+/// A refresh that has staged its files is granted its publication once; then the holder of the job
 /// publishes them.
-@Suite struct SwitchTests {
+@Suite struct PublicationTests {
     typealias F = QueueFixture
 
     /// A catalog of completed files whose refreshes are leased.
@@ -33,7 +33,7 @@ import Testing
                     worker: fixture.worker, job: grant.jobs[place].id, lease: grant.lease ?? ""))
         }
 
-        /// Asks for a switch, by the first lease.
+        /// Asks for a publication, by the first lease.
         func request(
             _ place: Int = 0, staged: Int? = 1, segments: Int? = nil
         ) async throws -> ReportAnswer.Verdict {
@@ -45,7 +45,7 @@ import Testing
             return try await fixture.queue.refreshes.add(
                 RefreshBatch(
                     worker: fixture.worker, job: job.id, lease: grant.lease ?? "", files: [file],
-                    switchOver: RefreshBatch.Switch(segments: segments)))
+                    publication: RefreshBatch.Publication(segments: segments)))
         }
 
         func ended(
@@ -63,20 +63,21 @@ import Testing
         /// Nothing is kept of what was handed in.
         func leftovers() async throws -> Int64 {
             let files = try await fixture.count("refreshed_file")
-            return try await files + fixture.count("refresh_switch")
+            return try await files + fixture.count("refresh_publication")
         }
     }
 
     @Test func itIsGrantedOnceAndNothingTakesItAway() async throws {
-        try await F.with("switch_granted") { fixture in
+        try await F.with("publish_granted") { fixture in
             let work = try await Refreshes(fixture, ["a", "b", "c"])
-            // Without new bytes, or all that is listed, there is nothing to switch to.
+            // Without new bytes, or all that is listed, there is nothing to publish.
             #expect(try await work.request(staged: nil) == .rejected)
             #expect(try await work.request(segments: 2) == .rejected)
             #expect(try await work.request() == .accepted)
             // Its answer was lost.
             #expect(try await work.request() == .accepted)
-            #expect(try await work.assets().map(\.state) == [.switching, .refreshing, .refreshing])
+            #expect(
+                try await work.assets().map(\.state) == [.publishing, .refreshing, .refreshing])
             #expect(try await fixture.count("result WHERE bytes = 77") == 0)
 
             let cancelled = try await fixture.queue.catalogs.selections.apply(
@@ -90,7 +91,7 @@ import Testing
             #expect(b.assets == 1 && b.jobs == 1)
             try await fixture.queue.submissions.interrupt(work.catalog)
             #expect(
-                try await work.assets().map(\.state) == [.switching, .completed, .completed])
+                try await work.assets().map(\.state) == [.publishing, .completed, .completed])
             #expect(try await work.request(1) == .stale)
             #expect(try await work.ended() == [.accepted])
             #expect(try await work.ended(2) == [.stale])
@@ -104,7 +105,7 @@ import Testing
     }
 
     @Test func theNextWorkerOfAJobLearnsTheStagedFiles() async throws {
-        try await F.with("switch_lost") { fixture in
+        try await F.with("publish_lost") { fixture in
             let work = try await Refreshes(fixture, ["a"])
             #expect(try await work.request(staged: 3) == .accepted)
             try await fixture.expireLeases()
@@ -114,7 +115,7 @@ import Testing
             #expect(try await work.ended() == [.stale])
 
             let next = try await fixture.lease()
-            #expect(next.jobs.map(\.kind) == [.switchOver])
+            #expect(next.jobs.map(\.kind) == [.publish])
             #expect(next.jobs.map(\.key) == work.grant.jobs.map(\.key))
             #expect(next.jobs[0].id != work.grant.jobs[0].id)
             let page = try await work.files(of: next)
@@ -142,9 +143,9 @@ import Testing
         }
     }
 
-    /// A try that was lost before the switch was granted leaves nothing behind in the next one's.
+    /// A try that was lost before the publication was granted leaves nothing behind in the next one's.
     @Test func whatAnEarlierTryHandedInIsForgotten() async throws {
-        try await F.with("switch_forgotten") { fixture in
+        try await F.with("publish_forgotten") { fixture in
             let work = try await Refreshes(fixture, ["a"])
             let file = RefreshedFile(
                 segment: try await work.files().files[0].segment,
@@ -169,12 +170,12 @@ import Testing
 
     /// A submission that drops or redefines an asset waits until it is published.
     @Test func aStartThatWouldTakeItAwayComesLater() async throws {
-        try await F.with("switch_start") { fixture in
+        try await F.with("publish_start") { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
             #expect(try await work.request() == .accepted)
             // One that leaves it alone does not wait.
             try await fixture.submit([F.file("a"), F.file("b")])
-            #expect(try await work.assets().map(\.state) == [.switching, .refreshing])
+            #expect(try await work.assets().map(\.state) == [.publishing, .refreshing])
             let renamed = AssetSubmission(
                 name: "a", url: "http://origin.test/other/a", kind: .file,
                 key: "origin.test/files/a")
@@ -193,7 +194,7 @@ import Testing
 
     /// If no worker can publish it, the asset is not complete: each file is checked next time.
     @Test func oneThatFailsForGoodLeavesTheAssetToBeChecked() async throws {
-        try await F.with("switch_failed") { fixture in
+        try await F.with("publish_failed") { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
             #expect(try await work.request() == .accepted)
             // A full disk uses up no try.
@@ -206,13 +207,13 @@ import Testing
                 _ = try await fixture.report([F.failed(mine.jobs[place], mine, "storage.full")])
                 try await fixture.skipDelays()
             }
-            #expect(try await work.assets()[0].state == .switching)
+            #expect(try await work.assets()[0].state == .publishing)
             // Whatever else it is, another worker may do it yet.
-            for attempt in 1...WireLimits.switchAttempts {
+            for attempt in 1...WireLimits.publicationAttempts {
                 let grant = try await fixture.lease()
-                let job = try #require(grant.jobs.first { $0.kind == .switchOver })
+                let job = try #require(grant.jobs.first { $0.kind == .publish })
                 #expect(job.attempt == attempt)
-                #expect(try await work.assets()[0].state == .switching)
+                #expect(try await work.assets()[0].state == .publishing)
                 _ = try await fixture.report([F.failed(job, grant, "storage.permission")])
                 try await fixture.skipDelays()
             }
@@ -221,7 +222,7 @@ import Testing
             #expect(failed.failure?.code == "storage.permission")
             #expect(try await work.leftovers() == 0)
             try await fixture.expectSeen([
-                .init(table: "asset", old: "switching", new: "failed")
+                .init(table: "asset", old: "publishing", new: "failed")
             ])
 
             try await fixture.submit([F.file("a"), F.file("b")])

@@ -43,9 +43,9 @@ extension ReportPlan {
         func isPrevious(_ digest: String?) -> Bool { digest.map { $0 != urlDigest } ?? false }
 
         /// - Parameter isRenewing: this report has had the manifest queued.
-        func course(isOfFormerURL: Bool, isTriedOut: Bool, isRenewing: Bool) -> Course {
+        func course(isOfPreviousURL: Bool, isTriedOut: Bool, isRenewing: Bool) -> Course {
             if isTriedOut { return .end }
-            if isOfFormerURL { return .again }
+            if isOfPreviousURL { return .again }
             guard isListed else { return .submitAgain }
             // It has not expired: the origin refuses it for another reason.
             guard !isFresh else { return .end }

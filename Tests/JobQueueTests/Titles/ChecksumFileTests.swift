@@ -7,15 +7,15 @@ import TestSupport
 import Testing
 
 /// One `SHA256SUMS` per directory, for any number of catalogs and workers that write to it.
-@Suite struct SumsTests {
+@Suite struct ChecksumFileTests {
     typealias F = QueueFixture
 
     /// Fetches everything that waits, and leaves the lists.
     private static func fetchAll(_ fixture: F) async throws {
         while true {
             let grant = try await fixture.lease()
-            let fetches = grant.jobs.filter { $0.kind != .sums }
-            let lists = grant.jobs.filter { $0.kind == .sums }
+            let fetches = grant.jobs.filter { $0.kind != .checksums }
+            let lists = grant.jobs.filter { $0.kind == .checksums }
             guard grant.lease != nil else { return }
             _ = try await fixture.report(
                 fetches.map { F.done($0, grant) } + lists.map { back($0, grant) })
@@ -29,9 +29,9 @@ import Testing
 
     private static func turns(
         _ fixture: F, _ grant: LeaseGrant, as worker: WorkerID? = nil
-    ) async throws -> [SumsTurns.Turn] {
+    ) async throws -> [ChecksumTurns.Turn] {
         try await fixture.queue.sites.checksums.turns(
-            SumsRequest(
+            ChecksumTurnRequest(
                 worker: worker ?? fixture.worker, lease: grant.lease ?? "",
                 jobs: grant.jobs.map(\.id))
         ).turns
@@ -39,7 +39,7 @@ import Testing
 
     private static func letLostTurnsAge(_ fixture: F) async throws {
         try await fixture.pool.query(
-            "UPDATE sums_writer SET lost_at = lost_at - interval '31 seconds'")
+            "UPDATE checksum_file_writer SET lost_at = lost_at - interval '31 seconds'")
     }
 
     /// The jobs of a lease that a heartbeat reports as cancelled.
@@ -113,7 +113,7 @@ import Testing
                 let status = try await fixture.queue.catalogs.status(of: catalog)
                 #expect(status.state == .completed && status.totals.retries == 0)
             }
-            #expect(try await fixture.count("sums_writer") == 0)
+            #expect(try await fixture.count("checksum_file_writer") == 0)
         }
     }
 
@@ -125,7 +125,7 @@ import Testing
             let fetch = try await fixture.lease(1)
             _ = try await fixture.report([F.done(fetch.jobs[0], fetch)])
             let list = try await fixture.lease(1)
-            #expect(list.jobs.map(\.kind) == [.sums])
+            #expect(list.jobs.map(\.kind) == [.checksums])
             #expect(try await Self.turns(fixture, list) == [.write])
             // What the other completes while the list is written is its own list's.
             let other = try await fixture.lease(30)
@@ -192,7 +192,7 @@ import Testing
             }
             try await fixture.drain()
             try await fixture.queue.housekeeping.tables.delete()
-            #expect(try await fixture.count("sums_writer") == 0)
+            #expect(try await fixture.count("checksum_file_writer") == 0)
         }
     }
 
@@ -203,8 +203,8 @@ import Testing
             try await Self.fetchAll(fixture)
             // A lease stands until its worker ends it.
             let writer = try await fixture.lease()
-            let lists = writer.jobs.filter { $0.kind == .sums }.map(\.id)
-            let asked = SumsRequest(
+            let lists = writer.jobs.filter { $0.kind == .checksums }.map(\.id)
+            let asked = ChecksumTurnRequest(
                 worker: fixture.worker, lease: writer.lease ?? "", jobs: lists)
             #expect(try await fixture.queue.sites.checksums.turns(asked).turns == [.write])
             try await fixture.queue.submissions.interrupt(one)
@@ -213,7 +213,7 @@ import Testing
             try await fixture.submit([F.file("b")], catalog: "two")
             try await Self.fetchAll(fixture)
             let other = try await fixture.lease()
-            #expect(other.jobs.map(\.kind) == [.sums])
+            #expect(other.jobs.map(\.kind) == [.checksums])
             #expect(try await Self.turns(fixture, other) == [.wait])
             try await Self.letLostTurnsAge(fixture)
             #expect(try await Self.turns(fixture, other) == [.wait], "its worker was not heard of")
@@ -276,12 +276,12 @@ import Testing
                     let grant = try await fixture.lease(
                         Int.random(in: 1...4, using: &random))
                     guard grant.lease != nil else { continue }
-                    let fetches = grant.jobs.filter { $0.kind != .sums }
+                    let fetches = grant.jobs.filter { $0.kind != .checksums }
                     _ = try await fixture.report(fetches.map { F.done($0, grant) })
-                    let lists = grant.jobs.filter { $0.kind == .sums }
+                    let lists = grant.jobs.filter { $0.kind == .checksums }
                     guard !lists.isEmpty else { continue }
                     let turns = try await fixture.queue.sites.checksums.turns(
-                        SumsRequest(
+                        ChecksumTurnRequest(
                             worker: fixture.worker, lease: grant.lease ?? "",
                             jobs: lists.map(\.id))
                     ).turns
@@ -306,9 +306,9 @@ import Testing
                 guard grant.lease != nil else { break }
                 _ = try await Self.cancelled(fixture, grant)
                 for job in grant.jobs {
-                    if job.kind == .sums {
+                    if job.kind == .checksums {
                         let turn = try await fixture.queue.sites.checksums.turns(
-                            SumsRequest(
+                            ChecksumTurnRequest(
                                 worker: fixture.worker, lease: grant.lease ?? "", jobs: [job.id])
                         ).turns
                         if turn == [.wait] {

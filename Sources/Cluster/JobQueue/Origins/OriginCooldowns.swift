@@ -1,8 +1,9 @@
 import Model
 import Postgres
 
-/// Records how origins served: failures open their circuit breakers, successes close them.
-struct OriginOutcomes: Sendable {
+/// Cooldowns and circuit breakers of origins: failures and `Retry-After` start them, successes end
+/// them.
+struct OriginCooldowns: Sendable {
     private let breaker: JobQueue.Breaker
     private let maxUnlisted: Int
 

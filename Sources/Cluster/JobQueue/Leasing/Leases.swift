@@ -9,7 +9,7 @@ package struct Leases: Sendable {
     let database: QueueDatabase
     let reports: Reports
     let quotas: Quotas
-    let room: SiteRoom
+    let closedSites: ClosedSites
     let leaseSeconds: Double
     /// See `JobQueue.Settings.machine`.
     let machine: String?
@@ -83,7 +83,7 @@ package struct Leases: Sendable {
                     busy: busy, connection)
                 (answer.shares, answer.siteShares) = (shares.origins, shares.sites)
             }
-            try await room.note(heartbeat.sites ?? [], connection)
+            try await closedSites.note(heartbeat.sites ?? [], connection)
             return answer
         }
     }

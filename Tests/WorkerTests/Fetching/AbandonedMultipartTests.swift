@@ -6,7 +6,7 @@ import Testing
 @testable import Worker
 
 /// Abandoned multipart files release their space.
-@Suite(.timeLimit(.minutes(5))) struct AbandonedAssemblyTests {
+@Suite(.timeLimit(.minutes(5))) struct AbandonedMultipartTests {
     private static let part: Int64 = 1 << 20
     private static let body = Cluster.bytes(3 << 20)
 
@@ -32,22 +32,20 @@ import Testing
         let origin = try FaultOrigin()
         origin.serve("/next", [1])
         try await ScriptedCoordinator.with { coordinator in
-            let (abandoned, other) = (
-                "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11", "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f12"
-            )
+            let (abandoned, other) = (MultipartID.random(), MultipartID.random())
             coordinator.edge.makePrivateDirectories()
             for name in [abandoned, other] {
-                try coordinator.edge.write([1, 2, 3], to: ".dray/assembly/\(name)")
+                try coordinator.edge.write([1, 2, 3], to: ".dray/multipart/\(name)")
             }
             var space = SiteSpace(
                 site: SiteID(1), floorBytes: 0, quotaLeftBytes: nil, isTried: false)
-            // A name that is none, and one that is gone, do no harm.
-            space.abandoned = ["../../x", abandoned, abandoned]
+            // A file that is gone does no harm.
+            space.abandoned = [abandoned, abandoned]
             let jobs = coordinator.grant([origin.url("/next")], space: space)
             try await waitUntil(deadlineSeconds: 60, "its end") {
                 coordinator.jobs(.done) == jobs
             }
-            #expect(try coordinator.edge.files() == [".dray/assembly/\(other)", "h/1"])
+            #expect(try coordinator.edge.files() == [".dray/multipart/\(other)", "h/1"])
         }
     }
 }

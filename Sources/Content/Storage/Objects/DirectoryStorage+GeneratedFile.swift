@@ -8,7 +8,7 @@ extension DirectoryStorage {
     /// - lease, job: Name the temporary file.
     /// - chunks: The contents, in order.
     /// - isOurs: As for `commit`.
-    package func writeDocument(
+    package func writeGeneratedFile(
         key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]>,
         isOurs: @escaping () -> Bool = { true }
     ) throws(Failure) {

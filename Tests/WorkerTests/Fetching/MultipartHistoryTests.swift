@@ -13,7 +13,7 @@ import Testing
 /// Random histories of files in parts: an origin that changes each, cuts its answers short, serves other
 /// ranges than were asked for or none, and workers that come and go meanwhile.
 @Suite("Histories of files in parts", .timeLimit(.minutes(10)))
-struct AssemblyHistoryTests {
+struct MultipartHistoryTests {
     typealias C = Cluster
 
     private static let environment = ProcessInfo.processInfo.environment

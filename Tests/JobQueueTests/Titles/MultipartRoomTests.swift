@@ -6,35 +6,35 @@ import TestSupport
 import Testing
 
 /// The space that multipart files use at a site, until they are released.
-@Suite(.timeLimit(.minutes(2))) struct AssemblyRoomTests {
+@Suite(.timeLimit(.minutes(2))) struct MultipartRoomTests {
     typealias F = QueueFixture
     private static let part = SplitTests.part
 
     /// A file in three parts, the first of which is stored, and another file.
     private struct Begun {
         var catalog: CatalogID
-        var assembly: String
+        var multipart: MultipartID
         /// The other parts, under one lease.
         var others: LeaseGrant
 
         init(_ fixture: F) async throws {
             catalog = try await fixture.submit([F.file("large")])
             let grant = try await fixture.lease()
-            assembly = AssemblyID.random().description
-            _ = try await fixture.queue.segments.split(
+            multipart = .random()
+            _ = try await fixture.queue.splits.split(
                 SplitTests.request(
-                    fixture, grant, total: 3 * AssemblyRoomTests.part, assembly: assembly))
+                    fixture, grant, total: 3 * MultipartRoomTests.part, multipart: multipart))
             others = try await fixture.lease()
             #expect(others.jobs.count == 2)
             _ = try await fixture.report([
-                F.done(grant.jobs[0], grant, bytes: AssemblyRoomTests.part)
+                F.done(grant.jobs[0], grant, bytes: MultipartRoomTests.part)
             ])
         }
     }
 
     /// Returns the files that the next lease of the site must remove.
-    private func abandoned(_ fixture: F, catalog: String = "next") async throws -> [String] {
-        try await fixture.submit([F.file(AssemblyID.random().description)], catalog: catalog)
+    private func abandoned(_ fixture: F, catalog: String = "next") async throws -> [MultipartID] {
+        try await fixture.submit([F.file(MultipartID.random().description)], catalog: catalog)
         let grant = try await fixture.lease(1)
         try #require(grant.jobs.count == 1)
         _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
@@ -57,7 +57,7 @@ import Testing
         #expect(totals.segments == 1 && totals.segmentsDone == 0 && totals.segmentsFailed == 1)
         #expect(totals.bytes == 0)
         #expect(try await fixture.count("segment WHERE part > 0") == 0)
-        #expect(try await fixture.count("assembly") == 0)
+        #expect(try await fixture.count("multipart_file") == 0)
     }
 
     /// It is fetched from its start, once.
@@ -79,7 +79,7 @@ import Testing
             try await cancel(fixture, begun.catalog)
             try await fixture.queue.housekeeping.multipartFiles.release()
             try await expectNothingStored(fixture, begun.catalog)
-            #expect(try await abandoned(fixture) == [begun.assembly])
+            #expect(try await abandoned(fixture) == [begun.multipart])
             // Once is enough: what is left is swept.
             #expect(try await abandoned(fixture) == [])
             #expect(
@@ -97,13 +97,13 @@ import Testing
             #expect(try await fixture.assets(of: begun.catalog)[0].state == .failed)
             try await fixture.queue.housekeeping.multipartFiles.release()
             #expect(try await abandoned(fixture) == [])
-            #expect(try await fixture.count("assembly") == 1)
+            #expect(try await fixture.count("multipart_file") == 1)
             try await fixture.pool.query(
                 "UPDATE asset SET changed_at = changed_at - interval '61 minutes'")
             try await fixture.queue.housekeeping.multipartFiles.release()
             try await expectNothingStored(fixture, begun.catalog)
             #expect(try await fixture.assets(of: begun.catalog)[0].failure?.code == code)
-            #expect(try await abandoned(fixture) == [begun.assembly])
+            #expect(try await abandoned(fixture) == [begun.multipart])
             try await expectWholeAgain(fixture, begun.catalog)
         }
     }
@@ -114,7 +114,7 @@ import Testing
             var file = F.file("large")
             file.url = "http://origin.test/other"
             try await fixture.submit([file])
-            #expect(try await abandoned(fixture) == [begun.assembly])
+            #expect(try await abandoned(fixture) == [begun.multipart])
         }
     }
 
@@ -132,7 +132,7 @@ import Testing
             progress.partBytes = 2 * Self.part
             heartbeat.progress[begun.others.jobs[0].asset.description] = progress
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
-            try await fixture.queue.sites.room.watch()
+            try await fixture.queue.sites.closed.watch()
             try await fixture.submit([F.file("x"), F.file("y")], catalog: "next")
             let other = try await fixture.lease(1, as: WorkerID.random())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [7 * Self.part - 1_000])

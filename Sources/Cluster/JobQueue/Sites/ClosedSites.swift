@@ -1,16 +1,17 @@
-package import API
+import API
 package import Model
 import Postgres
 
-/// Space and volumes of sites, and sites that cannot be written.
-package struct SiteRoom: Sendable {
+/// Sites that cannot be written, or whose quota is used up: they are closed, so that nobody leases
+/// their jobs, and opened again.
+package struct ClosedSites: Sendable {
     let database: QueueDatabase
-    let bounds: KnownLimits
+    let limits: KnownLimits
 
     /// Retries unwritable sites that are due, records the running transfers of sites with a quota,
     /// and pauses those whose quota is used up. Safe to run on all coordinators at once.
     package func watch() async throws(Failure) {
-        guard bounds.boundSpace else { return }
+        guard limits.anySpaceLimit else { return }
         try await database.withConnection { connection in
             let tried = try await connection.query(SQL.Sites.retry).rows.count
             _ = try await connection.query(SQL.Sites.noteUnderWay)
@@ -18,7 +19,7 @@ package struct SiteRoom: Sendable {
                 try await Self.checkQuotas(of: nil, connection)
             }
             guard tried + changed > 0 else { return }
-            bounds.changed()
+            limits.changed()
             _ = try await connection.query(SQL.Sites.notify)
         }
     }
@@ -50,7 +51,7 @@ package struct SiteRoom: Sendable {
     func space(
         of site: SiteID, for worker: WorkerID, _ connection: PostgresConnection
     ) async throws -> [SiteSpace]? {
-        guard bounds.boundSpace else { return nil }
+        guard limits.anySpaceLimit else { return nil }
         let row = try await connection.query(
             SQL.Sites.bounds, ["site": .int(site.rawValue), "worker": .uuid(worker)]
         )
@@ -63,56 +64,12 @@ package struct SiteRoom: Sendable {
             let rows = try await connection.query(
                 SQL.Multipart.abandoned, ["site": .int(site.rawValue)]
             ).rows
-            space.abandoned = try rows.map { try $0.string("id") }
+            space.abandoned = try rows.map { try $0.uuid("id") }
         }
         let isWide =
             space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
             && space.abandoned == nil
         return isWide ? nil : [space]
-    }
-
-    /// Returns the volume of a site. If none is recorded, records that of the request: of several
-    /// concurrent workers, the first one's. The file system of the recorded volume is the last that
-    /// a worker found it on.
-    ///
-    /// Throws `input.notFound`, and `worker.leaseLost` if the request's lease has no job of the
-    /// site.
-    package func volume(_ request: SiteVolumeRequest) async throws(Failure) -> SiteVolumeAnswer {
-        try await database.withConnection { connection in
-            let site: SQLValues = ["site": .int(request.site.rawValue)]
-            guard let volume = request.volume, let lease = request.lease else {
-                return try await recordedVolume(site, connection)
-            }
-            let values: SQLValues = [
-                "worker": .uuid(request.worker), "lease": .uuid(lease), "volume": .uuid(volume),
-                "file_system": .optionalText(request.fileSystem?.description),
-            ]
-            guard
-                let row = try await connection.query(SQL.Sites.recordVolume, site + values).firstRow
-            else {
-                throw Failure(.workerLeaseLost, "The lease has no job of site \(request.site).")
-            }
-            return SiteVolumeAnswer(
-                volume: try row.optionalUUID("volume_id"),
-                fileSystem: try row.optionalString("volume_file_system").flatMap {
-                    FileSystemID($0)
-                })
-        }
-    }
-
-    private func recordedVolume(
-        _ site: SQLValues, _ connection: PostgresConnection
-    ) async throws -> SiteVolumeAnswer {
-        guard let row = try await connection.query(SQL.Sites.volume, site).firstRow else {
-            throw Failure(.inputNotFound, "There is no such site.")
-        }
-        var answer = SiteVolumeAnswer(
-            volume: try row.optionalUUID("volume_id"),
-            fileSystem: try row.optionalString("volume_file_system").flatMap {
-                FileSystemID($0)
-            })
-        answer.resumedSeconds = try row.optionalDouble("resumed_seconds")
-        return answer
     }
 
     /// Records a worker's reports of sites; sites that it could write to after a failure resume.
@@ -127,7 +84,7 @@ package struct SiteRoom: Sendable {
             ]
         ).rows
         guard !healed.isEmpty else { return }
-        bounds.changed()
+        limits.changed()
         _ = try await connection.query(SQL.Sites.notify)
     }
 
@@ -143,7 +100,7 @@ package struct SiteRoom: Sendable {
             ]
         ).rows
         guard !paused.isEmpty else { return }
-        bounds.changed()
+        limits.changed()
         _ = try await connection.query(SQL.Sites.notify)
     }
 }

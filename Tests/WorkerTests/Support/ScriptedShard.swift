@@ -8,11 +8,11 @@ import Synchronization
 
 @testable import Worker
 
-/// A share whose load a test makes up. Safe from any thread.
-final class ScriptedShare: LoadShardRunner, PreparedLoadShard {
+/// A shard whose load a test makes up. Safe from any thread.
+final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
     private struct State {
         var scenario: String?
-        var start: (share: LoadShard, nanoseconds: UInt64)?
+        var start: (shard: LoadShard, nanoseconds: UInt64)?
         var isStopped = false
         var isOver = false
         var onInterval: (@Sendable (LoadInterval) -> Void)?
@@ -26,7 +26,7 @@ final class ScriptedShare: LoadShardRunner, PreparedLoadShard {
     init(failure: Failure? = nil) { self.failure = failure }
 
     var scenario: String? { state.withLock { $0.scenario } }
-    var start: (share: LoadShard, nanoseconds: UInt64)? { state.withLock { $0.start } }
+    var start: (shard: LoadShard, nanoseconds: UInt64)? { state.withLock { $0.start } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
     func emit(_ interval: LoadInterval) { state.withLock { $0.onInterval }?(interval) }
@@ -38,13 +38,13 @@ final class ScriptedShare: LoadShardRunner, PreparedLoadShard {
     }
 
     func run(
-        _ share: LoadShard, startNanoseconds: UInt64,
+        _ shard: LoadShard, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 state.onInterval = onInterval
-                state.start = (share, startNanoseconds)
+                state.start = (shard, startNanoseconds)
                 if !state.isOver { state.continuation = continuation }
                 return state.isOver
             }
@@ -74,7 +74,7 @@ final class ScriptedShare: LoadShardRunner, PreparedLoadShard {
 }
 
 extension LoadTestSubmission {
-    /// Of a load that `ScriptedShare` makes up, on so many workers and no fewer.
+    /// Of a load that `ScriptedShard` makes up, on so many workers and no fewer.
     static func script(workers: Int) -> LoadTestSubmission {
         LoadTestSubmission(
             id: .random(), name: "script", scenario: "a scenario",
@@ -90,7 +90,7 @@ extension Cluster {
         return try await follow(id, into: &merge).news
     }
 
-    /// The same, and puts together what its shares measure.
+    /// The same, and puts together what its shards measure.
     func follow(
         _ id: LoadTestID, into merge: inout ClusterLoadMerge
     ) async throws -> (news: LoadTestNews, seconds: [LoadInterval]) {

@@ -1,26 +1,30 @@
 package import API
 package import Model
 import Postgres
+import Services
 
 /// Claims of jobs, each under a new lease.
 package struct Claims: Sendable {
     private let database: QueueDatabase
     package let queues: KnownQueues
     private let quotas: Quotas
-    private let room: SiteRoom
+    private let closedSites: ClosedSites
+    private let reports: Reports
     private let leaseSeconds: Double
+    private let log = Logger("queue")
     /// Concurrent claims of one queue share a statement.
     let groups = GroupedCalls<Int64, Claim, Result<LeaseGrant?, Failure>>(
         width: 2, maxWeight: 2_000)
 
     init(
-        database: QueueDatabase, queues: KnownQueues, quotas: Quotas, room: SiteRoom,
-        leaseSeconds: Double
+        database: QueueDatabase, queues: KnownQueues, quotas: Quotas, closedSites: ClosedSites,
+        reports: Reports, leaseSeconds: Double
     ) {
         self.database = database
         self.queues = queues
         self.quotas = quotas
-        self.room = room
+        self.closedSites = closedSites
+        self.reports = reports
         self.leaseSeconds = leaseSeconds
     }
 
@@ -78,21 +82,102 @@ package struct Claims: Sendable {
     private func grant(
         _ claims: [Claim], of queue: KnownQueue
     ) async throws(Failure) -> [LeaseGrant?] {
-        let (grants, isWorthAnother) = try await claim(claims, of: queue)
+        let (grants, isWorthAnother) = try await claimReadable(claims, of: queue)
         guard isWorthAnother else { return grants }
         var all = grants
         // Each one waits for the locked lanes separately.
         for index in claims.indices where all[index]?.lease == nil {
-            all[index] = try await claim([claims[index]], of: queue).grants[0]
+            all[index] = try await claimReadable([claims[index]], of: queue).grants[0]
             // After one has waited without success, the others need not wait.
             if all[index]?.lease == nil { break }
         }
         return all
     }
 
-    private func claim(
+    /// Claims jobs, and again for leases that got only jobs that cannot be read: others may wait
+    /// behind these.
+    private func claimReadable(
         _ claims: [Claim], of queue: KnownQueue
     ) async throws(Failure) -> (grants: [LeaseGrant?], isWorthAnother: Bool) {
+        let claimed = try await claim(claims, of: queue)
+        var grants = claimed.grants
+        for index in claims.indices {
+            var jobs = claimed.unreadable[index]
+            for _ in 0..<Self.maxUnreadableRounds where !jobs.isEmpty {
+                guard await fail(jobs, of: claims[index]), grants[index]?.lease == nil,
+                    !Task.isCancelled,
+                    // Without an answer, the other claims keep what they have got.
+                    let again = try? await claim([claims[index]], of: queue)
+                else { break }
+                grants[index] = again.grants[0]
+                jobs = again.unreadable[0]
+            }
+        }
+        return (grants, claimed.isWorthAnother)
+    }
+
+    /// Reports leased jobs that cannot be read as failed, as their worker would. Returns false if
+    /// that is impossible now; then the end of the lease returns them.
+    ///
+    /// Without it, each claim of such a job would fail with all its other jobs, which would wait
+    /// for the end of the lease and be claimed with it again. The schema's checks allow such rows:
+    /// a later version may have written the text of a title's options, and people edit databases.
+    /// The failure table retries them, because a coordinator of another version may read them, and
+    /// then fails them for good, so that their catalog ends and names the field.
+    private func fail(_ jobs: [UnreadableJob], of claim: Claim) async -> Bool {
+        if let first = jobs.first {
+            log.warning(
+                "jobs cannot be read; they are retried, and then fail: submit their catalogs again",
+                [
+                    "jobs": jobs.count, "job": first.id, "field": first.row.field ?? "",
+                    "error": first.row,
+                ])
+        }
+        let results = jobs.map { job in
+            var report = JobReport(job: job.id, lease: claim.lease, outcome: .failed)
+            report.failure = Failure(
+                .clusterJobUnreadable, "job \(job.id) cannot be read: \(job.row)")
+            report.retryAfterSeconds = Self.unreadableRetrySeconds
+            // Not its origin's failure.
+            report.origins = []
+            return report
+        }
+        do {
+            _ = try await reports.record(ReportRequest(worker: claim.worker, results: results))
+            // A lease that holds nothing else may be granted again.
+            try await database.withConnection { connection in
+                _ = try await connection.query(
+                    SQL.Leasing.dropLease, ["lease": .uuid(claim.lease)])
+            }
+            return true
+        } catch {
+            log.warning("jobs that cannot be read stay leased", ["error": error])
+            return false
+        }
+    }
+
+    /// Five attempts then take minutes, as the update of all coordinators does.
+    private static let unreadableRetrySeconds = 60.0
+
+    /// Bounds the work of one request.
+    private static let maxUnreadableRounds = 8
+
+    /// A leased job that cannot be handed out.
+    private struct UnreadableJob: Sendable {
+        let id: JobID
+        let row: UnreadableRow
+    }
+
+    /// The results of a statement for several claims, by claim.
+    private struct Claimed: Sendable {
+        var grants: [LeaseGrant?]
+        var isWorthAnother = false
+        var unreadable: [[UnreadableJob]]
+    }
+
+    private func claim(
+        _ claims: [Claim], of queue: KnownQueue
+    ) async throws(Failure) -> Claimed {
         let leases = PostgresValue.uuidArray(claims.map(\.lease))
         let workers = PostgresValue.uuidArray(claims.map(\.worker))
         return try await database.withConnection { connection in
@@ -113,9 +198,10 @@ package struct Claims: Sendable {
             let outcome = try results[0].only()
             guard try outcome.bool("is_known") else {
                 queues.forget()
-                return (claims.map { _ in nil }, false)
+                return Claimed(
+                    grants: claims.map { _ in nil }, unreadable: claims.map { _ in [] })
             }
-            let jobs = try await Self.jobs(of: claims.count, results[1], connection)
+            let (jobs, unreadable) = try await Self.jobs(of: claims.count, results[1], connection)
             if jobs.count(where: { !$0.isEmpty }) < (try outcome.int("granted")) {
                 // The lease's jobs were taken away since: it may be granted again.
                 for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
@@ -136,16 +222,20 @@ package struct Claims: Sendable {
                 }
                 grants.append(grant)
             }
-            return (grants, claims.count > 1 ? try outcome.bool("is_worth_another") : false)
+            return Claimed(
+                grants: grants,
+                isWorthAnother: claims.count > 1 ? try outcome.bool("is_worth_another") : false,
+                unreadable: unreadable)
         }
     }
 
-    /// Returns, by claim, the jobs that its lease holds: rows of `Leasing.leasedJobs`.
+    /// Returns, by claim, the jobs that its lease holds, from rows of `Leasing.leasedJobs`.
     private static func jobs(
         of claims: Int, _ leased: PostgresResult, _ connection: PostgresConnection
-    ) async throws -> [[Job]] {
+    ) async throws -> (jobs: [[Job]], unreadable: [[UnreadableJob]]) {
         var jobs = [[Job]](repeating: [], count: claims)
-        let place = try leased.column("place")
+        var unreadable = [[UnreadableJob]](repeating: [], count: claims)
+        let (place, id) = (try leased.column("place"), try leased.column("id"))
         let (kind, offset) = (try leased.column("kind"), try leased.column("range_offset"))
         let multipart = try leased.column("multipart")
         var decoder = try RowDecoder<Job>(leased, without: [.parts])
@@ -154,10 +244,16 @@ package struct Claims: Sendable {
             let isOfMultipart =
                 try !row.isNull(offset) || row.optionalString(kind) == JobKind.verify.rawValue
             if try isOfMultipart && row.isNull(multipart) { continue }
-            jobs[try row.int(place) - 1].append(try decoder.row(row))
+            let claim = try row.int(place) - 1
+            do {
+                jobs[claim].append(try decoder.row(row))
+            } catch let error as UnreadableRow {
+                unreadable[claim].append(
+                    UnreadableJob(id: JobID(try row.int64(id)), row: error))
+            }
         }
         for index in jobs.indices { try await addParts(to: &jobs[index], connection) }
-        return jobs
+        return (jobs, unreadable)
     }
 
     /// Returns the answer to one claim, with the limits and the site's space for its worker.
@@ -176,7 +272,7 @@ package struct Claims: Sendable {
         }
         guard !jobs.isEmpty else { return grant }
         grant.cluster = queue.cluster
-        grant.siteSpace = try await room.space(of: queue.site, for: claim.worker, connection)
+        grant.siteSpace = try await closedSites.space(of: queue.site, for: claim.worker, connection)
         return grant
     }
 
@@ -207,11 +303,11 @@ package struct Claims: Sendable {
         }
         guard !ids.isEmpty else { return }
         let rows = try await connection.query(
-            SQL.Leasing.parts, ["assemblies": .uuidArray(ids)]
+            SQL.Leasing.parts, ["ids": .uuidArray(ids)]
         ).rows
-        var parts: [String: [MultipartFile.Part]] = [:]
+        var parts: [MultipartID: [MultipartFile.Part]] = [:]
         for row in rows {
-            parts[try row.string("assembly"), default: []].append(
+            parts[try row.uuid("multipart_id"), default: []].append(
                 MultipartFile.Part(
                     offset: try row.int64("range_offset"), length: try row.int64("range_length"),
                     sha256: try row.string("sha256")))

@@ -8,13 +8,13 @@ import Testing
 
 @testable import Worker
 
-/// Switches of refreshes that do not go as they should.
-@Suite struct RefreshSwitchTests {
+/// Publications of refreshes that do not go as they should.
+@Suite struct RefreshPublicationTests {
     typealias C = Cluster
     typealias R = RefreshFixture
 
-    /// A refresh in the hands of a worker that has been granted its switch, and does nothing more.
-    private struct StoppedSwitch {
+    /// A refresh in the hands of a worker that has been granted its publication, and does nothing more.
+    private struct StoppedPublication {
         let storage: DirectoryStorage
         let worker: WorkerID
         let job: Job
@@ -25,9 +25,9 @@ import Testing
 
     /// Stops the cluster's worker and takes its place, step by step: the first two segments of the title have
     /// changed, for this worker at least.
-    private func stopInSwitch(
+    private func stopInPublication(
         _ cluster: Cluster, _ catalog: CatalogID
-    ) async throws -> StoppedSwitch {
+    ) async throws -> StoppedPublication {
         try await cluster.runningWorkers[0].drain()
         let storage = try DirectoryStorage(try StorageURL("file://\(cluster.edge.path)"))
         let changed = [(R.segments[0], 20), (R.segments[1], 21)].map { path, seed in
@@ -62,19 +62,19 @@ import Testing
         let verdict = try await cluster.client.refreshed(
             RefreshBatch(
                 worker: id, job: job.id, lease: lease, files: told,
-                switchOver: RefreshBatch.Switch()))
+                publication: RefreshBatch.Publication()))
         #expect(verdict.verdict == .accepted)
-        return StoppedSwitch(
+        return StoppedPublication(
             storage: storage, worker: id, job: job, lease: lease, changed: changed, staged: staged)
     }
 
-    /// One that is stopped in the midst of a switch, for longer than its lease, finds when it wakes that another has
+    /// One that is stopped while it publishes, for longer than its lease, finds when it wakes that another has
     /// ended it, and takes nothing away from the next one.
     @Test func aWorkerThatStoppedInTheMiddleIsHarmless() async throws {
         try await C.with(leaseSeconds: 2) { cluster in
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)
-            let stopped = try await stopInSwitch(cluster, catalog)
+            let stopped = try await stopInPublication(cluster, catalog)
             // It moves the first, and is stopped.
             #expect(try stopped.storage.place([stopped.staged[0]]) == [])
             #expect(cluster.stored(R.segments[1]) == C.bytes(4_000, seed: 2))
@@ -105,11 +105,11 @@ import Testing
 
     /// The staged file is gone, and the stored one differs: the asset is not complete, and is repaired by the
     /// next submission.
-    @Test func aSwitchWhoseFilesAreGoneFails() async throws {
+    @Test func aPublicationWhoseFilesAreGoneFails() async throws {
         try await C.with(leaseSeconds: 2) { cluster in
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)
-            let stopped = try await stopInSwitch(cluster, catalog)
+            let stopped = try await stopInPublication(cluster, catalog)
             #expect(try stopped.storage.place([stopped.staged[0]]) == [])
             stopped.storage.discard([stopped.staged[1]])
 
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// What stands in the way is found before anything is moved.
-    @Test func aSwitchThatCannotBeDoneIsNotBegun() async throws {
+    @Test func aPublicationThatCannotBeDoneIsNotBegun() async throws {
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)

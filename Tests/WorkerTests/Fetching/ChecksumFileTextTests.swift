@@ -5,16 +5,16 @@ import Testing
 
 @testable import Worker
 
-@Suite struct SumsDocumentTests {
+@Suite struct ChecksumFileTextTests {
     private let digest = String(repeating: "a", count: 64)
 
-    private func entry(_ key: String) -> SumsPage.Entry {
-        SumsPage.Entry(key: key, sha256: digest)
+    private func entry(_ key: String) -> ChecksumPage.Entry {
+        ChecksumPage.Entry(key: key, sha256: digest)
     }
 
     private func text(_ directory: String, _ keys: [String]) -> String {
-        let document = ChecksumFileText(directory: directory, entries: keys.map(entry))
-        return document.map { String(decoding: $0, as: UTF8.self) }.joined()
+        let text = ChecksumFileText(directory: directory, entries: keys.map(entry))
+        return text.map { String(decoding: $0, as: UTF8.self) }.joined()
     }
 
     @Test(arguments: [
@@ -50,8 +50,8 @@ import Testing
 
     @Test func aLongListComesInBoundedChunks() {
         let keys = (0..<3_000).map { "h/\($0)" }
-        let document = ChecksumFileText(directory: "h", entries: keys.map(entry))
-        let chunks = Array(document)
+        let text = ChecksumFileText(directory: "h", entries: keys.map(entry))
+        let chunks = Array(text)
         #expect(chunks.count > 2)
         #expect(chunks.allSatisfy { $0.count < 72 << 10 })
         let lines = chunks.reduce([], +).split(separator: UInt8(ascii: "\n"))
@@ -59,18 +59,18 @@ import Testing
     }
 
     @Test func coreutilsReadsIt() async throws {
-        let directory = try TemporaryDirectory("sums")
+        let directory = try TemporaryDirectory("checksums")
         let names = ["plain", "with space", "back\\slash", "-dash", "sub/é", "*star"]
-        var entries: [SumsPage.Entry] = []
+        var entries: [ChecksumPage.Entry] = []
         for name in names {
             try directory.write(name, to: "h/\(name)")
             let sum = try await ChildProcess.run(["sha256sum", directory.path("h/\(name)")])
             // An escaped name has a backslash before the digest.
             let hex = String(sum.drop { $0 == "\\" }.prefix(64))
-            entries.append(SumsPage.Entry(key: "h/\(name)", sha256: hex))
+            entries.append(ChecksumPage.Entry(key: "h/\(name)", sha256: hex))
         }
-        let document = ChecksumFileText(directory: "h", entries: entries)
-        try directory.write(document.flatMap { $0 }, to: document.key)
+        let text = ChecksumFileText(directory: "h", entries: entries)
+        try directory.write(text.flatMap { $0 }, to: text.key)
         let checked = try await ChildProcess.run([
             "sh", "-c", "cd \(directory.path("h")) && sha256sum -c --strict SHA256SUMS",
         ])

@@ -1,0 +1,48 @@
+import Foundation
+import Model
+import Testing
+
+@Suite struct FailureTests {
+    @Test(arguments: [
+        (FailureLocation.line(3), "line 3: wrong", 3 as Int?),
+        (.line(3, column: 7), "line 3, column 7: wrong", 3),
+        (.line(3, field: "bytes"), "line 3: field bytes: wrong", 3),
+        (
+            .line(3, column: 7, field: "bytes", document: "a.xml"),
+            "a.xml: line 3, column 7: field bytes: wrong", nil
+        ),
+        (.manifest("http://h/m", line: 3), "http://h/m line 3: wrong", nil),
+        (.manifest("http://h/m"), "http://h/m: wrong", nil),
+        (.field("think"), "field think: wrong", nil),
+    ])
+    func theMessageBeginsWithThePlace(place: FailureLocation, message: String, line: Int?) {
+        let failure = Failure(.inputField, at: place, "wrong")
+        #expect(failure.message == message && failure.place?.lineOfList == line)
+        #expect(
+            Failure(.inputField, at: place, "wrong", allowed: "1 to 2").message
+                == message + ", allowed 1 to 2")
+    }
+
+    @Test func anotherPlaceKeepsTheMessage() {
+        let inner = Failure(.inputURL, at: .field("url"), "is missing", allowed: "a URL")
+        let outer = inner.at(.line(2))
+        #expect(outer.message == "line 2: field url: is missing, allowed a URL")
+        #expect(outer.place == .line(2))
+        let plain = Failure(.inputURL, "is missing").at(.line(2, field: "url"))
+        #expect(plain.message == "line 2: field url: is missing")
+        #expect(plain.inDocument("a.txt").message == "a.txt: line 2: field url: is missing")
+        #expect(Failure(.inputUnreadable, "gone").inDocument("a.txt").message == "a.txt: gone")
+    }
+
+    /// Clients and coordinators exchange code and message; both are bounded.
+    @Test func inJSONItIsItsCodeAndItsMessage() throws {
+        let failure = Failure(
+            .inputField, at: .line(2), String(repeating: "x", count: 600), allowed: "less")
+        #expect(failure.message.unicodeScalars.count == 500)
+        let bytes = try JSONEncoder().encode(failure)
+        let object = try JSONDecoder().decode([String: String].self, from: bytes)
+        #expect(object == ["code": "input.field", "message": failure.message])
+        let back = try JSONDecoder().decode(Failure.self, from: bytes)
+        #expect(back == failure && back.hashValue == failure.hashValue && back.place == nil)
+    }
+}
