@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// Everything is killed in the middle of 2,000 files.
     @Suite(.timeLimit(.minutes(3))) struct ChaosTests {
         private static let files = 2_000

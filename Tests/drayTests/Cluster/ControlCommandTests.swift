@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// A cluster at work, and an operator with the commands of control.
     @Suite(.timeLimit(.minutes(3))) struct ControlCommandTests {
         private static let files = 400

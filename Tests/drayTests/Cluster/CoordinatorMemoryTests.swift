@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// A coordinator's memory under any requests.
     @Suite(.timeLimit(.minutes(2))) struct CoordinatorMemoryTests {
         private static let megabyte = 1 << 20

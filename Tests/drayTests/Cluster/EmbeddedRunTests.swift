@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// `dray prefetch` with nothing running: the example catalog to a directory, and again.
     @Suite(.timeLimit(.minutes(2))) struct EmbeddedRunTests {
         @Test func theExampleCatalogArrivesAndPlays() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// A `dray prefetch` that is stopped or killed in the middle resumes.
     @Suite(.timeLimit(.minutes(5))) struct EmbeddedStopTests {
         private static let files = 400

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// A database that answers everything but requests for work.
     @Suite(.timeLimit(.minutes(2))) struct NoWorkTests {
         @Test func followersOfACatalogAreNotifiedAndDoNotWaitForever() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// Commands that ask a cluster, where there is none but what `dray prefetch` has left.
     @Suite(.timeLimit(.minutes(2))) struct PrivateAnswerTests {
         @Test func aPrivateClusterAnswersWhatItKnows() async throws {

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// Two coordinators and five workers, started by hand, share the work of one prefetch.
     @Suite(.timeLimit(.minutes(5))) struct SharedWorkTests {
         private static let files = 1_200

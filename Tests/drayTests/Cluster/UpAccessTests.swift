@@ -3,7 +3,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// The cluster of `dray up` serves every user who can read its token.
     @Suite(.timeLimit(.minutes(2))) struct UpAccessTests {
         /// Runs `dray` in a home to its end.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// `dray up`: the embedded cluster, kept running for other commands.
     @Suite(.timeLimit(.minutes(2))) struct UpTests {
         @Test func theClusterServesAndContinuesAfterARestart() async throws {

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// Reasons why a catalog waits, as its followers read them.
     @Suite(.timeLimit(.minutes(3))) struct WaitTests {
         private static func run(

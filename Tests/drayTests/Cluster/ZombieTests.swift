@@ -3,7 +3,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// A worker that sleeps past its lease, with an origin whose object has changed meanwhile.
     @Suite(.timeLimit(.minutes(2))) struct ZombieTests {
         @Test func aWorkerThatSleptPastItsLeaseReplacesNothing() async throws {

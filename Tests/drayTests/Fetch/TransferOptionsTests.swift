@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// A worker of a cluster fetches for others, who may not make it ask inside.
     @Suite(.timeLimit(.minutes(2))) struct ClusterAddressTests {
         @Test func aWorkerConnectsToPrivateAddressesOnlyIfAllowed() async throws {

@@ -5,7 +5,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// `dray loadtest --cluster` as people run it, on workers of which it takes some.
     @Suite(.timeLimit(.minutes(5))) struct LoadClusterCommandTests {
         private func json(_ text: String) throws -> [String: Any] {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Client
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// Load tests on workers and coordinators as processes: what becomes of one when some of these die.
     @Suite(.timeLimit(.minutes(5))) struct LoadClusterTests {
         private static func scenario(

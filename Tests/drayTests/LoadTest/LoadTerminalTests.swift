@@ -5,7 +5,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// A load test on a cluster, followed on a terminal and by Prometheus.
     @Suite(.timeLimit(.minutes(3))) struct LoadTerminalTests {
         /// Runs `dray loadtest` on a terminal; what it shows is the output.

@@ -128,7 +128,7 @@ import Testing
     }
 }
 
-extension EndToEnd.Clusters {
+extension EndToEnd {
     /// The same as it is run, on a cluster without a worker that could send anything.
     @Suite(.timeLimit(.minutes(2))) struct PublicLoadCommandTests {
         @Test func interruptedInTheWaitNothingIsAskedFor() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// What a list, a destination or a database that cannot be used gets: the place and the reason on
     /// stderr, the exit code, and not one file or folder.
     @Suite(.timeLimit(.minutes(2))) struct BadInputTests {

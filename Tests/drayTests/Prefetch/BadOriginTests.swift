@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// What an origin that answers wrongly gets: a code a bad asset, and all good ones complete.
     @Suite(.timeLimit(.minutes(2))) struct BadOriginTests {
         private static let body = Array("0123456789".utf8)

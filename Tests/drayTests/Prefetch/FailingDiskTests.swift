@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Workers on a disk that fails: the site waits, nothing is counted as stored that is not, and the
     /// jobs resume by themselves when the disk works again.
     @Suite(.timeLimit(.minutes(5))) struct FailingDiskTests {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Query parameters that an operator keeps in keys or leaves out, by origin.
     @Suite(.timeLimit(.minutes(2))) struct KeyQueryTests {
         @Test func aSessionThatRotatesIsFetchedOnce() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Files at the edge are not fetched again, whichever catalog had them first.
     @Suite(.timeLimit(.minutes(2))) struct KnownFilesTests {
         /// The example's origin, whose files a test may change.

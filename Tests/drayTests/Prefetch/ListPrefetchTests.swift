@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// `dray prefetch` of common lists, and the answers of `dray catalog check`.
     @Suite(.timeLimit(.minutes(2))) struct ListPrefetchTests {
         @Test func aria2InputWithMirrorsAndChecksums() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// `--check-media`: what arrived whole may still not play.
     @Suite(.timeLimit(.minutes(2))) struct MediaCheckTests {
         /// Titles and files that play, and of each kind one that cannot.

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Sites on file systems that are mounted, and unmounted again.
     @Suite(.timeLimit(.minutes(5))) struct MountTests {
         private static func entries(_ path: String) throws -> [String] {
@@ -114,7 +114,7 @@ extension EndToEnd.Downloads {
             let origin = try await FileOrigin(files: 3)
             let home = try await EmbeddedHome(.ordinary)
             let edge = try TemporaryDirectory("edge")
-            let (service, printed) = try await EndToEnd.Clusters.UpTests.up(home)
+            let (service, printed) = try await UpTests.up(home)
             defer { service.signal(SIGKILL) }
             let process = try home.start(
                 ["prefetch", origin.list, "--to", edge.path], printed.filter { !$0.value.isEmpty })

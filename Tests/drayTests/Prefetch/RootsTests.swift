@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Workers that write only to what their operator names.
     @Suite(.timeLimit(.minutes(3))) struct RootsTests {
         /// Whoever may submit could otherwise have a key written for root.

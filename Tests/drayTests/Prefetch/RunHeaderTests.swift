@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// `--header` for one run: to one origin, and nowhere else.
     @Suite(.timeLimit(.minutes(2))) struct RunHeaderTests {
         private static let tooMany = [[String]](

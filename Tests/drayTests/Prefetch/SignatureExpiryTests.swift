@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Signed URLs that expire while a title is fetched, from a list to a site.
     @Suite(.timeLimit(.minutes(2))) struct SignatureExpiryTests {
         /// An origin that answers nothing but the signature that is valid now, and makes it another one after so many

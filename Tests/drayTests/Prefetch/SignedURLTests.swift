@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Signed URLs from a list to a site: no way out shows or keeps what opens the origin.
     @Suite(.timeLimit(.minutes(2))) struct SignedURLTests {
         private static let secret = "S3CRET"

@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// A worker whose connections are all taken by origins that send next to nothing.
     @Suite(.timeLimit(.minutes(5))) struct SlowOriginTests {
         @Test func aFastCatalogIsFetchedBesideSlowOnesAndTheseAreFetchedToo() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// `dray prefetch` of lists at URLs, and of what is no list.
     @Suite(.timeLimit(.minutes(2))) struct URLListTests {
         /// An nginx with files and lists, and where its files are to lie.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// A DASH title that was repackaged, or grows, at its origin: by the command alone.
     @Suite(.timeLimit(.minutes(2))) struct DASHRefreshTests {
         /// Six seconds at 25 frames a second in three segments.

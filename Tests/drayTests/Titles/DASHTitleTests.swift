@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// DASH titles as packagers lay them out: pre-fetched from nginx, and played from the edge.
     @Suite(.timeLimit(.minutes(2))) struct DASHTitleTests {
         @Test func titlesArriveWholeAndPlayFromTheEdge() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Titles whose manifests break rules and that play all the same: pre-fetched with a warning, and played from
     /// the edge; refused where the list is read strictly.
     @Suite(.timeLimit(.minutes(2))) struct LenientTitleTests {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Titles in the folders and manifests of several packagers: pre-fetched from nginx, and played from the
     /// edge alone. Bento4 and Shaka Packager write HLS and DASH over the same files.
     @Suite(.timeLimit(.minutes(2))) struct PackagerTitleTests {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// A refresh that is stopped in its middle, politely or not.
     @Suite(.timeLimit(.minutes(3))) struct RefreshStopTests {
         private static let count = 6

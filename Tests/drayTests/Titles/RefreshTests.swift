@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// What was changed at a web server since, by the command alone.
     @Suite(.timeLimit(.minutes(2))) struct RefreshTests {
         private static func refresh(

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd.Downloads {
+extension EndToEnd {
     /// Titles of which a part is wanted, or whose playlists cannot lie at the edge as they are served:
     /// pre-fetched from nginx, and played from the edge alone.
     @Suite(.timeLimit(.minutes(2))) struct TrackTests {
