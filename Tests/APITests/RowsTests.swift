@@ -348,23 +348,6 @@ import Testing
         }
     }
 
-    @Test func numbersThatAreNotFiniteAreRefused() {
-        var report = JobReport(job: JobID(1), lease: "l", outcome: .returned)
-        report.retryAfterSeconds = .infinity
-        #expect(throws: EncodingError.self) {
-            try WireFormat.rows.encode(ReportRequest(worker: "w", results: [report]))
-        }
-    }
-
-    @Test func textThatIsNotUTF8IsRefused() {
-        #expect(throws: DecodingError.self) {
-            try WireFormat.rows.decodeStrictly(
-                AssetBatch.self,
-                from: Array("generation\n1\nname\turl\tkind\tkey\na\tb\tfile\t".utf8)
-                    + [0xC3, 0x28, 0x0A])
-        }
-    }
-
     /// JSON in a request's field is bounded; in an answer it is not.
     @Test func jsonInAFieldIsBounded() throws {
         let origin = String(repeating: "o", count: 300_000)
@@ -398,14 +381,5 @@ import Testing
             // Only a cut between rows leaves a message: HTTP reports a body that ends early.
             #expect(cut == nil || bytes[index - 1] == UInt8(ascii: "\n"))
         }
-    }
-
-    @Test(arguments: [
-        ("application/json", WireFormat.json), ("Application/JSON; charset=utf-8", .json),
-        ("application/vnd.dray.rows", .rows), ("text/plain", nil), ("", nil),
-        ("application/jsonp", nil),
-    ])
-    func contentTypes(text: String, format: WireFormat?) {
-        #expect(WireFormat(contentType: text) == format)
     }
 }

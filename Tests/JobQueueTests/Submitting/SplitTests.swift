@@ -26,6 +26,10 @@ import Testing
             #expect(try await fixture.queue.splits.split(request) == .accepted)
             // The same request again has the same answer.
             #expect(try await fixture.queue.splits.split(request) == .accepted)
+            // Its parts belong to the first multipart file.
+            var other = request
+            other.multipart = .random()
+            #expect(try await fixture.queue.splits.split(other) == .rejected)
 
             let others = try await fixture.lease(as: WorkerID.random())
             #expect(others.jobs.map(\.offset) == [Self.part, 2 * Self.part])

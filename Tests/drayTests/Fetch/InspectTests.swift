@@ -4,13 +4,13 @@ import Testing
 
 /// `dray inspect`.
 @Suite(.timeLimit(.minutes(Sanitizer.isOn ? 20 : 2))) struct InspectTests {
-    private let directory: TemporaryDirectory
+    let directory: TemporaryDirectory
 
     init() throws {
         directory = try TemporaryDirectory("inspect")
     }
 
-    private static let mpd = """
+    static let mpd = """
         <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT8S"><Period>
         <AdaptationSet contentType="video"><SegmentTemplate media="$RepresentationID$/$Number$.m4s"
         initialization="$RepresentationID$/i.mp4" duration="4"/>
@@ -21,14 +21,14 @@ import Testing
         </Representation></AdaptationSet></Period></MPD>
         """
 
-    private func inspect(
+    func inspect(
         _ arguments: [String]
     ) async throws -> (ending: ChildProcess.Ending, output: String, errors: String) {
         let process = try DrayProcess.start(["inspect"] + arguments)
         return (try await process.wait(), process.output, process.errors)
     }
 
-    private func json(_ arguments: [String]) async throws -> [String: Any] {
+    func json(_ arguments: [String]) async throws -> [String: Any] {
         let answer = try await inspect(arguments + ["--json"])
         return try #require(
             JSONSerialization.jsonObject(with: Data(answer.output.utf8)) as? [String: Any],
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// Each segment in one line; `-` for null, which must be there.
-    private func lines(_ report: [String: Any]) throws -> [String] {
+    func lines(_ report: [String: Any]) throws -> [String] {
         let segments = try #require(report["segments"] as? [[String: Any]])
         return segments.map { segment in
             #expect(segment.count == 6)
@@ -286,26 +286,6 @@ import Testing
         let quiet = try await left([dash, "--base", "http://h/m.mpd", "--audio", "none"])
         #expect(quiet["tracks"] as? Int == 1 && quiet["manifests"] as? Int == 1)
         #expect(quiet["unknownSizes"] as? [String: Int] == ["init": 1])
-    }
-
-    @Test func whatIsWrongInAFileNamesTheFile() async throws {
-        let file = try directory.write("#EXTM3U\n#EXTINF:4,\nftp://h/1.ts\n", to: "bad.m3u8")
-        let answer = try await inspect([file, "--base", "http://h/t/m.m3u8"])
-        #expect(answer.ending == .exited(1))
-        #expect(answer.errors.hasPrefix("dray: \(file) line 3: "), "\(answer.errors)")
-        #expect(answer.errors.contains(" (manifest.uriRefused)\n"), "\(answer.errors)")
-    }
-
-    /// A URL in a message stays, even if it begins with the text of --base.
-    @Test func aURLInAMessageIsNotTakenForTheFile() async throws {
-        let file = try directory.write(
-            "#EXTM3U\n#EXTINF:4,\n/ab\n#EXTINF:4,\n/ab/1.ts\n#EXT-X-ENDLIST\n",
-            to: "conflict.m3u8")
-        let answer = try await inspect([file, "--base", "http://h/a"])
-        #expect(answer.ending == .exited(1))
-        #expect(
-            answer.errors.hasPrefix("dray: http://h/ab is a file, and http://h/ab/1.ts needs"),
-            "\(answer.errors)")
     }
 
     @Test(arguments: [

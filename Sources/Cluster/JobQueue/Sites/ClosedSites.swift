@@ -2,8 +2,8 @@ import API
 package import Model
 import Postgres
 
-/// Sites that cannot be written, or whose quota is used up: they are closed, so that nobody leases
-/// their jobs, and opened again.
+/// Closes sites that cannot be written, or whose quota is used up, and opens them again. The jobs of
+/// a closed site are not leased.
 package struct ClosedSites: Sendable {
     let database: QueueDatabase
     let limits: KnownLimits
