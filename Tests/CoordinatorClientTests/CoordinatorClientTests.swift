@@ -31,7 +31,7 @@ struct CoordinatorClientTests {
             let handle = try await client.openCatalog(.init(name: "n", storageURL: "file:///x"))
             #expect(handle.id == CatalogID(7))
             try await client.submit(AssetBatch(generation: 3, assets: []), to: handle.id)
-            try await client.start(handle.id, CatalogStart(generation: 3))
+            try await client.start(handle.id, CatalogStartRequest(generation: 3))
             try await client.interrupt(handle.id)
             _ = try await client.assets(of: handle.id, after: AssetID(5), state: .failed)
             _ = try await client.files(of: handle.id, after: "a/b&c=d é")

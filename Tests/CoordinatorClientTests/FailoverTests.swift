@@ -114,7 +114,7 @@ struct FailoverTests {
             await Self.cancellation()
             return .text(503, "")
         } _: { client, log in
-            async let start = client.start(CatalogID(1), CatalogStart(generation: 1))
+            async let start = client.start(CatalogID(1), CatalogStartRequest(generation: 1))
             try await waitUntil(deadlineSeconds: 60) { !log.all.isEmpty }
             let other = await failure { _ = try await client.clusterStatus(retrySeconds: 0) }
             #expect(other?.code == "cluster.coordinatorUnreachable")

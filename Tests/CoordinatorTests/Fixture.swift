@@ -47,6 +47,7 @@ struct Fixture {
             result = .failure(error)
         }
         await fixture.close()
+        try await server.drop(databaseAt: url)
         try result.get()
     }
 
@@ -79,7 +80,7 @@ struct Fixture {
             CatalogSubmission(name: catalog, storageURL: Self.storageURL))
         try await client.submit(
             AssetBatch(generation: handle.generation, assets: names.map(Self.file)), to: handle.id)
-        try await client.start(handle.id, CatalogStart(generation: handle.generation))
+        try await client.start(handle.id, CatalogStartRequest(generation: handle.generation))
         return handle.id
     }
 

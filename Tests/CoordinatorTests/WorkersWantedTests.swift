@@ -251,7 +251,7 @@ import Testing
             try await fixture.client.submit(
                 AssetBatch(generation: handle.generation, assets: [title]), to: handle.id)
             try await fixture.client.start(
-                handle.id, CatalogStart(generation: handle.generation))
+                handle.id, CatalogStartRequest(generation: handle.generation))
             let answer = try await wanted(fixture, "workerSegmentsPerSecond=1")
             #expect(answer.workers == 1 && answer.waiting == 1)
         }

@@ -36,7 +36,7 @@ private final class Counter: Sendable {
     func increment() { count.withLock { $0 += 1 } }
 }
 
-@Suite struct MailboxTests {
+@Suite struct LoopInboxTests {
     @Test func workRunsInTheOrderOfTheCalls() async throws {
         try await withLoop { loop in
             let seen = Mutex<[Int]>([])

@@ -54,7 +54,7 @@ struct OriginSettingsReaderTests {
         #expect(try !read(#"{"default": {"userAgent": "x"}}"#).hasSecrets)
     }
 
-    @Test(arguments: [
+    private static let wrongSettings: [(text: String, message: String)] = [
         ("[]", "an object"), ("{", "line 1"), (#"{"default": {}} x"#, "the end"),
         (#"{"h": {}}"#, "field h: is not an origin"),
         (#"{"https://h/path": {}}"#, "is not an origin"),
@@ -105,7 +105,9 @@ struct OriginSettingsReaderTests {
         (#"{"https://h": {"timeouts": {"connectSeconds": 0}}}"#, "timeouts.connectSeconds"),
         (#"{"https://h": {"maximumBytes": 0}}"#, "https://h.maximumBytes"),
         (#"{"https://h": {"maximumHeaderBytes": 1.5}}"#, "https://h.maximumHeaderBytes"),
-    ])
+    ]
+
+    @Test(arguments: wrongSettings)
     func whatIsWrongIsNamedAndNoSecretRepeated(text: String, message: String) {
         let failure = #expect(throws: Failure.self) { try read(text) }
         #expect(failure?.message.contains(message) == true, "\(failure?.message ?? "")")

@@ -3,14 +3,16 @@ import TestSupport
 import Testing
 
 @Suite struct BandwidthTests {
-    @Test(arguments: [
+    private static let rates: [(text: String, bytes: Int64)] = [
         ("200Mbit/s", 25_000_000), ("200 mbit/s", 25_000_000), ("1Gbit/s", 125_000_000),
         ("1.5Gbps", 187_500_000), ("8kbit/s", 1_000), ("8000bit/s", 1_000),
         ("10Tbit/s", 1_250_000_000_000),
         ("25MB/s", 25_000_000), ("1kB/s", 1_000), ("1GB/s", 1_000_000_000), ("1000B/s", 1_000),
-        ("8MiB/s", 8 << 20), ("1KiB/s", 1 << 10), ("1GiB/s", 1 << 30), ("0.125MiB/s", 128 << 10),
+        ("8MiB/s", 8_388_608), ("1KiB/s", 1024), ("1GiB/s", 1_073_741_824), ("0.125MiB/s", 131_072),
         ("512kbps", 64_000),
-    ])
+    ]
+
+    @Test(arguments: rates)
     func ratesAreRead(text: String, bytes: Int64) throws {
         let bandwidth = try Bandwidth(text)
         #expect(bandwidth == .bytesPerSecond(bytes))

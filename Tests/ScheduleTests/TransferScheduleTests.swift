@@ -75,7 +75,7 @@ import Testing
         #expect(try TransferSchedule(printed) == schedule)
     }
 
-    @Test(arguments: [
+    private static let wrongSchedules: [(text: String, message: String)] = [
         ("", "nothing was given"), (" , ;", "nothing was given"),
         ("22:00-06:00", "a bandwidth at its end"),
         ("22:00-06:00 unlimited, Mon", "'Mon' was given; allowed: a bandwidth at its end"),
@@ -115,7 +115,9 @@ import Testing
         ("off\u{0} ", "a control character"),
         (Array(repeating: "Mon off", count: 33).joined(separator: ","), "33 entries"),
         (String(repeating: "Mon off,", count: 126), "1008 bytes"),
-    ])
+    ]
+
+    @Test(arguments: wrongSchedules)
     func whatIsWrongIsNamed(text: String, message: String) {
         let failure = #expect(throws: Failure.self) { try TransferSchedule(text) }
         #expect(failure?.code == "input.field")

@@ -23,7 +23,7 @@ extension CoordinatorClient {
     /// Creates the jobs of a submission. A second start changes nothing, and waits for the first.
     @discardableResult
     package func start(
-        _ catalog: CatalogID, _ start: CatalogStart, retrySeconds: Double? = nil
+        _ catalog: CatalogID, _ start: CatalogStartRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> CatalogStarted {
         try await post(
             "/v1/catalogs/\(catalog)/start", start, or: CatalogStarted(),

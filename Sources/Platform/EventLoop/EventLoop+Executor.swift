@@ -7,8 +7,8 @@ extension EventLoop: SerialExecutor {
         take(.task(UnownedJob(job)))
     }
 
-    func take(_ job: Job) {
-        let action = mailbox.withLock { box -> EnqueueAction in
+    func take(_ job: LoopWork) {
+        let action = inbox.withLock { box -> EnqueueAction in
             box.jobs.append(job)
             if box.phase == .closed {
                 if box.isDraining { return .nothing }
@@ -38,7 +38,7 @@ extension EventLoop: SerialExecutor {
     func drainAfterEnd() {
         owner.store(UInt(pthread_self()), ordering: .relaxed)
         while true {
-            let job = mailbox.withLock { box -> Job? in
+            let job = inbox.withLock { box -> LoopWork? in
                 if box.jobs.isEmpty {
                     owner.store(0, ordering: .relaxed)
                     box.isDraining = false

@@ -6,11 +6,11 @@ internal import Synchronization
 ///
 /// `execute`, `isInLoop` and `shutdown` may be called from any thread. Everything else runs on the
 /// loop's thread and checks that with a precondition. Order of work within a tick: ready
-/// descriptors, due timers, the mailbox, idle work, then the end-of-tick hooks.
+/// descriptors, due timers, the inbox, idle work, then the end-of-tick hooks.
 ///
 /// The loop is also a serial executor, so an actor can live on it.
 package final class EventLoop: Sendable {
-    let mailbox = Mutex(Mailbox())
+    let inbox = Mutex(LoopInbox())
     /// `pthread_self()` of the thread that now runs the loop's work; 0 before it starts.
     let owner = Atomic<UInt>(0)
     private let thread = Mutex<pthread_t?>(nil)
@@ -38,8 +38,8 @@ package final class EventLoop: Sendable {
         var hooks: [() -> Void] = []
         /// Work that waits for a poll without ready descriptors.
         var idleWork: [() -> Void] = []
-        /// The empty one of two buffers that `drainMailbox` exchanges.
-        var batch: [Job] = []
+        /// The empty one of two buffers that `drainInbox` exchanges.
+        var batch: [LoopWork] = []
     }
 
     /// Creates the descriptors and starts the thread. `name` (at most 15 bytes) is shown by `top
@@ -96,7 +96,7 @@ package final class EventLoop: Sendable {
     /// Returns false and drops `work` if the loop has been shut down.
     @discardableResult
     package func execute(_ work: @escaping @Sendable () -> Void) -> Bool {
-        let (accepted, mustWake) = mailbox.withLock { box in
+        let (accepted, mustWake) = inbox.withLock { box in
             guard box.phase != .closed else { return (false, false) }
             box.jobs.append(.closure(work))
             defer { box.isSleeping = false }
@@ -112,7 +112,7 @@ package final class EventLoop: Sendable {
         precondition(!isInLoop, "a loop cannot join itself")
         thread.withLock { handle in
             guard let running = handle else { return }
-            mailbox.withLock { box in
+            inbox.withLock { box in
                 box.phase = .closing
                 box.isSleeping = false
             }
@@ -255,7 +255,7 @@ extension EventLoop {
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: capacity)
         defer { events.deallocate() }
         while true {
-            let (isClosing, isIdle) = mailbox.withLock { box in
+            let (isClosing, isIdle) = inbox.withLock { box in
                 box.isSleeping = box.jobs.isEmpty && box.phase == .open
                 return (box.phase == .closing && box.jobs.isEmpty, box.isSleeping)
             }
@@ -268,7 +268,7 @@ extension EventLoop {
                 dispatch(events[index])
             }
             fireTimers()
-            drainMailbox()
+            drainInbox()
             if count <= 0 { runIdleWork(idleWorks) }
             for hook in state.hooks { hook() }
         }
@@ -314,13 +314,13 @@ extension EventLoop {
         }
     }
 
-    private func drainMailbox() {
-        mailbox.withLock { box in
+    private func drainInbox() {
+        inbox.withLock { box in
             box.isSleeping = false
             swap(&box.jobs, &state.batch)
         }
         guard !state.batch.isEmpty else { return }
-        var batch: [Job] = []
+        var batch: [LoopWork] = []
         swap(&batch, &state.batch)
         for job in batch { run(job) }
         batch.removeAll(keepingCapacity: true)
@@ -334,7 +334,7 @@ extension EventLoop {
         for work in works { work() }
     }
 
-    func run(_ job: Job) {
+    func run(_ job: LoopWork) {
         switch job {
         case .closure(let work): work()
         case .task(let task): task.runSynchronously(on: asUnownedSerialExecutor())
@@ -349,7 +349,7 @@ extension EventLoop {
         state.registrations.removeAll()
         state.hooks.removeAll()
         state.idleWork.removeAll()
-        let isLeft = mailbox.withLock { box in
+        let isLeft = inbox.withLock { box in
             box.phase = .closed
             box.isDraining = !box.jobs.isEmpty
             if !box.isDraining { owner.store(0, ordering: .relaxed) }

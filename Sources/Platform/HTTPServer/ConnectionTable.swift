@@ -1,4 +1,5 @@
-/// Decides which connection is closed in favor of a new one.
+/// Decides which connection is closed in favor of a new one. (An idle one ends by its deadline,
+/// `Connection.expire`.)
 ///
 /// A connection belongs to a stranger until one of its requests has a valid token. Strangers are
 /// limited in total and per address, and the oldest of them is closed. So there is always a slot

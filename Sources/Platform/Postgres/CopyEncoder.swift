@@ -36,27 +36,17 @@ package struct CopyEncoder: Sendable {
         if isPlain == nil { for byte in text.utf8 { appendEscaped(byte) } }
     }
 
-    package mutating func field(_ value: PostgresValue) {
-        switch value {
-        case .null: null()
-        case .int(let value): field(value)
-        case .text(let text): field(text)
-        default:
-            separate()
-            var text: [UInt8] = []
-            value.appendText(to: &text)
-            for byte in text { appendEscaped(byte) }
-        }
+    package mutating func field(_ value: Int64?) {
+        if let value { field(value) } else { null() }
+    }
+
+    package mutating func field(_ text: String?) {
+        if let text { field(text) } else { null() }
     }
 
     package mutating func endRow() {
         bytes.append(UInt8(ascii: "\n"))
         isAtRowStart = true
-    }
-
-    package mutating func row(_ values: [PostgresValue]) {
-        for value in values { field(value) }
-        endRow()
     }
 
     mutating func removeAll() {

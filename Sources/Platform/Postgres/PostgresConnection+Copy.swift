@@ -25,16 +25,19 @@ extension PostgresConnection {
         return try await endCopy(aborting: nil)
     }
 
-    /// Runs COPY … FROM STDIN with rows of values in the order of the statement's columns.
+    /// Runs COPY … FROM STDIN with a row of each element. `encode` appends its fields in the order
+    /// of the statement's columns.
     @discardableResult
     package func copyIn<Rows: Sequence>(
-        _ sql: String, isolation: isolated (any Actor)? = #isolation, rows: Rows
-    ) async throws -> Int where Rows.Element == [PostgresValue] {
+        _ sql: String, isolation: isolated (any Actor)? = #isolation, rows: Rows,
+        _ encode: (inout CopyEncoder, Rows.Element) throws -> Void
+    ) async throws -> Int {
         var iterator = rows.makeIterator()
         return try await copyIn(sql) { encoder in
             while encoder.byteCount < CopyEncoder.batchByteCount {
                 guard let row = iterator.next() else { return false }
-                encoder.row(row)
+                try encode(&encoder, row)
+                encoder.endRow()
             }
             return true
         }

@@ -27,10 +27,12 @@ struct HistoryCluster: Sendable {
     private let control: PostgresPool
     private let pools: [PostgresPool]
     private let label: String
+    private let url: String
 
     init(_ name: String, fence: Fence = .whole) async throws {
         self.fence = fence
-        let url = try await PostgresServer.shared().databaseURL(name)
+        url = try await PostgresServer.shared().databaseURL(name)
+        let url = url
         let loop = try EventLoop(name: "histories")
         let control = PostgresPool(
             PostgresConfiguration.queue(
@@ -65,6 +67,7 @@ struct HistoryCluster: Sendable {
     func close() async {
         for pool in pools + [control] { await pool.shutdown() }
         loop.shutdown()
+        try? await PostgresServer.shared().drop(databaseAt: url)
     }
 
     // MARK: Faults

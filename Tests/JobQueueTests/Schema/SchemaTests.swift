@@ -20,8 +20,9 @@ struct SchemaTests {
         server = try await PostgresServer.shared()
         loop = try EventLoop(name: "schema-tests")
         url = try await server.databaseURL("schema")
-        database = try #require(
-            url.split(separator: "?").first?.split(separator: "/").last.map(String.init))
+        let path = url.prefix { $0 != "?" }
+        let slash = try #require(path.lastIndex(of: "/"))
+        database = String(path[path.index(after: slash)...])
     }
 
     @discardableResult

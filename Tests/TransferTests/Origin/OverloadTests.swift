@@ -51,9 +51,10 @@ struct OverloadTests {
     @Test("an origin that answers 503 above six at a time is met at about six")
     func overload() async throws {
         let origin = try FaultOrigin()
+        defer { withExtendedLifetime(origin) {} }
         let body = sample(20_000)
-        origin.route("/a") { [unowned origin] request in
-            if origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
+        origin.route("/a") { [weak origin] request in
+            if let origin, origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
             // The origin's own delay: what its answer takes.
             usleep(10_000)
             return request.serve(body)

@@ -35,7 +35,7 @@ struct LiveTitleTests {
             try await cluster.client.submit(
                 AssetBatch(generation: handle.generation, assets: [asset]), to: handle.id)
             try await cluster.client.start(
-                handle.id, CatalogStart(generation: handle.generation))
+                handle.id, CatalogStartRequest(generation: handle.generation))
             let ended = try await cluster.end(of: handle.id)
             #expect(ended["/t/m.mpd"]?.state == .completed)
             #expect(try Set(cluster.storedPaths()) == Set((names + ["m.mpd"]).map { "/t/\($0)" }))

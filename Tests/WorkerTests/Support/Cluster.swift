@@ -93,6 +93,7 @@ final class Cluster {
         client.shutdown()
         for other in others { await other.stop() }
         await coordinator.stop()
+        try? await PostgresServer.shared().drop(databaseAt: "postgresql:///\(database)")
     }
 
     @discardableResult
@@ -146,7 +147,7 @@ final class Cluster {
             CatalogSubmission(name: catalog, storageURL: site ?? "file://\(edge.path)"))
         try await client.submit(
             AssetBatch(generation: handle.generation, assets: assets), to: handle.id)
-        try await client.start(handle.id, CatalogStart(generation: handle.generation))
+        try await client.start(handle.id, CatalogStartRequest(generation: handle.generation))
         return handle.id
     }
 

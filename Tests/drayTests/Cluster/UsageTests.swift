@@ -76,7 +76,7 @@ import Testing
         #expect(answer.output.contains("known bytes  none\n"))
     }
 
-    @Test(arguments: [
+    private static let badInput: [(words: [String], message: String)] = [
         (["prefetch"], "LIST is missing"),
         (["prefetch", "list"], "--to is missing"),
         (["prefetch", "list", "--to", "edge", "--audio", "none,en"], "--audio is 'none,en'"),
@@ -178,7 +178,9 @@ import Testing
             "entry 1 'Mon 25:00-26:00 off'"
         ),
         (["site", "set", "x", "--maximum", "off"], "--maximum: 'off' was given"),
-    ])
+    ]
+
+    @Test(arguments: badInput)
     func badInputIsRefusedAndNothingIsWritten(words: [String], message: String) async throws {
         try directory.write("{\"assets\": [\n  oops\n]}", to: "bad.json")
         try directory.write("# nothing\n\n", to: "empty.txt")

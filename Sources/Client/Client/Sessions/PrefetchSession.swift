@@ -183,7 +183,7 @@ package final class PrefetchSession: FollowingSession {
         if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
         for task in sending { try await task.value.get() }
         let started = try await client.start(
-            handle.id, CatalogStart(generation: handle.generation))
+            handle.id, CatalogStartRequest(generation: handle.generation))
         display.note(
             "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
                 + printable(plan.destination.path))

@@ -46,7 +46,7 @@ package struct CatalogHandle: Codable, Sendable {
 }
 
 /// `POST /v1/catalogs/{id}/start`: ends the submission of this generation and creates its jobs.
-package struct CatalogStart: Codable, Sendable {
+package struct CatalogStartRequest: Codable, Sendable {
     package var generation: Int
 
     package init(generation: Int) { self.generation = generation }

@@ -41,7 +41,7 @@ struct CatalogRoutes: Sendable {
 
     func start(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
-        let start: CatalogStart = try RequestBody.read(request)
+        let start: CatalogStartRequest = try RequestBody.read(request)
         return try .wire(try await queue.submissions.start(catalog, generation: start.generation))
     }
 

@@ -4,7 +4,7 @@ import Postgres
 
 /// Divides the limits of origins and sites into quotas for the workers that hold jobs there.
 ///
-/// `Model.Quota` calculates the division. This type reads and writes quotas, under the locks of the
+/// `Quota` calculates the division. This type reads and writes quotas, under the locks of the
 /// origins' rows and then of the sites' rows, each in the order of their numbers.
 package struct Quotas: Sendable {
     let database: QueueDatabase
@@ -53,16 +53,16 @@ package struct Quotas: Sendable {
                     ]),
             ])
             let held = Set(resources.filter(\.isHeld).map { QuotaResource.Place($0.kind, $0.id) })
-            var division = QuotaDivision(seconds: leaseSeconds, occasion)
+            var changes = QuotaChanges(seconds: leaseSeconds, occasion)
             for row in results[2].rows {
                 let entry = try QuotaEntry(row: row)
-                division.take(
+                changes.take(
                     entry, isHeld: held.contains(entry.place), isBusy: busy.contains(entry.url),
                     use: entry.use(of: origins, sites),
                     active: origins.first { $0.origin == entry.url }.map { Int64($0.active) })
             }
-            _ = try await connection.pipeline(division.statements(for: worker))
-            return division.answer
+            _ = try await connection.pipeline(changes.statements(for: worker))
+            return changes.answer
         }
     }
 

@@ -17,15 +17,15 @@ enum SegmentStore {
         ])
         var ids: [String: Int64] = [:]
         for row in results[1].rows { ids[try row.string("url")] = try row.int64("id") }
-        let rows = try zip(segments, origins).map { segment, origin in
-            guard let id = ids[origin] else {
-                throw Failure(.workerInternal, "The origin \(origin) is gone.")
+        try await connection.copyIn(SQL.Resolving.copySegments.text, rows: zip(segments, origins)) {
+            encoder, row in
+            guard let id = ids[row.1] else {
+                throw Failure(.workerInternal, "The origin \(row.1) is gone.")
             }
-            return (segment, id)
+            encode(row.0, &encoder)
+            encoder.field(asset)
+            encoder.field(id)
         }
-        try await connection.copyIn(
-            SQL.Resolving.copySegments.text,
-            rows: rows.lazy.map { columns(of: $0) + [.int(asset), .int($1)] })
     }
 
     /// Stores segments some of which an earlier attempt of the job, or an earlier start, has
@@ -45,18 +45,22 @@ enum SegmentStore {
     ) async throws {
         _ = try await connection.simple(SQL.Resolving.stageSegments.text)
         try await connection.copyIn(
-            SQL.Resolving.copyStaged.text,
-            rows: zip(segments, origins).lazy.map { columns(of: $0) + [.text($1)] })
+            SQL.Resolving.copyStaged.text, rows: zip(segments, origins)
+        ) { encoder, row in
+            encode(row.0, &encoder)
+            encoder.field(row.1)
+        }
         _ = try await connection.query(SQL.Resolving.origins)
     }
 
-    private static func columns(of segment: ResolvedSegment) -> [PostgresValue] {
-        [
-            .int(segment.ordinal), .text(segment.url), .text(segment.key),
-            .text(segment.role.rawValue), .optionalInt(segment.bytes),
-            .optionalText(segment.sha256),
-            .optionalText(segment.mirrors?.joined(separator: "\n")),
-        ]
+    private static func encode(_ segment: ResolvedSegment, _ encoder: inout CopyEncoder) {
+        encoder.field(segment.ordinal)
+        encoder.field(segment.url)
+        encoder.field(segment.key)
+        encoder.field(segment.role.rawValue)
+        encoder.field(segment.bytes)
+        encoder.field(segment.sha256)
+        encoder.field(segment.mirrors?.joined(separator: "\n"))
     }
 
     /// Stores warnings about a title's manifests.

@@ -111,7 +111,7 @@ CROSS JOIN LATERAL (
     SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
 ) AS j
 
--- fragment: spansOfNamed
+-- fragment: spansOfHeldLeases
 -- Of the leases that `named` has, with their workers, the spans. OFFSET 0: with the statistics of a
 -- queue that was empty, a join reads all spans first.
 CROSS JOIN LATERAL (

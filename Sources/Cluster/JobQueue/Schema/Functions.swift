@@ -1,4 +1,5 @@
 import Postgres
+import QueueSQL
 
 /// The schema's functions, the files of `SQL/functions`: statements with their own planner
 /// settings.
@@ -16,10 +17,10 @@ struct Functions: Sendable {
     static let current = Functions(
         revision: 1,
         files: [
-            PackageResources.settling_sql, PackageResources.lanes_sql,
-            PackageResources.claims_sql, PackageResources.leased_jobs_sql,
-            PackageResources.reports_sql, PackageResources.quota_resources_sql,
-            PackageResources.roots_sql,
+            sql_functions_settling(), sql_functions_lanes(),
+            sql_functions_claims(), sql_functions_leased_jobs(),
+            sql_functions_reports(), sql_functions_quota_resources(),
+            sql_functions_roots(),
         ])
 
     init(revision: Int, text: String) {
@@ -28,7 +29,7 @@ struct Functions: Sendable {
     }
 
     /// The functions of these files, in the order of the files.
-    private init(revision: Int, files: [[UInt8]]) {
+    private init(revision: Int, files: [EmbeddedFile]) {
         let texts = files.map { SQL.file($0) }.flatMap { file in
             file.names.compactMap { file.statements[$0]?.text }
         }

@@ -1,5 +1,6 @@
 package import Model
 package import Postgres
+import QueueSQL
 
 /// The numbered versions of the schema, each a file of `SQL/migrations`.
 ///
@@ -11,13 +12,13 @@ package enum Migrations {
         let version: Int
         let text: String
 
-        init(_ version: Int, _ text: [UInt8]) {
+        init(_ version: Int, _ file: EmbeddedFile) {
             self.version = version
-            self.text = String(decoding: text, as: UTF8.self)
+            text = String(decoding: file.text, as: UTF8.self)
         }
     }
 
-    static let steps = [Step(1, PackageResources._001_initial_sql)]
+    static let steps = [Step(1, sql_migration_0001_initial())]
 
     /// Less than the time limit of a statement.
     package static let lockSeconds: Double = 20

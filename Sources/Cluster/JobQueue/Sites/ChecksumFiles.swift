@@ -61,21 +61,17 @@ package struct ChecksumFiles: Sendable {
     ) async throws(Failure) -> ChecksumPage {
         let place = try PagePlace(after, first: [0, 0, -1])
         return try await database.withConnection { connection in
-            let rows = try await connection.query(
+            let result = try await connection.query(
                 SQL.ChecksumFiles.page,
                 [
                     "site": .int(site.rawValue), "path": .text(directory),
                     "after_directory": .int(place[0]), "after_asset": .int(place[1]),
                     "after_ordinal": .int(place[2]), "limit": .int(Int64(limit)),
-                ]
-            ).rows
-            let entries = try rows.map { row in
-                ChecksumPage.Entry(
-                    key: try row.string("key"), sha256: try row.string("sha256"),
-                    recordedSeconds: try row.double("recorded_seconds"))
-            }
+                ])
+            var decoder = try RowDecoder<ChecksumPage.Entry>(result)
+            let entries = try result.rows.map { try decoder.row($0) }
             var next: String?
-            if entries.count == limit, let last = rows.last {
+            if entries.count == limit, let last = result.rows.last {
                 next =
                     PagePlace([
                         try last.int64("directory"), try last.int64("id"),

@@ -1,17 +1,19 @@
+import QueueSQL
+
 /// The statements of the files of `SQL/`: one case each, so that an unknown name does not compile.
 extension SQL {
     enum Submitting: String, SQLSubject {
         case site, queue, outsideRoots, openCatalog, redefineTitles, stageAssets, copyAssets
         case origins, directories, mergeAssets, mergeMirrors
 
-        static let file = SQL.file(PackageResources.submitting_sql)
+        static let file = SQL.file(sql_submitting())
     }
 
     enum Catalogs: String, SQLSubject {
         case lock, tryLock, read, select, running, tallied, fold, interruptJobs, haveJobs
         case interruptAssets, interrupt
 
-        static let file = SQL.file(PackageResources.catalogs_sql)
+        static let file = SQL.file(sql_catalogs())
     }
 
     enum Starting: String, SQLSubject {
@@ -19,40 +21,40 @@ extension SQL {
         case lockLanes, newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate
         case totals, left, interruptedAssets
 
-        static let file = SQL.file(PackageResources.starting_sql)
+        static let file = SQL.file(sql_starting())
     }
 
     enum KeyConflicts: String, SQLSubject {
         case lock, free, refuseHeld, refuseRivals, resolvedHolder
 
-        static let file = SQL.file(PackageResources.key_conflicts_sql)
+        static let file = SQL.file(sql_key_conflicts())
     }
 
     enum KnownFiles: String, SQLSubject {
         case stage, storedByFiles, noteFiles, sources, haveResults, storedByTitles, noteTitle
 
-        static let file = SQL.file(PackageResources.known_files_sql)
+        static let file = SQL.file(sql_known_files())
     }
 
     enum Leasing: String, SQLSubject {
         case queues, queuesWithWork, claim, leasedJobs, parts, dropLease, release, jobsHeld
         case worker, extend, cancelledJobs, served, sweep, jobsOfLeases, lostJobs, recordLosses
 
-        static let file = SQL.file(PackageResources.leasing_sql)
+        static let file = SQL.file(sql_leasing())
     }
 
     enum Reporting: String, SQLSubject {
         case settleDone, settleDoneAgain, reportedJobs, settleFetches, retry, deleteJob
         case settleAsset
 
-        static let file = SQL.file(PackageResources.reporting_sql)
+        static let file = SQL.file(sql_reporting())
     }
 
     enum Multipart: String, SQLSubject {
         case divide, makeParts, isFirstPart, partDone, partFailed, deleteJobs, reset, verified
         case verifyFailed, abandoned, givenUp, release
 
-        static let file = SQL.file(PackageResources.multipart_sql)
+        static let file = SQL.file(sql_multipart())
     }
 
     enum Resolving: String, SQLSubject {
@@ -61,59 +63,59 @@ extension SQL {
         case segmentOrigins, lanes, lockLanes, jobs, refusedJobs, queueReads, renewURLs, endRead
         case failRefused
 
-        static let file = SQL.file(PackageResources.resolving_sql)
+        static let file = SQL.file(sql_resolving())
     }
 
     enum Refreshing: String, SQLSubject {
         case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantPublication, isGranted
         case found, segments, results, settle, failPublication, summary, failures, dropDeadline
 
-        static let file = SQL.file(PackageResources.refreshing_sql)
+        static let file = SQL.file(sql_refreshing())
     }
 
     enum ChecksumFiles: String, SQLSubject {
         case begin, lockWriter, takeOver, page, settle, retry
 
-        static let file = SQL.file(PackageResources.checksum_files_sql)
+        static let file = SQL.file(sql_checksum_files())
     }
 
     enum Origins: String, SQLSubject {
         case list, named, note, lock, succeed, fail, coolDown, cooling, defaults, setDefaults
         case setLimits, clearLimits, page, decisions, decide
 
-        static let file = SQL.file(PackageResources.origins_sql)
+        static let file = SQL.file(sql_origins())
     }
 
     enum Mirrors: String, SQLSubject {
         case lanes, jobs, unwell, makeLanes, lockLanes, room, move, emptied
 
-        static let file = SQL.file(PackageResources.mirrors_sql)
+        static let file = SQL.file(sql_mirrors())
     }
 
     enum Quotas: String, SQLSubject {
         case concerned, lockOrigins, lockSites, read, store, drop, end, ofSites
 
-        static let file = SQL.file(PackageResources.quotas_sql)
+        static let file = SQL.file(sql_quotas())
     }
 
     enum Sites: String, SQLSubject {
         case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
         case quotaChanges, applyQuota, seen, fail, volume, recordVolume, forgetVolume, notify
 
-        static let file = SQL.file(PackageResources.sites_sql)
+        static let file = SQL.file(sql_sites())
     }
 
     enum Selecting: String, SQLSubject {
         case assets, lockLanes, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
         case lockReprioritised, reprioritise, reprioritiseCatalog, reschedule
 
-        static let file = SQL.file(PackageResources.selecting_sql)
+        static let file = SQL.file(sql_selecting())
     }
 
     enum Workers: String, SQLSubject {
         case seen, backlog, busy, noteMinute, history, forgetRoots
 
-        static let file = SQL.file(PackageResources.workers_sql)
+        static let file = SQL.file(sql_workers())
     }
 
     enum LoadTests: String, SQLSubject {
@@ -121,19 +123,19 @@ extension SQL {
         case join, lockShard, order, report, beginShards, dismissShards, loseSilent, loseOverdue
         case storeIntervals, intervals, takeIntervals, breakdown, notify
 
-        static let file = SQL.file(PackageResources.load_tests_sql)
+        static let file = SQL.file(sql_load_tests())
     }
 
     enum Browsing: String, SQLSubject {
         case status, active, assets, missingSidecars, files, queues, setQueueState
 
-        static let file = SQL.file(PackageResources.browsing_sql)
+        static let file = SQL.file(sql_browsing())
     }
 
     enum Waiting: String, SQLSubject {
         case waits
 
-        static let file = SQL.file(PackageResources.waiting_sql)
+        static let file = SQL.file(sql_waiting())
     }
 
     enum Housekeeping: String, SQLSubject {
@@ -141,7 +143,7 @@ extension SQL {
         case tidyOrigins, origins, rewrittenManifests, multipartFiles, loadTests, oldCatalogs
         case forgetAssets, forgetCatalog
 
-        static let file = SQL.file(PackageResources.housekeeping_sql)
+        static let file = SQL.file(sql_housekeeping())
     }
 
     enum Common: String, SQLSubject {
@@ -153,6 +155,6 @@ extension SQL {
     enum Schema: String, SQLSubject {
         case lock, state, create, edited, record, functions, recordFunctions, pin
 
-        static let file = SQL.file(PackageResources.schema_sql)
+        static let file = SQL.file(sql_schema())
     }
 }

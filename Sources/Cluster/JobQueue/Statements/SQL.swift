@@ -1,16 +1,17 @@
 import API
 import Model
+import QueueSQL
 
 /// The queue's SQL: every statement is in a file under `SQL/`, embedded in the binary. The
 /// placeholders `{{…}}` are filled from Model's tables, so that guards cannot drift from them.
 enum SQL {
     /// `common.sql`: fragments for all files.
     static let common = parsed { () throws(SQLFile.Malformed) in
-        try SQLFile(PackageResources.common_sql, SQLPlaceholders(texts: texts))
+        try SQLFile(sql_common().text, SQLPlaceholders(texts: texts))
     }
 
-    static func file(_ bytes: [UInt8]) -> SQLFile {
-        parsed { () throws(SQLFile.Malformed) in try SQLFile(bytes, common.placeholders) }
+    static func file(_ file: EmbeddedFile) -> SQLFile {
+        parsed { () throws(SQLFile.Malformed) in try SQLFile(file.text, common.placeholders) }
     }
 
     /// The files are part of the binary: an unreadable one is a programmer's error.
@@ -78,6 +79,10 @@ enum SQL {
     private static func list<Name: RawRepresentable<String>>(_ names: [Name]) -> String {
         names.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     }
+}
+
+extension EmbeddedFile {
+    var text: [UInt8] { [UInt8](UnsafeBufferPointer(start: bytes, count: count)) }
 }
 
 // MARK: Templates

@@ -94,17 +94,23 @@ package struct Submissions: Sendable {
             let (row, _) = try await SubmittedCatalog.lock(
                 catalog, generation: generation, connection)
             _ = try await connection.simple(SQL.Submitting.stageAssets.text)
-            let values = rows.lazy.enumerated().map { position, row in
-                [
-                    .int(position), .text(row.0.name), .text(row.0.url),
-                    .text(row.0.kind.rawValue), .text(row.0.key), .optionalInt(row.0.bytes),
-                    .optionalText(row.0.sha256), .optionalText(row.0.digests), .text(row.1),
-                    .text(directory(of: row.0.key)),
-                    .optionalText(row.0.mirrors?.joined(separator: "\n")),
-                    .optionalText(row.2),
-                ] as [PostgresValue]
+            try await connection.copyIn(
+                SQL.Submitting.copyAssets.text, rows: rows.enumerated()
+            ) { encoder, row in
+                let (asset, origin, sidecars) = row.element
+                encoder.field(row.offset)
+                encoder.field(asset.name)
+                encoder.field(asset.url)
+                encoder.field(asset.kind.rawValue)
+                encoder.field(asset.key)
+                encoder.field(asset.bytes)
+                encoder.field(asset.sha256)
+                encoder.field(asset.digests)
+                encoder.field(origin)
+                encoder.field(directory(of: asset.key))
+                encoder.field(asset.mirrors?.joined(separator: "\n"))
+                encoder.field(sidecars)
             }
-            try await connection.copyIn(SQL.Submitting.copyAssets.text, rows: values)
             _ = try await connection.query(SQL.Submitting.origins)
             _ = try await connection.query(
                 SQL.Submitting.directories,

@@ -8,7 +8,6 @@ import Transfer
 struct FinishedTransfer: Sendable {
     var work: Assignment
     var fetched: Fetched
-    var transfer: Transfer
     var origins: [OriginOutcome]?
 }
 
@@ -72,11 +71,8 @@ struct Committer: Sendable {
         case .success:
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
             report.isVerified = end.fetched.isVerified
-            // A part's multipart file has the validator; a mirror's says nothing about the job's
-            // own origin.
-            if !end.work.fetch.isPart, end.transfer.request.url == end.work.fetch.url {
-                report.validator = end.fetched.validator
-            }
+            // A part's multipart file has the validator.
+            if !end.work.fetch.isPart { report.validator = end.fetched.validator }
             report.digests = FurtherDigests.text(of: end.fetched.stated)
             report.origins = end.origins
         case .failure(let failure) where failure.code == .workerLeaseLost:

@@ -29,11 +29,13 @@ struct FetchResults: Sendable {
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
             reporter.done(StoredFiles.report(work, reused: work.fetch.previous?.stored))
-        case .success(let fetched):
+        case .success(var fetched):
             defer { pace.ended(1) }
             tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)
+            // A mirror's validator says nothing about the job's own origin.
+            if transfer.request.url != work.fetch.url { fetched.validator = nil }
             let end = FinishedTransfer(
-                work: work, fetched: fetched, transfer: transfer,
+                work: work, fetched: fetched,
                 origins: suspects.served(by: result.origin, course))
             guard fetched.isFirstPart else {
                 finished.push(end)

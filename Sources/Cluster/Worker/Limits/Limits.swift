@@ -6,7 +6,7 @@ import Transfer
 struct Limits: Sendable {
     let origins: OriginQuotas
     let sites: SiteQuotas
-    let cooldowns: Cooldowns
+    let cooldowns: CooldownRelay
     let engine: TransferEngine
 
     /// True if others may wait for this worker's quota reports.

@@ -13,7 +13,7 @@ struct ReportSender: Sendable {
     let results: Mailbox<JobReport>
     let held: HeldWork
     let pace: LeasePace
-    let cooldowns: Cooldowns
+    let cooldowns: CooldownRelay
     let log: Logger
 
     /// Number of results that fill a request.

@@ -5,14 +5,14 @@ import Model
 struct Reporting: Sendable {
     let results: Mailbox<JobReport>
     let suspects: SuspectOrigins
-    let cooldowns: Cooldowns
+    let cooldowns: CooldownRelay
     let reporter: Reporter
     let sender: ReportSender
 
     init(_ core: WorkerCore, _ sites: Sites) {
         results = Mailbox()
         suspects = SuspectOrigins()
-        cooldowns = Cooldowns(
+        cooldowns = CooldownRelay(
             client: core.client, engine: core.engine, held: core.held, suspects: suspects,
             log: core.log)
         reporter = Reporter(

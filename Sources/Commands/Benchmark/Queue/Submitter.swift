@@ -30,7 +30,7 @@ struct Submitter: Sendable {
         let handle = try await client.openCatalog(
             CatalogSubmission(name: work.catalog, storageURL: work.storageURL))
         try await sendAssets(work, to: handle)
-        try await client.start(handle.id, CatalogStart(generation: handle.generation))
+        try await client.start(handle.id, CatalogStartRequest(generation: handle.generation))
         guard !work.isFiles else { return (handle.queue, nil) }
         return (handle.queue, try await OpenTitles.lease(work, handle.queue, client, worker))
     }

@@ -63,7 +63,7 @@ struct WakeUpBenchmark: Sendable {
             try await Task.sleep(for: .milliseconds(Int.random(in: 30...80)))
             let request = ContinuousClock.now
             try await database.client.start(
-                handle.id, CatalogStart(generation: handle.generation))
+                handle.id, CatalogStartRequest(generation: handle.generation))
             let answer = ContinuousClock.now
             guard let grant = await grants.next() else { throw CancellationError() }
             if number >= warmUp {

@@ -1,6 +1,5 @@
 internal import Curl
 internal import Digest
-internal import EventLoop
 internal import Model
 internal import Storage
 
@@ -112,23 +111,7 @@ struct AnswerJudge {
             throw problem(.originTooLarge, "\(length) bytes, more than \(maximumBytes)")
         }
         terms.wantedBytes = length
-        if let part = request.splitAbove, length > part, request.onLarge != nil,
-            let validator = splitValidator()
-        {
-            terms.offerSplit(
-                LargeObject(totalBytes: length, validator: validator, stated: easy.statedDigests),
-                partBytes: part, belowBytesPerSecond: request.splitBelowBytesPerSecond,
-                now: MonotonicClock.nowSeconds)
-        }
-    }
-
-    /// Returns the validator that parts of this object must have in common; nil if it cannot be
-    /// fetched in parts.
-    private func splitValidator() -> String? {
-        guard easy.status == 200, easy.header("Accept-Ranges")?.lowercased() == "bytes" else {
-            return nil
-        }
-        return easy.strongValidator
+        offerSplit(&terms, of: length)
     }
 
     // MARK: Ranges

@@ -13,7 +13,8 @@ extension LoadLoop {
 
     // MARK: Open
 
-    /// Sends due arrivals while slots are free.
+    /// Sends due arrivals while slots are free. One that is late keeps its planned time, against
+    /// coordinated omission.
     func pump() {
         guard life.isRunning else { return }
         let now = clock.seconds

@@ -10,7 +10,8 @@ struct LoopRecord {
     /// Start-up times in microseconds, without those of the current interval.
     private var startups = (count: Int64(0), sum: 0.0)
 
-    /// Records an ended request.
+    /// Records an ended request. Its time counts from when it was planned, not from when it was
+    /// sent: a slow server delays later requests and would hide them (coordinated omission).
     mutating func record(
         _ request: LoadRequest, _ failure: FailureCode?, atSeconds now: Double,
         isAfterLoad: Bool, isMeasured: Bool

@@ -21,7 +21,7 @@ BEGIN
     WITH held AS (
         SELECT named.place, l.catalog_id, l.origin_id, j.*
         FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
-        {{spansOfNamed}}
+        {{spansOfHeldLeases}}
         CROSS JOIN LATERAL (
             SELECT catalog_id, origin_id FROM lane WHERE id = p.lane_id
                 AND queue_id = of_queue OFFSET 0

@@ -4,7 +4,7 @@
 WITH held AS MATERIALIZED (
     SELECT named.place, p.lane_id, p.first_id, p.last_id
     FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
-    {{spansOfNamed}}
+    {{spansOfHeldLeases}}
 ), reported AS MATERIALIZED (
     -- Numbers of several lanes lie between each other: one may be in a span of each.
     SELECT p.lane_id, r.*
@@ -147,7 +147,7 @@ BEGIN
         SELECT p.lease_id, p.lane_id, p.first_id, p.last_id
         FROM (SELECT DISTINCT lease, of_worker AS worker
               FROM unnest(leases) AS u(lease)) AS named
-        {{spansOfNamed}}
+        {{spansOfHeldLeases}}
     ), held AS MATERIALIZED (
         SELECT j.*
         FROM (

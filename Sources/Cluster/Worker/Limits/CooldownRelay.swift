@@ -5,7 +5,7 @@ import Services
 import Transfer
 
 /// Passes the cooldowns that coordinators report on to the engine.
-struct Cooldowns: Sendable {
+struct CooldownRelay: Sendable {
     let client: CoordinatorClient
     let engine: TransferEngine
     let held: HeldWork

@@ -1,6 +1,8 @@
 import Model
 import Statistics
 
+@testable import JobQueue
+
 /// Workers that share one limit, on a clock of milliseconds: what the coordinator records, and what each of them does
 /// by its last acknowledged quota.
 struct QuotaSimulation {

@@ -1,5 +1,5 @@
 /// Work for a loop from another thread.
-enum Job {
+enum LoopWork {
     case closure(@Sendable () -> Void)
     case task(UnownedJob)
     /// A task without an actor that only runs here.
@@ -7,7 +7,7 @@ enum Job {
 }
 
 /// The loop's queue of work from other threads, with its sleeping state.
-struct Mailbox {
+struct LoopInbox {
     enum Phase {
         /// Accepts all work.
         case open
@@ -17,7 +17,7 @@ struct Mailbox {
         case closed
     }
 
-    var jobs: [Job] = []
+    var jobs: [LoopWork] = []
     var phase = Phase.open
     /// True if the loop is in `epoll_wait` or about to be: a thread that adds work must wake it.
     var isSleeping = false

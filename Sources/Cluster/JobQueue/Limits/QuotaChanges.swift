@@ -4,7 +4,7 @@ import Postgres
 
 /// Divides one resource after the other for a worker, and collects the rows to write and the
 /// answer.
-struct QuotaDivision {
+struct QuotaChanges {
     private struct Change {
         var place: QuotaResource.Place
         var quota: Quota

@@ -1,6 +1,8 @@
 import Model
 import Testing
 
+@testable import JobQueue
+
 /// How limits are divided among workers.
 @Suite struct QuotaTests {
     private static func pool(
@@ -56,7 +58,7 @@ import Testing
     /// Claims, reports, deaths, new workers, other limits and lost answers as they come: what is granted is never
     /// more than the limit, and what is used is never more than what is granted; a second after a change nine
     /// tenths of the limit are used while there is work.
-    @Test(arguments: 1...60 as ClosedRange<UInt64>)
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func aLimitIsKeptAndUsed(seed: UInt64) {
         var simulation = QuotaSimulation(seed: seed)
         simulation.run(milliseconds: 20_000)

@@ -1,31 +1,31 @@
 /// Amounts of limited resources, in whole units; nil for unlimited ones.
-package struct QuotaAmounts: Hashable, Sendable {
+struct QuotaAmounts: Hashable, Sendable {
     /// Open connections.
-    package var connections: Int64?
+    var connections: Int64?
     /// Requests started in any second; for a limit below one per second, 1 for the right to it.
-    package var requests: Int64?
+    var requests: Int64?
     /// Bytes of bodies per second.
-    package var bytes: Int64?
+    var bytes: Int64?
 
-    package init(connections: Int64? = nil, requests: Int64? = nil, bytes: Int64? = nil) {
+    init(connections: Int64? = nil, requests: Int64? = nil, bytes: Int64? = nil) {
         self.connections = connections
         self.requests = requests
         self.bytes = bytes
     }
 
-    package static let unlimited = QuotaAmounts()
+    static let unlimited = QuotaAmounts()
 
     /// Maximum number of workers with at least one unit of each amount; nil for any number.
-    package var maxUsers: Int64? { [connections, requests].compactMap(\.self).min() }
+    var maxUsers: Int64? { [connections, requests].compactMap(\.self).min() }
 
-    package var isUnlimited: Bool { self == .unlimited }
+    var isUnlimited: Bool { self == .unlimited }
     /// True if no amount is above 0; unlimited ones count as 0.
-    package var isZero: Bool {
+    var isZero: Bool {
         (connections ?? 0) == 0 && (requests ?? 0) == 0 && (bytes ?? 0) == 0
     }
 
     /// Combines the amounts of `self` and `other` by kind.
-    package func with(
+    func with(
         _ other: QuotaAmounts, _ combine: (Int64?, Int64?) -> Int64?
     ) -> QuotaAmounts {
         QuotaAmounts(
@@ -34,7 +34,7 @@ package struct QuotaAmounts: Hashable, Sendable {
     }
 
     /// Returns the larger amount of each kind.
-    package func max(_ other: QuotaAmounts) -> QuotaAmounts {
+    func max(_ other: QuotaAmounts) -> QuotaAmounts {
         with(other) { one, two in Swift.max(one ?? 0, two ?? 0) }
     }
 }
@@ -46,17 +46,17 @@ package struct QuotaAmounts: Hashable, Sendable {
 /// earlier grant stays `held` until the worker reports less. A larger grant is limited by the
 /// others' `held`. So the sum of all use stays within the limit at any time, whichever answers are
 /// lost.
-package struct Quota: Hashable, Sendable {
+struct Quota: Hashable, Sendable {
     /// Grows with every grant.
-    package var number: Int64
+    var number: Int64
     /// The number of the first grant with these amounts: a worker that received it keeps to them.
-    package var since: Int64
+    var since: Int64
     /// Amounts that the worker may use from now on.
-    package var granted: QuotaAmounts
+    var granted: QuotaAmounts
     /// Maximum that it may be using now; never less than `granted`.
-    package var held: QuotaAmounts
+    var held: QuotaAmounts
 
-    package init(number: Int64, since: Int64, granted: QuotaAmounts, held: QuotaAmounts) {
+    init(number: Int64, since: Int64, granted: QuotaAmounts, held: QuotaAmounts) {
         self.number = number
         self.since = since
         self.granted = granted
@@ -64,21 +64,21 @@ package struct Quota: Hashable, Sendable {
     }
 
     /// Creates the quota of a worker with its first jobs of the resource.
-    package init(first number: Int64) {
+    init(first number: Int64) {
         self.init(number: number, since: number, granted: .unlimited, held: .unlimited)
     }
 
     /// A resource as seen by one of its users.
-    package struct Pool: Hashable, Sendable {
-        package var limit: QuotaAmounts
+    struct Pool: Hashable, Sendable {
+        var limit: QuotaAmounts
         /// Workers with a quota of it, including this one.
-        package var users: Int64
+        var users: Int64
         /// This worker's index among them, from 0, in an order common to all.
-        package var index: Int64
+        var index: Int64
         /// Sum of the amounts that all others hold.
-        package var heldByOthers: QuotaAmounts
+        var heldByOthers: QuotaAmounts
 
-        package init(
+        init(
             limit: QuotaAmounts, users: Int64, index: Int64, heldByOthers: QuotaAmounts
         ) {
             self.limit = limit
@@ -89,7 +89,7 @@ package struct Quota: Hashable, Sendable {
 
         /// This worker's amounts once all have their equal parts. The first workers in the order
         /// take the remainder.
-        package var part: QuotaAmounts {
+        var part: QuotaAmounts {
             let count = Swift.max(users, 1)
             return limit.with(limit) { limit, _ in
                 limit.map { $0 / count + (index < $0 % count ? 1 : 0) }
@@ -98,7 +98,7 @@ package struct Quota: Hashable, Sendable {
     }
 
     /// Grants the worker its part of the pool, as far as the others leave it, under a new number.
-    package mutating func divide(_ pool: Pool, number: Int64) {
+    mutating func divide(_ pool: Pool, number: Int64) {
         let free = pool.limit.with(pool.heldByOthers) { limit, held in
             limit.map { Swift.max($0 - (held ?? 0), 0) }
         }
@@ -118,7 +118,7 @@ package struct Quota: Hashable, Sendable {
     }
 
     /// Applies a worker's report: it keeps to the grant `number` and uses at most `used`.
-    package mutating func settle(number: Int64, used: QuotaAmounts) {
+    mutating func settle(number: Int64, used: QuotaAmounts) {
         guard number >= since, number <= self.number else { return }
         let now = granted.max(used)
         held = held.with(now) { held, now in held.map { min($0, now ?? 0) } }
@@ -126,7 +126,7 @@ package struct Quota: Hashable, Sendable {
 
     /// Ends the grant of a worker that no longer uses the resource. Returns false if it has a newer
     /// grant, which it has not received yet.
-    package mutating func end(number: Int64, used: QuotaAmounts) -> Bool {
+    mutating func end(number: Int64, used: QuotaAmounts) -> Bool {
         guard number == self.number else { return false }
         granted = granted.with(granted) { granted, _ in granted.map { _ in 0 } }
         held = held.with(used) { held, used in held.map { min($0, used ?? 0) } }
@@ -134,7 +134,7 @@ package struct Quota: Hashable, Sendable {
     }
 
     /// Returns true if the worker must get more as soon as others leave it.
-    package func isBelowPart(of pool: Pool) -> Bool {
+    func isBelowPart(of pool: Pool) -> Bool {
         let parts = pool.part
         return [
             (parts.connections, granted.connections), (parts.requests, granted.requests),
@@ -144,7 +144,7 @@ package struct Quota: Hashable, Sendable {
 
     /// Returns the seconds until the worker asks again, so that it soon learns of free amounts and
     /// reductions. With many users the interval is longer.
-    package func askAgainSeconds(in pool: Pool) -> Double {
+    func askAgainSeconds(in pool: Pool) -> Double {
         let isBelowPart = isBelowPart(of: pool)
         let users = Double(pool.users)
         return isBelowPart ? min(max(users / 200, 0.05), 1) : min(max(users / 100, 0.25), 1)
@@ -154,35 +154,35 @@ package struct Quota: Hashable, Sendable {
 /// Decides about a worker's quota when it leases jobs or reports.
 extension Quota {
     /// A worker's report.
-    package struct Use: Hashable, Sendable {
+    struct Use: Hashable, Sendable {
         /// The grant that it keeps to.
-        package var number: Int64
-        package var used: QuotaAmounts
+        var number: Int64
+        var used: QuotaAmounts
         /// True if it has no more work there and starts nothing under this grant.
-        package var isOver: Bool
+        var isOver: Bool
 
-        package init(number: Int64, used: QuotaAmounts = QuotaAmounts(), isOver: Bool = false) {
+        init(number: Int64, used: QuotaAmounts = QuotaAmounts(), isOver: Bool = false) {
             self.number = number
             self.used = used
             self.isOver = isOver
         }
     }
 
-    package struct Request: Hashable, Sendable {
+    struct Request: Hashable, Sendable {
         /// The worker's quota; nil for none.
-        package var quota: Quota?
-        package var pool: Pool
+        var quota: Quota?
+        var pool: Pool
         /// True if the worker holds jobs of the resource.
-        package var isHeld: Bool
+        var isHeld: Bool
         /// True if it is known to have work there, such as jobs just leased.
-        package var isBusy: Bool
+        var isBusy: Bool
         /// True if its amounts must stay, as at a closed site, where running work ends unchanged.
-        package var isFrozen = false
-        package var use: Use?
+        var isFrozen = false
+        var use: Use?
         /// Number of the next grant.
-        package var number: Int64
+        var number: Int64
 
-        package init(
+        init(
             _ quota: Quota?, of pool: Pool, isHeld: Bool, isBusy: Bool, use: Use? = nil,
             number: Int64
         ) {
@@ -195,7 +195,7 @@ extension Quota {
         }
     }
 
-    package enum Decision: Hashable, Sendable {
+    enum Decision: Hashable, Sendable {
         /// Nothing is written or answered.
         case nothing
         /// The worker has this quota from now on, for the time of a lease.
@@ -208,7 +208,7 @@ extension Quota {
         case lift
     }
 
-    package static func decide(_ request: Request) -> Decision {
+    static func decide(_ request: Request) -> Decision {
         guard !request.pool.limit.isUnlimited || request.isFrozen else {
             return request.quota == nil && request.use == nil ? .nothing : .lift
         }

@@ -1,0 +1,162 @@
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+#include "QueueSQL.h"
+
+// One entry for each file, declared in QueueSQL.h; a file that is missing does not compile.
+#define EMBEDDED(name) \
+    EmbeddedFile name(void) { return (EmbeddedFile){name##_bytes, sizeof name##_bytes}; }
+
+static const unsigned char sql_browsing_bytes[] = {
+#embed "../catalogs/browsing.sql"
+};
+EMBEDDED(sql_browsing)
+
+static const unsigned char sql_catalogs_bytes[] = {
+#embed "../catalogs/catalogs.sql"
+};
+EMBEDDED(sql_catalogs)
+
+static const unsigned char sql_checksum_files_bytes[] = {
+#embed "../catalogs/checksum_files.sql"
+};
+EMBEDDED(sql_checksum_files)
+
+static const unsigned char sql_key_conflicts_bytes[] = {
+#embed "../catalogs/key_conflicts.sql"
+};
+EMBEDDED(sql_key_conflicts)
+
+static const unsigned char sql_known_files_bytes[] = {
+#embed "../catalogs/known_files.sql"
+};
+EMBEDDED(sql_known_files)
+
+static const unsigned char sql_selecting_bytes[] = {
+#embed "../catalogs/selecting.sql"
+};
+EMBEDDED(sql_selecting)
+
+static const unsigned char sql_starting_bytes[] = {
+#embed "../catalogs/starting.sql"
+};
+EMBEDDED(sql_starting)
+
+static const unsigned char sql_submitting_bytes[] = {
+#embed "../catalogs/submitting.sql"
+};
+EMBEDDED(sql_submitting)
+
+static const unsigned char sql_waiting_bytes[] = {
+#embed "../catalogs/waiting.sql"
+};
+EMBEDDED(sql_waiting)
+
+static const unsigned char sql_common_bytes[] = {
+#embed "../common.sql"
+};
+EMBEDDED(sql_common)
+
+static const unsigned char sql_functions_claims_bytes[] = {
+#embed "../functions/claims.sql"
+};
+EMBEDDED(sql_functions_claims)
+
+static const unsigned char sql_functions_lanes_bytes[] = {
+#embed "../functions/lanes.sql"
+};
+EMBEDDED(sql_functions_lanes)
+
+static const unsigned char sql_functions_leased_jobs_bytes[] = {
+#embed "../functions/leased_jobs.sql"
+};
+EMBEDDED(sql_functions_leased_jobs)
+
+static const unsigned char sql_functions_quota_resources_bytes[] = {
+#embed "../functions/quota_resources.sql"
+};
+EMBEDDED(sql_functions_quota_resources)
+
+static const unsigned char sql_functions_reports_bytes[] = {
+#embed "../functions/reports.sql"
+};
+EMBEDDED(sql_functions_reports)
+
+static const unsigned char sql_functions_roots_bytes[] = {
+#embed "../functions/roots.sql"
+};
+EMBEDDED(sql_functions_roots)
+
+static const unsigned char sql_functions_settling_bytes[] = {
+#embed "../functions/settling.sql"
+};
+EMBEDDED(sql_functions_settling)
+
+static const unsigned char sql_housekeeping_bytes[] = {
+#embed "../housekeeping.sql"
+};
+EMBEDDED(sql_housekeeping)
+
+static const unsigned char sql_leasing_bytes[] = {
+#embed "../leasing.sql"
+};
+EMBEDDED(sql_leasing)
+
+static const unsigned char sql_load_tests_bytes[] = {
+#embed "../load_tests.sql"
+};
+EMBEDDED(sql_load_tests)
+
+static const unsigned char sql_migration_0001_initial_bytes[] = {
+#embed "../migrations/0001_initial.sql"
+};
+EMBEDDED(sql_migration_0001_initial)
+
+static const unsigned char sql_mirrors_bytes[] = {
+#embed "../mirrors.sql"
+};
+EMBEDDED(sql_mirrors)
+
+static const unsigned char sql_multipart_bytes[] = {
+#embed "../multipart.sql"
+};
+EMBEDDED(sql_multipart)
+
+static const unsigned char sql_origins_bytes[] = {
+#embed "../origins.sql"
+};
+EMBEDDED(sql_origins)
+
+static const unsigned char sql_quotas_bytes[] = {
+#embed "../quotas.sql"
+};
+EMBEDDED(sql_quotas)
+
+static const unsigned char sql_refreshing_bytes[] = {
+#embed "../refreshing.sql"
+};
+EMBEDDED(sql_refreshing)
+
+static const unsigned char sql_reporting_bytes[] = {
+#embed "../reporting.sql"
+};
+EMBEDDED(sql_reporting)
+
+static const unsigned char sql_resolving_bytes[] = {
+#embed "../resolving.sql"
+};
+EMBEDDED(sql_resolving)
+
+static const unsigned char sql_schema_bytes[] = {
+#embed "../schema.sql"
+};
+EMBEDDED(sql_schema)
+
+static const unsigned char sql_sites_bytes[] = {
+#embed "../sites.sql"
+};
+EMBEDDED(sql_sites)
+
+static const unsigned char sql_workers_bytes[] = {
+#embed "../workers.sql"
+};
+EMBEDDED(sql_workers)
