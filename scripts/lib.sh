@@ -141,7 +141,7 @@ release_binary="$repository/.build/release/dray"
 # shellcheck disable=SC2034 # for scripts that source this one
 benchmark_binary="$repository/.build/release/dray-benchmark"
 
-# Backtraces name lines; what only a debugger reads would add a third to the binary.
+# Backtraces name lines; what only a debugger reads would add an eighth to the binary.
 release_flags=(-c release --static-swift-stdlib -Xswiftc -gline-tables-only)
 
 # Builds the release binary when a source is newer than the last build.
@@ -153,7 +153,7 @@ build_release() {
         [ -n "$newer" ] || return 0
     fi
     require_swift
-    note "building dray (release); the first build takes some three minutes ..."
+    note "building dray (release); the first build takes about four minutes ..."
     mkdir -p "$repository/.build"
     # Dated before the build, so that an edit while it runs leads to another one.
     touch "$stamp.next"

@@ -491,7 +491,7 @@ CREATE INDEX lease_by_expiry ON lease (expires_at);
 CREATE INDEX lease_by_worker ON lease (worker_id);
 CREATE INDEX lease_by_worker_isolated ON lease (worker_id) WHERE isolated;
 
--- A worker's part of the limits of an origin or a site (Model/Quota.swift divides them). A row is made when the worker
+-- A worker's part of the limits of an origin or a site (Quota.swift divides them). A row is made when the worker
 -- is granted jobs of it, and deleted when the worker has no more to do there. Written under the lock of the origin's or
 -- the site's row.
 CREATE TABLE quota (
