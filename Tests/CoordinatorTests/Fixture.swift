@@ -1,8 +1,11 @@
 import API
 import Coordinator
 import CoordinatorClient
+import EventLoop
 import Foundation
+import JobQueue
 import Model
+import Postgres
 import TestSupport
 
 /// A coordinator over a database of its own.
@@ -37,7 +40,7 @@ struct Fixture {
     /// Runs a test with a coordinator over the shared server and stops it.
     static func with(_ body: (Fixture) async throws -> Void) async throws {
         let server = try await PostgresServer.shared()
-        let url = try await server.databaseURL("coordinator")
+        let url = try await server.databaseURL("coordinator", copying: .cluster)
         let fixture = try await Fixture(server, databaseURL: url)
         let result: Result<Void, any Error>
         do {
@@ -106,7 +109,19 @@ struct Fixture {
     }
 
     func execute(_ sql: String) async throws -> String {
-        let name = databaseURL.dropFirst("postgresql:///".count).prefix { $0 != "?" }
-        return try await server.execute(sql, database: String(name))
+        try await server.execute(sql, database: PostgresServer.database(of: databaseURL))
+    }
+}
+
+extension DatabaseTemplate {
+    /// The tables of a cluster.
+    static let cluster = DatabaseTemplate(
+        "cluster_template", distinguish: "UPDATE dray.cluster SET id = gen_random_uuid()"
+    ) { url in
+        let loop = try EventLoop(name: "template")
+        let pool = PostgresPool(.queue(url: url), maximumConnections: 1, on: loop)
+        try await Migrations.migrate(pool)
+        await pool.shutdown()
+        loop.shutdown()
     }
 }

@@ -54,7 +54,7 @@ import Testing
     @Test func stoppingAnswersThePollsThatWait() async throws {
         let server = try await PostgresServer.shared()
         let fixture = try await Fixture(
-            server, databaseURL: try await server.databaseURL("coordinator"))
+            server, databaseURL: try await server.databaseURL("coordinator", copying: .cluster))
         let polls = (0..<20).map { _ in
             Task { try await fixture.lease(waitMilliseconds: 30_000) }
         }

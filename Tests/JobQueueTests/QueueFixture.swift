@@ -9,10 +9,9 @@ import Statistics
 import TestSupport
 import Testing
 
-/// A queue in a schema of its own, with workers to play.
+/// A queue in a database of its own, with workers to play.
 struct QueueFixture {
     let loop: EventLoop
-    /// Where its schema is.
     let url: String
     let pool: PostgresPool
     let queue: JobQueue
@@ -23,14 +22,13 @@ struct QueueFixture {
     init(_ name: String) async throws {
         let server = try await PostgresServer.shared()
         loop = try EventLoop(name: "queue-tests")
-        url = try await server.schemaURL(name)
+        url = try await server.databaseURL(name.lowercased(), copying: .queue)
         pool = PostgresPool(
             PostgresConfiguration.queue(
                 url: url,
                 sessionSettings: JobQueue.sessionSettings), maximumConnections: 8,
             on: loop)
-        try await Migrations.migrate(pool)
-        transitions = try await TransitionLog.start(pool)
+        transitions = TransitionLog(pool: pool)
         queue = JobQueue(
             pool: pool,
             // No delay between tries: what waits is then due at once, and no test sleeps.
@@ -57,6 +55,7 @@ struct QueueFixture {
     func close() async {
         await pool.shutdown()
         loop.shutdown()
+        try? await PostgresServer.shared().drop(databaseAt: url)
     }
 
     /// The statements move rows only as the tables of states allow.
@@ -200,5 +199,19 @@ struct QueueFixture {
     func assets(of catalog: CatalogID) async throws -> [AssetStatus] {
         try await queue.catalogs.assets(of: catalog, after: AssetID(0), state: nil, limit: 1_000)
             .assets
+    }
+}
+
+extension DatabaseTemplate {
+    /// A queue's tables, and the log of their transitions.
+    static let queue = DatabaseTemplate(
+        "queue_template", distinguish: "UPDATE dray.cluster SET id = gen_random_uuid()"
+    ) { url in
+        let loop = try EventLoop(name: "queue-template")
+        let pool = PostgresPool(.queue(url: url), maximumConnections: 1, on: loop)
+        try await Migrations.migrate(pool)
+        try await TransitionLog.start(pool)
+        await pool.shutdown()
+        loop.shutdown()
     }
 }

@@ -39,7 +39,7 @@ struct TransitionLog: Sendable {
     }
 
     /// Starts to record; the schema has its tables already.
-    static func start(_ pool: PostgresPool) async throws -> TransitionLog {
+    static func start(_ pool: PostgresPool) async throws {
         var script = """
             CREATE UNLOGGED TABLE transition (kind text, old text, new text);
             CREATE FUNCTION note_transition() RETURNS trigger
@@ -56,7 +56,6 @@ struct TransitionLog: Sendable {
                 """
         }
         try await pool.withConnection { [script] in _ = try await $0.simple(script) }
-        return TransitionLog(pool: pool)
     }
 
     /// What was recorded; nothing for a schema that a test has replaced meanwhile.

@@ -31,15 +31,14 @@ struct HistoryCluster: Sendable {
 
     init(_ name: String, fence: Fence = .whole) async throws {
         self.fence = fence
-        url = try await PostgresServer.shared().databaseURL(name)
+        url = try await PostgresServer.shared().databaseURL(name, copying: .queue)
         let url = url
         let loop = try EventLoop(name: "histories")
         let control = PostgresPool(
             PostgresConfiguration.queue(
                 url: url, sessionSettings: ["plan_cache_mode": "force_generic_plan"]),
             maximumConnections: 2, on: loop)
-        try await Migrations.migrate(control)
-        transitions = try await TransitionLog.start(control)
+        transitions = TransitionLog(pool: control)
         let label = "history-\(UUID().uuidString.prefix(8))"
         let pools = (0..<HistoryGenerator.coordinators).map { number in
             PostgresPool(

@@ -7,10 +7,10 @@ import Testing
 @Suite struct HistoryTests {
     private static let environment = ProcessInfo.processInfo.environment
 
-    /// `DRAY_SEED` for one seed, or the first of `DRAY_SEEDS`; 200 from 1 otherwise.
+    /// `DRAY_SEED` for one seed, or the first of `DRAY_SEEDS`; 60 from 1 otherwise.
     private static var seeds: ClosedRange<UInt64> {
         let first = environment["DRAY_SEED"].flatMap { UInt64($0) }
-        let count = environment["DRAY_SEEDS"].flatMap { UInt64($0) } ?? (first == nil ? 200 : 1)
+        let count = environment["DRAY_SEEDS"].flatMap { UInt64($0) } ?? (first == nil ? 60 : 1)
         return (first ?? 1)...((first ?? 1) + max(count, 1) - 1)
     }
 
@@ -36,7 +36,7 @@ import Testing
         for edge in seen.subtracting(TransitionLog.allowed).sorted() {
             Issue.record("not listed: \(edge)")
         }
-        guard seeds == 1...200 else { return }
+        guard seeds == 1...60 else { return }
         seen.formUnion(EdgeTests.ofEndedSubmissions)
         seen.formUnion(EdgeTests.ofAssets)
         for edge in TransitionLog.ofCatalogs.subtracting(seen).sorted() {

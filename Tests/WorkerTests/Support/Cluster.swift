@@ -2,8 +2,10 @@ import API
 import Coordinator
 import CoordinatorClient
 import Digest
+import EventLoop
 import JobQueue
 import Model
+import Postgres
 import Services
 import Storage
 import Synchronization
@@ -45,8 +47,8 @@ final class Cluster {
         origin = try FaultOrigin()
         edge = try TemporaryDirectory("edge")
         // A database, not a schema: schemas share NOTIFY.
-        let url = try await PostgresServer.shared().databaseURL("worker")
-        database = String(url.dropFirst("postgresql:///".count).prefix { $0 != "?" })
+        let url = try await PostgresServer.shared().databaseURL("worker", copying: .cluster)
+        database = PostgresServer.database(of: url)
         // Short delays between tries; how long they are is the queue's business.
         let settings = JobQueue.Settings(
             leaseSeconds: leaseSeconds, retry: RetryPolicy(baseSeconds: 0.01, capSeconds: 0.02))
@@ -219,5 +221,18 @@ final class Cluster {
         var hasher = SHA256Hasher()
         bytes.withUnsafeBytes { hasher.update($0) }
         return hasher.finish().description
+    }
+}
+
+extension DatabaseTemplate {
+    /// The tables of a cluster.
+    static let cluster = DatabaseTemplate(
+        "cluster_template", distinguish: "UPDATE dray.cluster SET id = gen_random_uuid()"
+    ) { url in
+        let loop = try EventLoop(name: "template")
+        let pool = PostgresPool(.queue(url: url), maximumConnections: 1, on: loop)
+        try await Migrations.migrate(pool)
+        await pool.shutdown()
+        loop.shutdown()
     }
 }

@@ -3,9 +3,8 @@ import Testing
 
 /// The built binary as a user runs it: separate processes, a real PostgreSQL, a real nginx.
 ///
-/// One suite at a time: each starts a cluster of its own, and several at once would measure the
-/// machine's patience and not Dray's.
-@Suite(.serialized) enum EndToEnd {}
+/// Their tests mostly wait, so `scripts/test` runs a few of them at once, beside all others.
+@Suite enum EndToEnd {}
 
 /// The package's own files.
 enum SourceTree {
