@@ -20,12 +20,13 @@ enum MessageBenchmark {
 
     private static func grant(of jobs: Int) -> LeaseGrant {
         LeaseGrant(
-            lease: .random(), seconds: 30, sites: ["1": "file:///edge"],
+            lease: .random(), seconds: 30,
+            site: LeasedSite(id: SiteID(1), storageURL: "file:///edge"),
             jobs: (0..<jobs).map { number in
                 let path = "origin.example/vod/title-\(number % 7)/video_1080p_\(number).m4s"
                 let fetch = Fetch(url: "http://" + path, key: path, role: .media)
                 return Job(
-                    id: JobID(Int64(1_000_000 + number)), site: SiteID(1),
+                    id: JobID(Int64(1_000_000 + number)),
                     asset: AssetID(Int64(20_000 + number % 7)), task: .fetch(fetch))
             })
     }

@@ -63,14 +63,17 @@ import Testing
     @Test func aGrantKeepsEveryFieldOfEveryTask() throws {
         let jobs = Self.tasks.enumerated().map { index, task in
             Job(
-                id: JobID(Int64.max - Int64(index)), site: SiteID(2), asset: AssetID(5),
-                attempt: index + 1, task: task)
+                id: JobID(Int64.max - Int64(index)), asset: AssetID(5), attempt: index + 1,
+                task: task)
         }
+        var space = SiteSpace(floorBytes: 1, quotaLeftBytes: 2, isTried: true)
+        space.abandoned = ["old"]
         var grant = LeaseGrant(
-            lease: "l", seconds: 30, sites: ["1": "file:///a", "2": "file:///é"], jobs: jobs)
+            lease: "l", seconds: 30,
+            site: LeasedSite(id: SiteID(1), storageURL: "file:///é", volume: "v", space: space),
+            jobs: jobs)
         grant.waitedSeconds = 1.5
         grant.cluster = "c"
-        grant.siteVolume = "v"
         grant.isAlone = true
         grant.shares = [
             OriginShare(
@@ -84,7 +87,7 @@ import Testing
             let back = try format.decode(LeaseGrant.self, from: try format.encode(grant))
             #expect(back.jobs == jobs)
             #expect(back.lease == "l" && back.seconds == 30 && back.waitedSeconds == 1.5)
-            #expect(back.sites == grant.sites && back.cluster == "c" && back.siteVolume == "v")
+            #expect(back.site == grant.site && back.cluster == "c")
             #expect(back.isAlone == true && back.shares == grant.shares)
             #expect(back.cooling == grant.cooling && back.siteShares == grant.siteShares)
             #expect(back.loadTest == grant.loadTest)
@@ -235,7 +238,7 @@ import Testing
 
     @Test(arguments: [30, 0.000_01, 1.5, 12_345.678, 1e300, 0.1 + 0.2])
     func secondsOfEverySizeAreExact(seconds: Double) throws {
-        let grant = LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
+        let grant = LeaseGrant(lease: nil, seconds: seconds)
         let bytes = try WireFormat.rows.encode(grant)
         let back = try WireFormat.rows.decode(LeaseGrant.self, from: bytes)
         #expect(back.lease == nil && back.jobs.isEmpty && back.seconds == seconds)
@@ -317,20 +320,6 @@ import Testing
         }
         #expect(context.codingPath.map(\.stringValue) == ["results", "1", "bytes"])
         #expect(context.codingPath[1].intValue == 1)
-    }
-
-    /// A fetch has no key if it is the URL without its scheme; other tasks need theirs.
-    @Test func aFetchNeedsNoKey() throws {
-        let fetch =
-            "id\tasset\tsite\tattempt\tkind\trole\turl\n1\t2\t3\t1\t\\N\tmedia\thttps://h/é\n"
-        let grant = try WireFormat.rows.decode(
-            LeaseGrant.self, from: Array(("seconds\twaitedSeconds\n1.0\t0.0\n" + fetch).utf8))
-        #expect(grant.jobs.map(\.key) == ["h/é"])
-        let verify = fetch.replacingOccurrences(of: "\t\\N\tmedia", with: "\tverify\t\\N")
-        #expect(throws: DecodingError.self) {
-            try WireFormat.rows.decode(
-                LeaseGrant.self, from: Array(("seconds\twaitedSeconds\n1.0\t0.0\n" + verify).utf8))
-        }
     }
 
     /// An empty element stays one; a newline in an element, which would be read as two, is refused.

@@ -15,7 +15,11 @@ struct CoordinatorClientTests {
         try await withCoordinator { request in
             switch request.path {
             case "/v1/catalogs": json(CatalogHandle(id: CatalogID(7), queue: "q", generation: 3))
-            case "/v1/leases": json(LeaseGrant(lease: lease, seconds: 60, sites: [:], jobs: []))
+            case "/v1/leases":
+                json(
+                    LeaseGrant(
+                        lease: lease, seconds: 60,
+                        site: LeasedSite(id: SiteID(1), storageURL: "file:///edge")))
             case "/v1/reports": json(ReportAnswer(answers: [.stale]))
             case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
             case "/v1/segments", "/v1/splits": json(VerdictAnswer(verdict: .accepted))

@@ -26,7 +26,7 @@ struct FailoverTests {
     func nextEndpoint() async throws {
         let coordinator = try TestCoordinator { request in
             request.path == "/v1/leases"
-                ? json(LeaseGrant(lease: nil, seconds: 0, sites: [:], jobs: []))
+                ? json(LeaseGrant(lease: nil, seconds: 0))
                 : .text(200, "ok")
         }
         let endpoints = "\(try deadURL()), \(coordinator.url)/"
@@ -46,7 +46,7 @@ struct FailoverTests {
         }
         let staying = try TestCoordinator { request in
             request.path == "/v1/leases"
-                ? json(LeaseGrant(lease: nil, seconds: 0, sites: [:], jobs: []))
+                ? json(LeaseGrant(lease: nil, seconds: 0))
                 : .text(200, "ok")
         }
         let client = try CoordinatorClient(

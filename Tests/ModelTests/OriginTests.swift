@@ -32,7 +32,7 @@ import Testing
             let object = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(value))
             return Set(((object as? [String: Any]) ?? [:]).keys)
         }
-        let grant = LeaseGrant(lease: nil, seconds: 1, sites: [:], jobs: [])
+        let grant = LeaseGrant(lease: nil, seconds: 1)
         #expect(try !keys(grant).contains("shares"))
         #expect(try keys(HeartbeatAnswer(leases: [], seconds: 1)) == ["leases", "seconds"])
         let beat = Heartbeat(

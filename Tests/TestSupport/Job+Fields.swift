@@ -11,8 +11,7 @@ extension Job {
         var fetch = Fetch(url: url, key: key, role: role)
         change(&fetch)
         return Job(
-            id: JobID(number), site: SiteID(1), asset: AssetID(asset ?? number),
-            task: .fetch(fetch))
+            id: JobID(number), asset: AssetID(asset ?? number), task: .fetch(fetch))
     }
 
     package var fetch: Fetch? { if case .fetch(let fetch) = task { fetch } else { nil } }

@@ -2,12 +2,14 @@ import API
 import Model
 import Storage
 
-/// A job and the lease under which this worker holds it.
+/// A job, its site, and the lease under which this worker holds it.
 ///
-/// Two values are equal if both match: a job that was lost and leased again is a different one.
+/// Two values are equal if job and lease match: a job that was lost and leased again is a different
+/// one.
 struct LeasedJob: Sendable, Hashable {
     let job: Job
     let lease: LeaseID
+    let site: LeasedSite
 
     static func == (one: Self, other: Self) -> Bool {
         one.job.id == other.job.id && one.lease == other.lease
@@ -31,26 +33,30 @@ struct Leased<Task: Hashable & Sendable>: Sendable, Hashable {
 
     var job: Job { work.job }
     var lease: LeaseID { work.lease }
+    var site: SiteID { work.site.id }
 
     static func == (one: Self, other: Self) -> Bool { one.work == other.work }
 
     func hash(into hasher: inout Hasher) { hasher.combine(work) }
 }
 
-/// A leased fetch with the storage of its site; fetching and committing pass it on.
+/// A leased fetch with the open storage of its site; fetching and committing pass it on.
 struct Assignment: Sendable {
     let leased: LeasedJob
     let fetch: Fetch
     let storage: DirectoryStorage
 
-    init(_ fetch: Leased<Fetch>, _ storage: DirectoryStorage) {
-        leased = fetch.work
-        self.fetch = fetch.task
+    /// Returns nil for a job of another kind.
+    init?(_ leased: LeasedJob, _ storage: DirectoryStorage) {
+        guard case .fetch(let fetch) = leased.job.task else { return nil }
+        self.leased = leased
+        self.fetch = fetch
         self.storage = storage
     }
 
     var job: Job { leased.job }
     var lease: LeaseID { leased.lease }
+    var site: SiteID { leased.site.id }
 }
 
 /// The identity that a worker reports to coordinators.

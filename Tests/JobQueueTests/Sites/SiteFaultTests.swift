@@ -128,16 +128,16 @@ import Testing
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.closed.watch()
             let other = try await fixture.lease(1, as: WorkerID.random())
-            #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
+            #expect(other.site?.space?.quotaLeftBytes == 10)
             #expect(try await site(fixture).fault == nil)
             // A worker knows its own transfers better.
-            #expect(try await fixture.lease(1).siteSpace?.map(\.quotaLeftBytes) == [25])
+            #expect(try await fixture.lease(1).site?.space?.quotaLeftBytes == 25)
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
             heartbeat.progress = [:]
             _ = try await fixture.queue.leases.heartbeat(heartbeat)
             try await fixture.queue.sites.closed.watch()
             let third = try await fixture.lease(1, as: WorkerID.random())
-            #expect(third.siteSpace?.map(\.quotaLeftBytes) == [10])
+            #expect(third.site?.space?.quotaLeftBytes == 10)
         }
     }
 
@@ -160,8 +160,8 @@ import Testing
                 _ = try await fixture.queue.leases.heartbeat(beat)
             }
             let grants = [try await fixture.lease(), try await fixture.lease()]
-                .sorted { $0.jobs[0].site > $1.jobs[0].site }
-            try #require(grants.map { $0.jobs[0].site } == sites.reversed())
+                .sorted { ($0.site?.id ?? SiteID(0)) > ($1.site?.id ?? SiteID(0)) }
+            try #require(grants.compactMap(\.site?.id) == sites.reversed())
             try await expectSecondIsFree(sites, fixture) {
                 _ = try await fixture.report(
                     grants.map { F.failed($0.jobs[0], $0, "storage.io") })
@@ -211,7 +211,7 @@ import Testing
             try await letTimePass(fixture)
             let tried = try await fixture.lease()
             #expect(tried.jobs.map(\.attempt) == [1, 1, 1])
-            #expect(tried.siteSpace?.map(\.isTried) == [true])
+            #expect(tried.site?.space?.isTried == true)
             #expect(try await site(fixture).fault != nil)
             try await sees(fixture, isSound: false)
             #expect(try await site(fixture).fault != nil)
@@ -251,7 +251,7 @@ import Testing
             #expect(try await fixture.queue.sites.configure(settings).fault == nil)
             let grant = try await fixture.lease()
             #expect(grant.jobs.map(\.attempt) == [1])
-            #expect(grant.siteSpace == nil)
+            #expect(grant.site?.space == nil)
         }
     }
 
@@ -263,8 +263,8 @@ import Testing
             settings.floorBytes = 7
             #expect(try await fixture.queue.sites.configure(settings).quotaBytes == 25)
             let first = try await fixture.lease(3)
-            #expect(first.siteSpace?.map(\.quotaLeftBytes) == [25])
-            #expect(first.siteSpace?.map(\.floorBytes) == [7])
+            #expect(first.site?.space?.quotaLeftBytes == 25)
+            #expect(first.site?.space?.floorBytes == 7)
             _ = try await fixture.report(first.jobs.map { F.done($0, first) })
             try await fixture.queue.sites.closed.watch()
             let full = try await site(fixture)
@@ -277,7 +277,7 @@ import Testing
             settings.floorBytes = nil
             let wider = try await fixture.queue.sites.configure(settings)
             #expect(wider.fault == nil && wider.floorBytes == 7)
-            #expect(try await fixture.lease().siteSpace?.map(\.quotaLeftBytes) == [70])
+            #expect(try await fixture.lease().site?.space?.quotaLeftBytes == 70)
             settings.quotaBytes = 0
             settings.floorBytes = 0
             let unbounded = try await fixture.queue.sites.configure(settings)

@@ -52,7 +52,10 @@ import Testing
     }
 
     /// What a page after another lists of the only directory.
-    private static func listed(_ fixture: F, _ site: SiteID, rows: Int) async throws -> [String] {
+    private static func listed(
+        _ fixture: F, _ grant: LeaseGrant, rows: Int
+    ) async throws -> [String] {
+        let site = try #require(grant.site).id
         var keys: [String] = []
         var after: String?
         repeat {
@@ -94,7 +97,7 @@ import Testing
             // An answer that was lost is given again.
             let (worker, grant, job) = try #require(writes.first)
             #expect(try await Self.turns(fixture, grant, as: worker).contains(.write))
-            #expect(try await Self.listed(fixture, job.site, rows: 7).count == 100)
+            #expect(try await Self.listed(fixture, grant, rows: 7).count == 100)
             _ = try await fixture.report([F.done(job, grant)], as: worker)
 
             // Those that had waited for a turn are not leased before their time is over.
@@ -151,7 +154,7 @@ import Testing
             _ = try await fixture.report([F.done(first.jobs[0], first)])
             #expect(try await Self.turns(fixture, second) == [.write])
             #expect(
-                try await Self.listed(fixture, second.jobs[0].site, rows: 1)
+                try await Self.listed(fixture, second, rows: 1)
                     == ["origin.test/files/a", "origin.test/files/b"])
             _ = try await fixture.report([F.done(second.jobs[0], second)])
             #expect(try await fixture.queue.catalogs.status(of: two).state == .completed)
@@ -289,7 +292,7 @@ import Testing
                         switch turn {
                         case .write:
                             writing.append(
-                                (grant, job, try await Self.listed(fixture, job.site, rows: 2)))
+                                (grant, job, try await Self.listed(fixture, grant, rows: 2)))
                         case .written: _ = try await fixture.report([F.done(job, grant)])
                         case .wait: _ = try await fixture.report([Self.back(job, grant)])
                         case .stale: Issue.record("a lease that holds the job is stale")
@@ -316,7 +319,7 @@ import Testing
                             continue
                         }
                         if turn == [.write] {
-                            file = try await Self.listed(fixture, job.site, rows: 3)
+                            file = try await Self.listed(fixture, grant, rows: 3)
                         }
                     }
                     _ = try await fixture.report([F.done(job, grant)])

@@ -38,7 +38,7 @@ import Testing
                 try coordinator.edge.write([1, 2, 3], to: ".dray/multipart/\(name)")
             }
             var space = SiteSpace(
-                site: SiteID(1), floorBytes: 0, quotaLeftBytes: nil, isTried: false)
+                floorBytes: 0, quotaLeftBytes: nil, isTried: false)
             // A file that is gone does no harm.
             space.abandoned = [abandoned, abandoned]
             let jobs = coordinator.grant([origin.url("/next")], space: space)

@@ -27,12 +27,10 @@ import Transfer
         let job = Job.fetch(1, "http://127.0.0.1:9/a", key: "h/a") {
             $0.previous = known.map { PreviousObject($0) }
         }
-        let fetch = try #require(job.fetch)
-        worker.core.held.add("l", [job], seconds: 30, askedAt: .now - .seconds(29))
-        let storage = try worker.sites.storages.storage(at: "file://\(edge.path)")
-        await worker.fetching.fetcher.fetch([
-            Assignment(Leased(LeasedJob(job: job, lease: "l"), fetch), storage)
-        ])
+        worker.core.held.add("l", [job], at: SiteID(1), seconds: 30, askedAt: .now - .seconds(29))
+        let site = LeasedSite(id: SiteID(1), storageURL: "file://\(edge.path)")
+        await worker.fetching.fetcher.fetch(
+            [LeasedJob(job: job, lease: "l", site: site)], at: site, ended: [:])
         let reports = await worker.reporting.results.next(10)
         #expect(reports.map(\.outcome) == [.returned] && reports.map(\.job) == [job.id])
         #expect(worker.core.held.pendingCount == 0)

@@ -25,7 +25,7 @@ import Testing
 
     @Test func aLeaseIsDroppedBeforeItExpires() {
         let held = HeldWork()
-        held.add("l", [job(1), job(2)], seconds: 30, askedAt: start)
+        held.add("l", [job(1), job(2)], at: SiteID(1), seconds: 30, askedAt: start)
         #expect(held.isHeld("l", now: after(27.9)))
         #expect(!held.isHeld("l", now: after(28)))
         #expect(held.dropLost(now: after(27.9)).isEmpty)
@@ -36,7 +36,7 @@ import Testing
 
     @Test func theMarginOfAShortLeaseIsAPartOfIt() {
         let held = HeldWork()
-        held.add("l", [job(1)], seconds: 3, askedAt: start)
+        held.add("l", [job(1)], at: SiteID(1), seconds: 3, askedAt: start)
         #expect(held.isHeld("l", now: after(2.3)))
         #expect(!held.isHeld("l", now: after(2.5)))
         #expect(held.leasesToExtend(now: after(0.9)).isEmpty)
@@ -45,7 +45,7 @@ import Testing
 
     @Test func aHeartbeatCountsFromBeforeItWasSent() {
         let held = HeldWork()
-        held.add("l", [job(1)], seconds: 30, askedAt: start)
+        held.add("l", [job(1)], at: SiteID(1), seconds: 30, askedAt: start)
         held.extend(["l", "unknown"], seconds: 30, askedAt: after(10))
         #expect(held.leases == ["l"])
         #expect(held.isHeld("l", now: after(37)))
@@ -55,8 +55,8 @@ import Testing
 
     @Test func jobsAreCountedUntilTheyAreReported() {
         let held = HeldWork()
-        held.add("a", [job(1), job(2)], seconds: 30, askedAt: start)
-        held.add("b", [job(3)], seconds: 30, askedAt: start)
+        held.add("a", [job(1), job(2)], at: SiteID(1), seconds: 30, askedAt: start)
+        held.add("b", [job(3)], at: SiteID(1), seconds: 30, askedAt: start)
         #expect(held.count == 3 && held.pendingCount == 3)
         held.downloaded(JobID(1), "a")
         held.downloaded(JobID(1), "a")
@@ -71,17 +71,17 @@ import Testing
 
     @Test func aLostLeaseIsNamedByTheCoordinator() {
         let held = HeldWork()
-        held.add("a", [job(1)], seconds: 30, askedAt: start)
-        held.add("b", [job(2)], seconds: 30, askedAt: start)
+        held.add("a", [job(1)], at: SiteID(1), seconds: 30, askedAt: start)
+        held.add("b", [job(2)], at: SiteID(1), seconds: 30, askedAt: start)
         #expect(held.dropLost(now: start) { $0 == "a" } == ["a"])
         #expect(held.leases == ["b"] && held.count == 1)
     }
 
     @Test func aLostLeaseDoesNotAffectTheNextOne() {
         let held = HeldWork()
-        held.add("old", [job(1)], seconds: 30, askedAt: start)
+        held.add("old", [job(1)], at: SiteID(1), seconds: 30, askedAt: start)
         #expect(held.dropLost(now: after(30)) == ["old"])
-        held.add("new", [job(1)], seconds: 30, askedAt: after(30))
+        held.add("new", [job(1)], at: SiteID(1), seconds: 30, askedAt: after(30))
         held.downloaded(JobID(1), "old")
         held.remove(jobs([1], of: "old"))
         #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["new"])
@@ -89,8 +89,8 @@ import Testing
 
     @Test func aCancelledJobHasNoResult() {
         let held = HeldWork()
-        held.add("a", [job(1), job(2)], seconds: 30, askedAt: start)
-        held.add("b", [job(3)], seconds: 30, askedAt: start)
+        held.add("a", [job(1), job(2)], at: SiteID(1), seconds: 30, askedAt: start)
+        held.add("b", [job(3)], at: SiteID(1), seconds: 30, askedAt: start)
         #expect(held.cancel([JobID(1), JobID(3), JobID(9)]) == ["a": [JobID(1)], "b": [JobID(3)]])
         #expect(held.cancel([JobID(1)]).isEmpty)
         #expect(held.isCancelled(JobID(1), "a") && !held.isCancelled(JobID(2), "a"))
@@ -101,7 +101,7 @@ import Testing
         #expect(held.withoutCancelled(results).map(\.job) == [JobID(2)])
         #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["a"])
         // The same job under another lease is another.
-        held.add("c", [job(1)], seconds: 30, askedAt: start)
+        held.add("c", [job(1)], at: SiteID(1), seconds: 30, askedAt: start)
         #expect(!held.isCancelled(JobID(1), "c"))
     }
 }

@@ -13,7 +13,7 @@ import Testing
         let held = HeldWork()
         await held.waitUntil(.isEmpty)
         async let begun: Void = held.waitUntil(.holdsWork)
-        held.add("l", [Self.job], seconds: 30, askedAt: .now)
+        held.add("l", [Self.job], at: SiteID(1), seconds: 30, askedAt: .now)
         await begun
         async let downloaded: Void = held.waitUntil(.nothingPending)
         held.downloaded(Self.job.id, "l")
@@ -25,7 +25,7 @@ import Testing
 
     @Test func aLostLeaseEndsTheWait() async {
         let held = HeldWork()
-        held.add("l", [Self.job], seconds: 30, askedAt: .now)
+        held.add("l", [Self.job], at: SiteID(1), seconds: 30, askedAt: .now)
         async let ended: Void = held.waitUntil(.isEmpty)
         #expect(held.dropLost { $0 == "l" } == ["l"])
         await ended

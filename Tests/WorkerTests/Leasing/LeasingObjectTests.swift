@@ -34,7 +34,7 @@ import Transfer
         try await Self.with { worker in
             let demand = worker.leasing.loop.demand
             #expect(await demand.next()?.count == 8)
-            worker.core.held.add("l", Self.jobs(3), seconds: 30, askedAt: .now)
+            worker.core.held.add("l", Self.jobs(3), at: SiteID(1), seconds: 30, askedAt: .now)
             #expect(await demand.next()?.count == 5)
         }
     }
@@ -42,7 +42,7 @@ import Transfer
     @Test func aWorkerWithEnoughJobsWaitsForOnesThatEnd() async throws {
         try await Self.with { worker in
             let demand = worker.leasing.loop.demand
-            worker.core.held.add("l", Self.jobs(5), seconds: 30, askedAt: .now)
+            worker.core.held.add("l", Self.jobs(5), at: SiteID(1), seconds: 30, askedAt: .now)
             #expect(await demand.next() == nil)
             for job in Self.jobs(5) { worker.core.held.downloaded(job.id, "l") }
             worker.core.pace.ended(5)
@@ -56,7 +56,7 @@ import Transfer
             let idle = source.state()
             #expect(!source.hasUnreported(idle, since: nil))
             #expect(source.patience(idle) == .seconds(WireLimits.idleHeartbeatSeconds))
-            worker.core.held.add("l", Self.jobs(1), seconds: 30, askedAt: .now)
+            worker.core.held.add("l", Self.jobs(1), at: SiteID(1), seconds: 30, askedAt: .now)
             #expect(source.patience(source.state()) == .seconds(1))
             worker.sites.failures.refuse(SiteID(1), Failure("storage.outsideRoots", ""))
             let refused = source.state()
@@ -72,9 +72,9 @@ import Transfer
         try await Self.with { worker in
             let held = worker.core.held
             for number in 0..<20 {
-                held.add("l\(number)", Self.jobs(1), seconds: 30, askedAt: .now)
+                held.add("l\(number)", Self.jobs(1), at: SiteID(1), seconds: 30, askedAt: .now)
             }
-            held.add("old", Self.jobs(1), seconds: 30, askedAt: .now - .seconds(11))
+            held.add("old", Self.jobs(1), at: SiteID(1), seconds: 30, askedAt: .now - .seconds(11))
             let source = worker.leasing.heartbeats.source
             let state = source.state()
             #expect(state.urgent == ["old"])

@@ -23,8 +23,9 @@ import Transfer
             edge.remove()
         }
         let job = Job.fetch(1, "http://origin.test/a?token=x", key: "h/a")
-        worker.core.held.add("l", [job], seconds: 30, askedAt: .now)
-        try await body(worker, LeasedJob(job: job, lease: "l"))
+        worker.core.held.add("l", [job], at: SiteID(1), seconds: 30, askedAt: .now)
+        let site = LeasedSite(id: SiteID(1), storageURL: "file://\(edge.path)")
+        try await body(worker, LeasedJob(job: job, lease: "l", site: site))
     }
 
     @Test(arguments: ["worker.cancelled", "worker.leaseLost"] as [FailureCode])
@@ -91,7 +92,7 @@ import Transfer
                 job.id = JobID(number)
                 return job
             }
-            worker.core.held.add("m", jobs, seconds: 30, askedAt: .now)
+            worker.core.held.add("m", jobs, at: SiteID(1), seconds: 30, askedAt: .now)
             #expect(sender.isWorthWaiting([report]))
             #expect(
                 !sender.isWorthWaiting(Array(repeating: report, count: ReportSender.fullReport)))

@@ -61,11 +61,12 @@ final class ScriptedCoordinator: Sendable {
     ) -> [JobID] {
         var grant = LeaseGrant(
             lease: lease, seconds: 30,
-            sites: ["1": site ?? "file://\(edge.path)"], jobs: urls.map { script.job($0) })
+            site: LeasedSite(
+                id: SiteID(1), storageURL: site ?? "file://\(edge.path)", volume: volume,
+                space: space),
+            jobs: urls.map { script.job($0) })
         grant.shares = shares
         grant.cooling = cooling
-        grant.siteSpace = space.map { [$0] }
-        grant.siteVolume = volume
         script.state.withLock { $0.volume = volume }
         script.hand(out: grant)
         return grant.jobs.map(\.id)
@@ -176,7 +177,7 @@ private final class Script: Sendable {
                 (state.grants.isEmpty ? nil : state.grants.removeFirst(), state.isClosed)
             }
             if let grant { return grant }
-            if isClosed { return LeaseGrant(lease: nil, seconds: 30, sites: [:], jobs: []) }
+            if isClosed { return LeaseGrant(lease: nil, seconds: 30) }
             await withCheckedContinuation { continuation in
                 let old = state.withLock { state -> CheckedContinuation<Void, Never>? in
                     guard state.grants.isEmpty, !state.isClosed else { return continuation }

@@ -1,8 +1,7 @@
 package import Model
 
-/// Limits of the space at one site, in a lease.
+/// Limits of the space at a lease's site.
 package struct SiteSpace: Codable, Hashable, Sendable {
-    package var site: SiteID
     /// Bytes of its file system to leave free; 0 for none.
     package var floorBytes: Int64
     /// Bytes that the site's quota leaves besides stored files and others' running transfers; nil
@@ -14,8 +13,7 @@ package struct SiteSpace: Codable, Hashable, Sendable {
     /// Abandoned multipart files, which the worker removes; nil for none.
     package var abandoned: [MultipartID]?
 
-    package init(site: SiteID, floorBytes: Int64, quotaLeftBytes: Int64?, isTried: Bool) {
-        self.site = site
+    package init(floorBytes: Int64, quotaLeftBytes: Int64?, isTried: Bool) {
         self.floorBytes = floorBytes
         self.quotaLeftBytes = quotaLeftBytes
         self.isTried = isTried

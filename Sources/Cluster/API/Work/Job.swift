@@ -1,18 +1,15 @@
-internal import Glibc
 package import Model
 
 /// One leased job: its identity and its task.
 package struct Job: Hashable, Sendable {
     package var id: JobID
-    package var site: SiteID
     package var asset: AssetID
     /// Number of this attempt, from 1.
     package var attempt: Int
     package var task: JobTask
 
-    package init(id: JobID, site: SiteID, asset: AssetID, attempt: Int = 1, task: JobTask) {
+    package init(id: JobID, asset: AssetID, attempt: Int = 1, task: JobTask) {
         self.id = id
-        self.site = site
         self.asset = asset
         self.attempt = attempt
         self.task = task
@@ -155,12 +152,10 @@ package struct AssetSource: Hashable, Sendable {
 
 /// The columns of a job's row; the queue's statements have them as well, in snake case.
 package enum JobField: Int, WireField {
-    case id, asset, site, attempt
+    case id, asset, attempt
     /// Null for a fetch.
     case kind
-    case role, url
-    /// Null for a fetch whose key is the URL without its scheme.
-    case key
+    case role, url, key
     case knownBytes, knownSHA256, length, sha256, digests
     case rangeOffset, multipart, totalBytes, validator
     /// True if a whole file must not be split; otherwise null.
@@ -179,15 +174,12 @@ extension Job: WireObject {
     package typealias Field = JobField
 
     package static var blank: Job {
-        Job(
-            id: JobID(0), site: SiteID(0), asset: AssetID(0), attempt: 0,
-            task: .checksums(directory: ""))
+        Job(id: JobID(0), asset: AssetID(0), attempt: 0, task: .checksums(directory: ""))
     }
 
     package mutating func code(with coder: inout some FieldCoder<JobField>) throws {
         try coder.code(.id, &id)
         try coder.code(.asset, &asset)
-        try coder.code(.site, &site)
         try coder.code(.attempt, &attempt)
         var kind = task.kind == .fetch ? nil : task.kind
         try coder.code(.kind, &kind)
@@ -241,9 +233,7 @@ extension Fetch {
     fileprivate mutating func code(with coder: inout some FieldCoder<JobField>) throws {
         try coder.code(.role, &role)
         try coder.code(.url, &url)
-        var otherKey = !coder.isReading && isKey(key, of: url) ? nil : key
-        try coder.code(.key, &otherKey)
-        if coder.isReading { key = otherKey ?? keyOf(url) }
+        try coder.code(.key, &key)
         var known = previous.map(\.stored)
         try StoredObject.code(.knownBytes, .knownSHA256, &known, with: &coder)
         try coder.code(.length, &length)
@@ -366,33 +356,4 @@ extension StoredObject {
             object = nil
         }
     }
-}
-
-/// Returns the key of an object stored under its origin's path: an http or https URL without its
-/// scheme.
-private func keyOf(_ url: String) -> String {
-    var url = url
-    return url.withUTF8 { url in
-        let length = min(schemeLength(url), url.count)
-        return String(decoding: UnsafeBufferPointer(rebasing: url[length...]), as: UTF8.self)
-    }
-}
-
-/// Returns the length of `https://` or `http://`.
-private func schemeLength(_ url: some Collection<UInt8>) -> Int {
-    url.dropFirst(4).first == UInt8(ascii: "s") ? 8 : 7
-}
-
-/// Returns true if the bytes are the same, not just the characters.
-private func isKey(_ key: String, of url: String) -> Bool {
-    let isSame = key.utf8.withContiguousStorageIfAvailable { key in
-        url.utf8.withContiguousStorageIfAvailable { url in
-            let scheme = schemeLength(url)
-            guard url.count == scheme + key.count, let url = url.baseAddress,
-                let start = key.baseAddress
-            else { return false }
-            return memcmp(url + scheme, start, key.count) == 0
-        }
-    }
-    return (isSame ?? nil) ?? key.utf8.elementsEqual(keyOf(url).utf8)
 }

@@ -59,8 +59,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var seconds: Double
     /// Time that the coordinator held the request before the grant.
     package var waitedSeconds = 0.0
-    /// Storage URLs by site number, for the jobs below.
-    package var sites: [String: String]
+    /// The site of all jobs; nil without jobs.
+    package var site: LeasedSite?
     package var jobs: [Job]
     /// Identity of the database, to which its numbers belong. Nil without jobs.
     package var cluster: ClusterID?
@@ -70,26 +70,43 @@ package struct LeaseGrant: Codable, Sendable {
     package var cooling: [OriginCooldown]?
     /// The worker's quota of the site of its jobs; nil for no limit.
     package var siteShares: [SiteShare]?
-    /// The recorded volume of the site of its jobs; nil for none, and without jobs.
-    package var siteVolume: VolumeID?
-    /// Limits of the space at the site of its jobs; nil for none.
-    package var siteSpace: [SiteSpace]?
     /// A load test that needs the worker; nil for none.
     package var loadTest: LoadTestCall?
     /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
     /// else meanwhile. Nil is false.
     package var isAlone: Bool?
 
-    package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
+    package init(
+        lease: LeaseID?, seconds: Double, site: LeasedSite? = nil, jobs: [Job] = []
+    ) {
         self.lease = lease
         self.seconds = seconds
-        self.sites = sites
+        self.site = site
         self.jobs = jobs
     }
 
     /// Origins of the jobs, as named by `originName(of:)`.
     package var origins: Set<String> {
         Set(jobs.compactMap { $0.requestedURL.flatMap { originName(of: $0) } })
+    }
+}
+
+/// The site of a lease's jobs: a lease has jobs of one queue.
+package struct LeasedSite: Codable, Hashable, Sendable {
+    package var id: SiteID
+    package var storageURL: String
+    /// The recorded volume; nil for none.
+    package var volume: VolumeID?
+    /// Limits of its space; nil for none.
+    package var space: SiteSpace?
+
+    package init(
+        id: SiteID, storageURL: String, volume: VolumeID? = nil, space: SiteSpace? = nil
+    ) {
+        self.id = id
+        self.storageURL = storageURL
+        self.volume = volume
+        self.space = space
     }
 }
 
@@ -141,14 +158,14 @@ extension LeaseRequest: WireMessage, WireObject {
 
 extension LeaseGrant: WireTable {
     package enum Field: Int, WireField {
-        case lease, seconds, waitedSeconds, cluster, siteVolume, isAlone
-        case siteNumbers, siteURLs, shares, cooling, siteShares, siteSpace, loadTest
+        case lease, seconds, waitedSeconds, cluster, isAlone
+        case site, storageURL, volume, space, shares, cooling, siteShares, loadTest
 
         package static let layout = RowLayout(of: Field.self)
     }
 
     package static var blank: LeaseGrant {
-        LeaseGrant(lease: nil, seconds: 0, sites: [:], jobs: [])
+        LeaseGrant(lease: nil, seconds: 0)
     }
 
     package static var listName: String { "jobs" }
@@ -163,21 +180,20 @@ extension LeaseGrant: WireTable {
         try coder.code(.seconds, &seconds)
         try coder.code(.waitedSeconds, &waitedSeconds)
         try coder.code(.cluster, &cluster)
-        try coder.code(.siteVolume, &siteVolume)
         try coder.code(.isAlone, &isAlone)
-        var (numbers, urls) = (Array(sites.keys), Array(sites.values))
-        try coder.codeList(.siteNumbers, &numbers)
-        try coder.codeList(.siteURLs, &urls)
-        if coder.isReading {
-            guard numbers.count == urls.count else {
-                throw incomplete("sites need both their numbers and their URLs.")
-            }
-            sites = Dictionary(zip(numbers, urls)) { _, last in last }
+        var (id, url, volume, space) = (site?.id, site?.storageURL, site?.volume, site?.space)
+        try coder.code(.site, &id)
+        try coder.code(.storageURL, &url)
+        try coder.code(.volume, &volume)
+        try coder.codeJSON(.space, &space)
+        if let id, let url {
+            site = LeasedSite(id: id, storageURL: url, volume: volume, space: space)
+        } else {
+            guard lease == nil else { throw incomplete("a lease lacks its site.") }
         }
         try coder.codeJSON(.shares, &shares)
         try coder.codeJSON(.cooling, &cooling)
         try coder.codeJSON(.siteShares, &siteShares)
-        try coder.codeJSON(.siteSpace, &siteSpace)
         try coder.codeJSON(.loadTest, &loadTest)
     }
 }

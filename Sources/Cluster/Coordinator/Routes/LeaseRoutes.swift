@@ -54,8 +54,7 @@ struct LeaseRoutes: Sendable {
     }
 
     private func grant(with call: LoadTestCall) -> LeaseGrant {
-        var grant = LeaseGrant(
-            lease: nil, seconds: queue.settings.leaseSeconds, sites: [:], jobs: [])
+        var grant = LeaseGrant(lease: nil, seconds: queue.settings.leaseSeconds)
         grant.cooling = cooling.answer
         grant.loadTest = call
         return grant

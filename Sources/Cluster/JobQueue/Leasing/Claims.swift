@@ -67,7 +67,7 @@ package struct Claims: Sendable {
                 if grant == nil { isTrue = false }
             }
         }
-        return LeaseGrant(lease: nil, seconds: leaseSeconds, sites: [:], jobs: [])
+        return LeaseGrant(lease: nil, seconds: leaseSeconds)
     }
 
     /// Returns true if some queue has a job that can be leased now.
@@ -215,11 +215,8 @@ package struct Claims: Sendable {
             var grants: [LeaseGrant?] = []
             for (place, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
                 var grant = try await self.grant(
-                    jobs, to: claim, of: queue, isGuarded: isGuarded, connection)
-                if grant.lease != nil {
-                    if alone.contains(Int64(place)) { grant.isAlone = true }
-                    grant.siteVolume = volume
-                }
+                    jobs, to: claim, of: queue, on: volume, isGuarded: isGuarded, connection)
+                if grant.lease != nil, alone.contains(Int64(place)) { grant.isAlone = true }
                 grants.append(grant)
             }
             return Claimed(
@@ -258,12 +255,10 @@ package struct Claims: Sendable {
 
     /// Returns the answer to one claim, with the limits and the site's space for its worker.
     private func grant(
-        _ jobs: [Job], to claim: Claim, of queue: KnownQueue, isGuarded: Bool,
-        _ connection: PostgresConnection
+        _ jobs: [Job], to claim: Claim, of queue: KnownQueue, on volume: VolumeID?,
+        isGuarded: Bool, _ connection: PostgresConnection
     ) async throws -> LeaseGrant {
-        var grant = LeaseGrant(
-            lease: jobs.isEmpty ? nil : claim.lease, seconds: leaseSeconds,
-            sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL], jobs: jobs)
+        var grant = LeaseGrant(lease: nil, seconds: leaseSeconds, jobs: jobs)
         if isGuarded || !jobs.isEmpty && quotas.areNeeded {
             let shares = try await quotas.divide(
                 for: claim.worker, after: jobs.isEmpty ? .claimInVain : .claim, connection)
@@ -271,8 +266,11 @@ package struct Claims: Sendable {
             grant.siteShares = shares.sites
         }
         guard !jobs.isEmpty else { return grant }
+        grant.lease = claim.lease
         grant.cluster = queue.cluster
-        grant.siteSpace = try await closedSites.space(of: queue.site, for: claim.worker, connection)
+        grant.site = LeasedSite(
+            id: queue.site, storageURL: queue.storageURL, volume: volume,
+            space: try await closedSites.space(of: queue.site, for: claim.worker, connection))
         return grant
     }
 

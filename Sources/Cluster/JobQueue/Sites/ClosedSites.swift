@@ -50,14 +50,14 @@ package struct ClosedSites: Sendable {
     /// Returns the data about a site's space for a worker; nil for nothing.
     func space(
         of site: SiteID, for worker: WorkerID, _ connection: PostgresConnection
-    ) async throws -> [SiteSpace]? {
+    ) async throws -> SiteSpace? {
         guard limits.anySpaceLimit else { return nil }
         let row = try await connection.query(
             SQL.Sites.bounds, ["site": .int(site.rawValue), "worker": .uuid(worker)]
         )
         .only()
         var space = SiteSpace(
-            site: site, floorBytes: try row.int64("floor_bytes"),
+            floorBytes: try row.int64("floor_bytes"),
             quotaLeftBytes: try row.optionalInt64("quota_left"),
             isTried: try row.bool("is_tried"))
         if try row.bool("is_littered") {
@@ -69,7 +69,7 @@ package struct ClosedSites: Sendable {
         let isWide =
             space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
             && space.abandoned == nil
-        return isWide ? nil : [space]
+        return isWide ? nil : space
     }
 
     /// Records a worker's reports of sites; sites that it could write to after a failure resume.

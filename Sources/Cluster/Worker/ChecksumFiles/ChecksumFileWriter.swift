@@ -18,7 +18,7 @@ struct ChecksumFileWriter: Sendable {
 
     /// Writes the checksum files that no other worker writes. A job listed for another catalog
     /// meanwhile is returned; one that is being written waits for a second.
-    func write(_ work: [Leased<Directory>], _ lease: LeaseID, _ grant: LeaseGrant) async {
+    func write(_ work: [Leased<Directory>], _ lease: LeaseID) async {
         let turns: ChecksumTurns
         do throws(Failure) {
             turns = try await client.checksumTurns(
@@ -39,7 +39,7 @@ struct ChecksumFileWriter: Sendable {
             var result = JobReport(job: work.job.id, lease: lease, outcome: .done)
             switch turn {
             case .write:
-                Task { await self.write(work, grant) }
+                Task { await self.write(work) }
                 continue
             case .written: break
             case .wait:
@@ -53,16 +53,15 @@ struct ChecksumFileWriter: Sendable {
     }
 
     /// Writes a directory's `SHA256SUMS` with everything that completed assets stored there.
-    private func write(_ directory: Leased<Directory>, _ grant: LeaseGrant) async {
+    private func write(_ directory: Leased<Directory>) async {
         let (work, job) = (directory.work, directory.job)
         do {
-            let entries = try await entries(of: directory.task, at: job.site)
+            let entries = try await entries(of: directory.task, at: work.site.id)
             let written = await blocking.run { () -> Result<Bool, Failure> in
                 Result { () throws(Failure) in
                     guard self.held.isWanted(work) else { return false }
                     guard !entries.isEmpty else { return true }
-                    let storage = try self.storages.storage(
-                        at: grant.sites[job.site.description] ?? "")
+                    let storage = try self.storages.storage(at: work.site.storageURL)
                     let text = ChecksumFileText(directory: directory.task, entries: entries)
                     try storage.writeGeneratedFile(
                         key: text.key, lease: work.lease, job: job.id, chunks: text

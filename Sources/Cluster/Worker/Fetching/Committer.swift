@@ -6,9 +6,10 @@ import Transfer
 
 /// A successful transfer whose bytes are not durable yet.
 struct FinishedTransfer: Sendable {
-    var work: Assignment
-    var fetched: Fetched
-    var origins: [OriginOutcome]?
+    let work: Assignment
+    let object: PendingObject
+    /// The report once the object is stored.
+    let report: JobReport
 }
 
 /// Makes finished transfers durable in batches, with one barrier per batch, and passes on their
@@ -40,7 +41,7 @@ struct Committer: Sendable {
             if held.isWanted(end.work.leased) {
                 ours.append(end)
             } else {
-                end.fetched.object?.discard()
+                end.object.discard()
                 reports.append(
                     JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned))
             }
@@ -48,15 +49,13 @@ struct Committer: Sendable {
         var stored: Set<SiteID> = []
         for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.work.storage) }) {
             guard let storage = group.first?.work.storage else { continue }
-            let objects = group.compactMap { end in end.fetched.object.map { (end, $0) } }
-            for (end, object) in objects { object.note(sha256: end.fetched.sha256) }
             // Checked again at each rename: the barrier before it may take longer than the lease
             // lasts.
-            let outcomes = storage.commit(objects.map(\.1)) { index in
-                self.held.isWanted(objects[index].0.work.leased)
+            let outcomes = storage.commit(group.map(\.object)) { index in
+                self.held.isWanted(group[index].work.leased)
             }
-            for ((end, _), outcome) in zip(objects, outcomes) {
-                if case .success = outcome { stored.insert(end.work.job.site) }
+            for (end, outcome) in zip(group, outcomes) {
+                if case .success = outcome { stored.insert(end.work.site) }
                 reports.append(report(of: end, outcome))
             }
         }
@@ -65,23 +64,13 @@ struct Committer: Sendable {
     }
 
     private func report(of end: FinishedTransfer, _ outcome: Result<Void, Failure>) -> JobReport {
-        let job = end.work.job
-        var report = JobReport(job: job.id, lease: end.work.lease, outcome: .done)
-        switch outcome {
-        case .success:
-            report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
-            report.isVerified = end.fetched.isVerified
-            // A part's multipart file has the validator.
-            if !end.work.fetch.isPart { report.validator = end.fetched.validator }
-            report.digests = FurtherDigests.text(of: end.fetched.stated)
-            report.origins = end.origins
-        case .failure(let failure) where failure.code == .workerLeaseLost:
-            report.outcome = .returned
-        case .failure(let failure) where failure.code == .storageOutsideRoots:
-            failures.refuse(job.site, failure)
-            report.outcome = .returned
-        case .failure(let failure):
-            failures.note(failure, at: job.site)
+        guard case .failure(let failure) = outcome else { return end.report }
+        var report = JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned)
+        switch failure.code {
+        case .workerLeaseLost: break
+        case .storageOutsideRoots: failures.refuse(end.work.site, failure)
+        default:
+            failures.note(failure, at: end.work.site)
             report.outcome = .failed
             report.failure = failures.named(failure)
         }

@@ -56,7 +56,7 @@ struct FetchRequests: Sendable {
             url: fetch.url, group: work.lease.description, destination: destination,
             role: fetch.role)
         request.job = job.id
-        request.site = job.site
+        request.site = work.site
         request.isManifest = fetch.role == .playlist
         request.opensInBackground = work.storage.isOnNetwork
         if let part = fetch.part {

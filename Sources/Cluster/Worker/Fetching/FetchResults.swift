@@ -29,14 +29,22 @@ struct FetchResults: Sendable {
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
             reporter.done(StoredFiles.report(work, reused: work.fetch.previous?.stored))
-        case .success(var fetched):
+        case .success(let fetched):
             defer { pace.ended(1) }
             tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)
-            // A mirror's validator says nothing about the job's own origin.
-            if transfer.request.url != work.fetch.url { fetched.validator = nil }
-            let end = FinishedTransfer(
-                work: work, fetched: fetched,
-                origins: suspects.served(by: result.origin, course))
+            guard let object = fetched.object else {
+                preconditionFailure("a fetch has a destination in storage")
+            }
+            object.note(sha256: fetched.sha256)
+            var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
+            report.stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
+            report.isVerified = fetched.isVerified
+            // A mirror's validator says nothing about the job's own origin. A part's multipart file
+            // has the validator.
+            if course.isAtMain, !work.fetch.isPart { report.validator = fetched.validator }
+            report.digests = FurtherDigests.text(of: fetched.stated)
+            report.origins = suspects.served(by: result.origin, course)
+            let end = FinishedTransfer(work: work, object: object, report: report)
             guard fetched.isFirstPart else {
                 finished.push(end)
                 return
@@ -65,7 +73,7 @@ struct FetchResults: Sendable {
     /// Commits a first part if its split was accepted; the bytes are complete only as a part.
     private func endFirstPart(_ end: FinishedTransfer, _ split: Split) async {
         guard await splitter.isUndone(split, end.work.storage) else { return finished.push(end) }
-        end.fetched.object?.discard()
+        end.object.discard()
         if case .refused(let failure) = await split.answer() {
             reporter.fail(end.work.leased, failure)
         } else {

@@ -16,25 +16,21 @@ struct FetchTransfers: Sendable {
     let results: FetchResults
     let reporter: Reporter
 
-    /// Starts the transfers of jobs; each resumes an earlier attempt's partial body.
+    /// Starts the transfer of a job; it resumes an earlier attempt's partial body.
     ///
-    /// - Parameter areStored: true if the jobs' previous files are stored under their keys. The
-    ///   transfers then fetch nothing that the origin reports as unchanged.
-    func start(_ work: [(Assignment, PartialBody?)], areStored: Bool = false) {
-        for (work, partial) in work {
-            // Nothing would cancel a transfer that starts after its lease was dropped. The jobs are
-            // returned all the same: a running heartbeat may still save the lease.
-            guard held.isWanted(work.leased), let course = mirrors.course(of: work.fetch) else {
-                partials.putBack(partial, of: work)
-                reporter.giveBack(work.leased)
-                continue
-            }
-            start(
-                work, course, from: partial,
-                // The main origin's validator is invalid at a mirror.
-                unless: areStored && course.isAtMain ? work.fetch.previous?.validator : nil)
+    /// - Parameter isStored: true if the job's previous file is stored under its key. The transfer
+    ///   then fetches nothing if the origin reports it as unchanged.
+    func start(_ work: Assignment, from partial: PartialBody? = nil, isStored: Bool = false) {
+        // Nothing would cancel a transfer that starts after its lease was dropped. The job is
+        // returned all the same: a running heartbeat may still save the lease.
+        guard held.isWanted(work.leased), let course = mirrors.course(of: work.fetch) else {
+            partials.putBack(partial, of: work)
+            return reporter.giveBack(work.leased)
         }
-        if draining.isDraining { engine.cancelUnbegun(held.queuedTransfers()) }
+        start(
+            work, course, from: partial,
+            // The main origin's validator is invalid at a mirror.
+            unless: isStored && course.isAtMain ? work.fetch.previous?.validator : nil)
     }
 
     private func start(
@@ -56,7 +52,8 @@ struct FetchTransfers: Sendable {
             self.results.end(work, transfer, result, split, course)
         }
         held.setTransfer(transfer, of: work.job.id, work.lease)
-        // The job may have been cancelled during the submission.
+        // Those who cancel jobs or drain the worker did not see the transfer during the submission.
         if held.isCancelled(work.leased) { engine.cancel(transfer) }
+        if draining.isDraining { engine.cancelUnbegun([transfer]) }
     }
 }

@@ -13,20 +13,19 @@ struct Fetcher: Sendable {
     let blocking: BlockingCalls
     let reporter: Reporter
 
-    /// Starts the fetches of a grant. `ended` has the bytes that were stored when it was requested.
-    func fetch(_ jobs: [Leased<Fetch>], _ grant: LeaseGrant, ended: [SiteID: Int64]) async {
-        for (site, jobs) in Dictionary(grouping: jobs, by: \.job.site) {
-            do throws(Failure) {
-                let storage = try await sites.open(site, grant, ended: ended)
-                await fetch(jobs.map { Assignment($0, storage) })
-            } catch {
-                for fetch in jobs { reporter.fail(fetch.work, error) }
-            }
+    /// Starts the fetches of a lease. `ended` has the bytes that were stored when it was requested.
+    func fetch(_ jobs: [LeasedJob], at site: LeasedSite, ended: [SiteID: Int64]) async {
+        guard !jobs.isEmpty else { return }
+        do throws(Failure) {
+            let storage = try await sites.open(site, ended: ended)
+            await fetch(jobs.compactMap { Assignment($0, storage) })
+        } catch {
+            for work in jobs { reporter.fail(work, error) }
         }
     }
 
     /// Starts fetches of one site: reuses stored files and downloads the rest.
-    func fetch(_ work: [Assignment]) async {
+    private func fetch(_ work: [Assignment]) async {
         await download(work.filter { !StoredFiles.mayBeStored($0.fetch) })
         let known = work.filter { StoredFiles.mayBeStored($0.fetch) }
         guard !known.isEmpty else { return }
@@ -42,7 +41,7 @@ struct Fetcher: Sendable {
 
     private func reuseOrFetch(_ work: [Assignment]) async {
         let found = await reuse.take(work)
-        transfers.start(found.toConfirm.map { ($0, nil) }, areStored: true)
+        for work in found.toConfirm { transfers.start(work, isStored: true) }
         for work in found.missing where work.fetch.body == .rewrittenManifest {
             await rewritten.write(work)
         }
@@ -59,13 +58,13 @@ struct Fetcher: Sendable {
         let others =
             left.isEmpty ? work : work.filter { !left.contains(partials.identity(of: $0)) }
         // A partial body needs space for its rest only.
-        transfers.start(await withRoom(others).map { ($0, nil) })
+        for work in await withRoom(others) { transfers.start(work) }
         guard !begun.isEmpty else { return }
         // Hashing stored bytes uses the disk and one core; transfers continue meanwhile.
         Task {
             for work in begun {
                 switch await self.partials.take(work, of: left) {
-                case .success(let partial): self.transfers.start([(work, partial)])
+                case .success(let partial): self.transfers.start(work, from: partial)
                 case .failure(let failure): self.reporter.fail(work.leased, failure)
                 }
             }

@@ -11,7 +11,7 @@ struct Verifier: Sendable {
     let reporter: Reporter
     let pace: LeasePace
 
-    func verify(_ verification: Leased<Verification>, _ grant: LeaseGrant) async {
+    func verify(_ verification: Leased<Verification>) async {
         let (work, job, task) = (verification.work, verification.job, verification.task)
         let stated = task.statedDigests
         let result = await blocking.run { () -> Result<StoredObject, Failure> in
@@ -19,8 +19,7 @@ struct Verifier: Sendable {
                 guard !self.held.isCancelled(work) else {
                     throw Failure(.workerCancelled, "The job was cancelled.")
                 }
-                let storage = try self.storages.storage(
-                    at: grant.sites[job.site.description] ?? "")
+                let storage = try self.storages.storage(at: work.site.storageURL)
                 return try storage.promoteMultipart(
                     task.multipart, key: task.key, expectedSHA256: task.sha256,
                     digests: task.furtherDigests, stated: stated

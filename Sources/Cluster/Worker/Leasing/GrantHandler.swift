@@ -35,39 +35,40 @@ struct GrantHandler: Sendable {
         outsideRoots: [SiteID]?
     ) async {
         limits.take(grant, grantedAt: askedAt)
-        if let lease = grant.lease {
+        if let lease = grant.lease, let site = grant.site {
             log.debug("a lease was granted", ["jobs": grant.jobs.count])
-            held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
+            held.add(lease, grant.jobs, at: site.id, seconds: grant.seconds, askedAt: askedAt)
             if let id = grant.cluster { cluster.withLock { $0 = id } }
-            let jobs = await admission.admit(grant, lease, refused: outsideRoots)
-            await sites.removeAbandoned(grant)
-            await start(jobs, lease, grant, ended)
+            let jobs = grant.jobs.map { LeasedJob(job: $0, lease: lease, site: site) }
+            if await admission.admit(jobs, lease, at: site, refused: outsideRoots) {
+                await sites.removeAbandoned(at: site)
+                await start(jobs, lease, at: site, ended)
+            }
         }
         if grant.isAlone == true { await finishAlone() }
     }
 
     // These tasks are not awaited: a hanging file system must not block the worker's shutdown.
     private func start(
-        _ jobs: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant, _ ended: [SiteID: Int64]
+        _ jobs: [LeasedJob], _ lease: LeaseID, at site: LeasedSite, _ ended: [SiteID: Int64]
     ) async {
-        var fetches: [Leased<Fetch>] = []
+        var fetches: [LeasedJob] = []
         var lists: [Leased<ChecksumFileWriter.Directory>] = []
         for work in jobs {
             switch work.job.task {
-            case .fetch(let fetch): fetches.append(Leased(work, fetch))
+            case .fetch: fetches.append(work)
             case .resolve(let source): handlers.titles.push(Leased(work, source))
             case .verify(let verification):
-                Task { await handlers.verifier.verify(Leased(work, verification), grant) }
+                Task { await handlers.verifier.verify(Leased(work, verification)) }
             case .checksums(let directory): lists.append(Leased(work, directory))
             case .refresh(let source), .publish(let source):
-                handlers.refreshes.push(
-                    Refresh(work: Leased(work, source), grant: grant, ended: ended))
+                handlers.refreshes.push(Refresh(work: Leased(work, source), ended: ended))
             }
         }
         if !lists.isEmpty {
-            Task { [lists] in await handlers.checksums.write(lists, lease, grant) }
+            Task { [lists] in await handlers.checksums.write(lists, lease) }
         }
-        await handlers.fetcher.fetch(fetches, grant, ended: ended)
+        await handlers.fetcher.fetch(fetches, at: site, ended: ended)
     }
 
     /// Waits until a job that runs alone is reported, so that no other is lost with it. Waits a

@@ -16,6 +16,7 @@ final class HeldWork: Sendable {
         /// The earliest time at which the coordinator may lease the jobs to another worker.
         var deadline: Instant
         var grantedAt: Instant
+        let site: SiteID
         var entries: [JobID: Entry]
 
         var length: Duration { deadline - grantedAt }
@@ -28,7 +29,6 @@ final class HeldWork: Sendable {
 
     private struct Entry {
         var asset: AssetID
-        var site: SiteID
         var transfer: Transfer?
         var expectedBytes: Int64?
         /// True if the job is a part of a file that the coordinator counts as a whole.
@@ -89,14 +89,16 @@ final class HeldWork: Sendable {
             return ready.values.map(\.continuation)
         }
 
-        private mutating func add(ended entry: Entry) {
+        private mutating func add(ended entry: Entry, at site: SiteID) {
             let taken = entry.takenBytes
-            if taken > 0 { endedBytes[entry.site, default: 0] += taken }
+            if taken > 0 { endedBytes[site, default: 0] += taken }
         }
 
         mutating func remove(_ job: JobID, _ lease: LeaseID) {
-            guard let entry = leases[lease]?.entries.removeValue(forKey: job) else { return }
-            add(ended: entry)
+            guard let entry = leases[lease]?.entries.removeValue(forKey: job),
+                let site = leases[lease]?.site
+            else { return }
+            add(ended: entry, at: site)
             count -= 1
             if entry.isPending { pending -= 1 }
             if entry.isCancelled { cancelled -= 1 }
@@ -105,7 +107,7 @@ final class HeldWork: Sendable {
 
         mutating func remove(_ lease: LeaseID) {
             guard let gone = leases.removeValue(forKey: lease) else { return }
-            for entry in gone.entries.values { add(ended: entry) }
+            for entry in gone.entries.values { add(ended: entry, at: gone.site) }
             count -= gone.entries.count
             pending -= gone.entries.values.count { $0.isPending }
             cancelled -= gone.entries.values.count { $0.isCancelled }
@@ -164,21 +166,19 @@ final class HeldWork: Sendable {
     var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }
     var isEmpty: Bool { count == 0 }
     /// The sites of the jobs.
-    var sites: Set<SiteID> {
-        state.withLock { state in
-            Set(state.leases.values.lazy.flatMap { $0.entries.values.lazy.map(\.site) })
-        }
-    }
+    var sites: Set<SiteID> { state.withLock { Set($0.leases.values.lazy.map(\.site)) } }
 
     /// Adds a grant; its time counts from `askedAt`, before the request was sent.
-    func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {
+    func add(
+        _ lease: LeaseID, _ jobs: [Job], at site: SiteID, seconds: Double, askedAt: Instant
+    ) {
         update { state in
             state.remove(lease)
             let entries = jobs.map {
-                ($0.id, Entry(asset: $0.asset, site: $0.site, isPart: $0.isOfMultipartFile))
+                ($0.id, Entry(asset: $0.asset, isPart: $0.isOfMultipartFile))
             }
             state.leases[lease] = Lease(
-                deadline: askedAt + .seconds(seconds), grantedAt: askedAt,
+                deadline: askedAt + .seconds(seconds), grantedAt: askedAt, site: site,
                 entries: Dictionary(entries) { first, _ in first })
             let count = state.leases[lease]?.entries.count ?? 0
             state.count += count
@@ -296,10 +296,10 @@ final class HeldWork: Sendable {
     /// Records that a coordinator knows the space of a multipart file.
     func setReported(_ job: JobID, _ lease: LeaseID) {
         state.withLock { state in
-            guard let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0 else {
-                return
-            }
-            state.endedBytes[entry.site, default: 0] += entry.takenBytes
+            guard let site = state.leases[lease]?.site,
+                let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0
+            else { return }
+            state.endedBytes[site, default: 0] += entry.takenBytes
             state.leases[lease]?.entries[job]?.begunBytes = 0
             state.leases[lease]?.entries[job]?.isPart = true
         }
@@ -312,8 +312,8 @@ final class HeldWork: Sendable {
     /// is the value of `endedBytes` when the coordinator was asked.
     func unreportedBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
         state.withLock { state in
-            let begun = state.leases.values.lazy.flatMap(\.entries.values)
-                .filter { $0.site == site }.reduce(0) { $0 + $1.takenBytes }
+            let begun = state.leases.values.lazy.filter { $0.site == site }
+                .flatMap(\.entries.values).reduce(0) { $0 + $1.takenBytes }
             return begun + state.endedBytes[site, default: 0] - ended[site, default: 0]
         }
     }
@@ -348,9 +348,8 @@ final class HeldWork: Sendable {
     /// Returns the transfers without a connection yet, of one site or of all.
     func queuedTransfers(of site: SiteID? = nil) -> [Transfer] {
         state.withLock { state in
-            state.leases.values.flatMap(\.entries.values)
-                .filter { site == nil || $0.site == site }
-                .compactMap(\.transfer).filter { $0.state == .queued }
+            state.leases.values.filter { site == nil || $0.site == site }
+                .flatMap(\.entries.values).compactMap(\.transfer).filter { $0.state == .queued }
         }
     }
 }

@@ -6,8 +6,7 @@ import Synchronization
 /// A leased refresh of one asset.
 struct Refresh: Sendable {
     var work: Leased<AssetSource>
-    var grant: LeaseGrant
-    /// Bytes that had been stored when the grant was requested.
+    /// Bytes that had been stored when the lease was requested.
     var ended: [SiteID: Int64]
 }
 

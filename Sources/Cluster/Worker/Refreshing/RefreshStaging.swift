@@ -116,7 +116,7 @@ struct RefreshStaging: Sendable {
             url: file.segment.url, group: lease.description, destination: destination,
             role: file.segment.role)
         request.job = job.id
-        request.site = job.site
+        request.site = attempt.work.site
         request.isManifest = file.segment.role == .playlist
         request.opensInBackground = storage.isOnNetwork
         request.expectedBytes = file.segment.bytes

@@ -50,8 +50,7 @@ struct Refresher: Sendable {
     private func refresh(_ refresh: Refresh) async {
         let work = refresh.work
         do {
-            let storage = try await sites.open(
-                work.job.site, refresh.grant, ended: refresh.ended)
+            let storage = try await sites.open(work.work.site, ended: refresh.ended)
             let attempt = RefreshAttempt(work, storage, held: held)
             let isGranted = work.job.kind == .publish
             reporter.done(

@@ -56,9 +56,9 @@ struct ReportSender: Sendable {
                 let answer = try await client.report(
                     ReportRequest(worker: worker, results: batch),
                     retrySeconds: Self.offeredSeconds)
-                log.debug("results were recorded", ["count": answer.answers.count])
+                log.debug("results were recorded", ["count": batch.count])
                 cooldowns.take(answer.cooling)
-                return note(answer.answers)
+                return note(answer)
             } catch {
                 // The lease of a lost result expires, and another worker gets the job.
                 log.error(
@@ -76,9 +76,8 @@ struct ReportSender: Sendable {
         }
     }
 
-    private func note(_ answers: [ReportAnswer.Verdict]) {
-        let stale = answers.count { $0 == .stale }
-        let rejected = answers.count { $0 == .rejected }
+    private func note(_ answer: ReportAnswer) {
+        let (stale, rejected) = (answer.stale.count, answer.rejected.count)
         if stale > 0 { log.info("results were stale", ["count": stale]) }
         if rejected > 0 { log.error("results were rejected", ["count": rejected]) }
     }

@@ -38,7 +38,7 @@ struct Reporter: Sendable {
             return giveBack(work)
         }
         guard failure.code != .storageOutsideRoots else {
-            sites.refuse(work.job.site, failure)
+            sites.refuse(work.site.id, failure)
             return giveBack(work)
         }
         reportFailure(work, failure, retryAfter: retryAfter, origins: origins)
@@ -63,7 +63,7 @@ struct Reporter: Sendable {
     ) {
         let job = work.job
         held.setBegun(0, of: work)
-        let failure = sites.judge(failure, at: job.site)
+        let failure = sites.judge(failure, at: work.site.id)
         var report = JobReport(job: job.id, lease: work.lease, outcome: .failed)
         report.failure = failure
         report.retryAfterSeconds = retryAfter

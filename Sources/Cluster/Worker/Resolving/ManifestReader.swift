@@ -53,7 +53,7 @@ struct ManifestReader: Sendable {
         var request = TransferRequest(
             url: url, group: work.lease.description, destination: .memory, role: .playlist)
         request.job = job.id
-        request.site = job.site
+        request.site = work.site
         request.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator
         let result = await engine.result(of: request)

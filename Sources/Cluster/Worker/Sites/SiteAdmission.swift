@@ -3,12 +3,12 @@ import CoordinatorClient
 import Model
 import Storage
 
-// Each job is checked here, whatever the coordinator checked: a compromised coordinator cannot make
+// Each lease is checked here, whatever the coordinator checked: a compromised coordinator cannot make
 // this worker write elsewhere. A site is on one volume, which the cluster records. Nothing is
 // written to another volume, or to the empty mount point of one that is not mounted.
 
-/// Decides which jobs of a grant may start: those whose sites lie within the roots, on their
-/// recorded volumes.
+/// Decides whether the jobs of a lease may start: their site must lie within the roots, on its
+/// recorded volume.
 struct SiteAdmission: Sendable {
     let worker: WorkerID
     let roots: SiteRoots
@@ -18,91 +18,55 @@ struct SiteAdmission: Sendable {
     let blocking: BlockingCalls
     let reporter: Reporter
 
-    /// Returns the jobs that may start, and reports the others.
+    /// Returns true if the jobs may start. Otherwise reports them: they fail or are returned.
+    ///
+    /// Jobs of a site outside the roots are returned for a worker that may write there. If the
+    /// request already excluded the site, they fail: otherwise they would be leased and returned for
+    /// ever.
     ///
     /// - Parameter refused: sites that the request excluded.
-    func admit(_ grant: LeaseGrant, _ lease: LeaseID, refused: [SiteID]?) async -> [LeasedJob] {
-        await onVolume(withinRoots(grant, lease, refused: refused), grant)
-    }
-
-    /// Returns the jobs whose sites lie within the roots, and reports the others.
-    ///
-    /// Those are returned to the queue for a worker that may write there. If the request already
-    /// excluded the site, they fail: otherwise they would be leased and returned for ever.
-    private func withinRoots(
-        _ grant: LeaseGrant, _ lease: LeaseID, refused: [SiteID]?
-    ) -> [LeasedJob] {
-        var failures: [SiteID: Failure] = [:]
-        let refused = Set(refused ?? [])
-        for (number, url) in grant.sites {
-            guard let site = Int64(number).map({ SiteID($0) }) else { continue }
-            do throws(Failure) {
-                try roots.check(try StorageURL(url))
-                if refused.contains(site) {
-                    throw Failure(.storageOutsideRoots, "\(url) is outside this worker's roots")
-                }
-            } catch {
-                failures[site] = error
+    func admit(
+        _ jobs: [LeasedJob], _ lease: LeaseID, at site: LeasedSite, refused: [SiteID]?
+    ) async -> Bool {
+        let isRefused = refused?.contains(site.id) == true
+        do throws(Failure) {
+            try roots.check(try StorageURL(site.storageURL))
+            if isRefused {
+                throw Failure(
+                    .storageOutsideRoots, "\(site.storageURL) is outside this worker's roots")
             }
-        }
-        let jobs = grant.jobs.map { LeasedJob(job: $0, lease: lease) }
-        guard !failures.isEmpty else { return jobs }
-        return jobs.filter { work in
-            let site = work.job.site
-            guard let failure = failures[site] else { return true }
-            if refused.contains(site), failure.code == .storageOutsideRoots {
-                reporter.reportFailure(work, failure)
-            } else {
-                reporter.fail(work, failure)
+            try await agreeOnVolume(of: site, lease)
+            return true
+        } catch {
+            for work in jobs {
+                if error.code.isOfUnavailableCluster {
+                    reporter.giveBack(work)
+                } else if isRefused, error.code == .storageOutsideRoots {
+                    reporter.reportFailure(work, error)
+                } else {
+                    reporter.fail(work, error)
+                }
             }
             return false
         }
     }
 
-    /// Returns the jobs whose sites are on their recorded volumes. Records the volume of a site's
-    /// directory if none is recorded.
-    ///
-    /// The other jobs fail or are returned.
-    private func onVolume(_ jobs: [LeasedJob], _ grant: LeaseGrant) async -> [LeasedJob] {
-        var usable: [LeasedJob] = []
-        for (site, jobs) in Dictionary(grouping: jobs, by: \.job.site) {
-            do throws(Failure) {
-                guard let lease = jobs.first?.lease else { continue }
-                try await agreeOnVolume(of: site, lease, grant)
-                usable += jobs
-            } catch {
-                for work in jobs {
-                    if error.code.isOfUnavailableCluster {
-                        reporter.giveBack(work)
-                    } else {
-                        reporter.fail(work, error)
-                    }
-                }
-            }
-        }
-        return usable
-    }
-
-    private func agreeOnVolume(
-        of site: SiteID, _ lease: LeaseID, _ grant: LeaseGrant
-    ) async throws(Failure) {
-        guard let url = grant.sites[site.description] else { return }
-        if let recorded = grant.siteVolume,
-            volumes.withLock({ $0.agrees(recorded, at: url) })
-        {
-            return
-        }
+    /// Checks that a site is on its recorded volume. Records the volume of its directory if none is
+    /// recorded.
+    private func agreeOnVolume(of site: LeasedSite, _ lease: LeaseID) async throws(Failure) {
+        let url = site.storageURL
+        if let recorded = site.volume, volumes.withLock({ $0.agrees(recorded, at: url) }) { return }
         let known = try await client.volume(
-            SiteVolumeRequest(worker: worker, site: site), retrySeconds: Self.recordSeconds)
+            SiteVolumeRequest(worker: worker, site: site.id), retrySeconds: Self.recordSeconds)
         let expected = known.recorded
-        volumes.withLock { $0.record(expected, of: site, at: url) }
+        volumes.withLock { $0.record(expected, of: site.id, at: url) }
         let result = await blocking.run { () -> Result<SiteVolume, Failure> in
             Result { () throws(Failure) in try self.storages.storage(at: url).markVolume() }
         }
         let volume = try result.get()
         if volume != expected {
             let request = SiteVolumeRequest(
-                worker: worker, site: site, lease: lease, volume: volume.id,
+                worker: worker, site: site.id, lease: lease, volume: volume.id,
                 fileSystem: volume.fileSystem)
             let answer: SiteVolumeAnswer
             if volume.id == expected?.id {
@@ -112,7 +76,7 @@ struct SiteAdmission: Sendable {
             } else {
                 answer = try await client.volume(request, retrySeconds: Self.recordSeconds)
             }
-            volumes.withLock { $0.record(answer.recorded, of: site, at: url) }
+            volumes.withLock { $0.record(answer.recorded, of: site.id, at: url) }
         }
         volumes.withLock { $0.agree(at: url) }
     }

@@ -18,44 +18,39 @@ final class SitesInUse: Sendable {
         self.blocking = blocking
     }
 
-    /// Opens a site for the jobs of a grant, and probes it first if the grant requires that.
-    /// `ended` has the bytes that were stored when the grant was requested. Subtracts the worker's
-    /// own unreported bytes from the quota's rest.
+    /// Opens the site of a lease, and probes it first if the lease requires that. `ended` has the
+    /// bytes that were stored when the lease was requested. Subtracts the worker's own unreported
+    /// bytes from the quota's rest.
     func open(
-        _ site: SiteID, _ grant: LeaseGrant, ended: [SiteID: Int64]
+        _ site: LeasedSite, ended: [SiteID: Int64]
     ) async throws(Failure) -> DirectoryStorage {
-        let url = grant.sites[site.description] ?? ""
-        let space = grant.siteSpace?.first { $0.site == site }
         // Opening a site proves that it can be written; the disk may be slow.
-        return try await blocking.run { () -> Result<DirectoryStorage, Failure> in
-            Result { () throws(Failure) in try self.open(site, at: url, space, ended) }
+        try await blocking.run { () -> Result<DirectoryStorage, Failure> in
+            Result { () throws(Failure) in try self.openNow(site, ended) }
         }.get()
     }
 
-    private func open(
-        _ site: SiteID, at url: String, _ space: SiteSpace?, _ ended: [SiteID: Int64]
+    private func openNow(
+        _ site: LeasedSite, _ ended: [SiteID: Int64]
     ) throws(Failure) -> DirectoryStorage {
-        let storage = try storages.storage(at: url)
+        let storage = try storages.storage(at: site.storageURL)
         storage.setBounds(
-            floorBytes: max(space?.floorBytes ?? 0, 0),
-            quotaLeftBytes: space?.quotaLeftBytes.map {
-                max($0 - held.unreportedBytes(at: site, since: ended), 0)
+            floorBytes: max(site.space?.floorBytes ?? 0, 0),
+            quotaLeftBytes: site.space?.quotaLeftBytes.map {
+                max($0 - held.unreportedBytes(at: site.id, since: ended), 0)
             })
-        let isTried = space?.isTried == true
+        let isTried = site.space?.isTried == true
         if isTried { try storage.probe() }
-        table.withLock { $0.take(storage, of: site, isSound: isTried) }
+        table.withLock { $0.take(storage, of: site.id, isSound: isTried) }
         return storage
     }
 
     /// Removes abandoned multipart files, before new files need their space.
-    func removeAbandoned(_ grant: LeaseGrant) async {
-        for space in grant.siteSpace ?? [] {
-            guard let abandoned = space.abandoned, let url = grant.sites[space.site.description]
-            else { continue }
-            await blocking.run {
-                guard let storage = try? self.storages.storage(at: url) else { return }
-                for id in abandoned { storage.removeMultipart(id: id) }
-            }
+    func removeAbandoned(at site: LeasedSite) async {
+        guard let abandoned = site.space?.abandoned else { return }
+        await blocking.run {
+            guard let storage = try? self.storages.storage(at: site.storageURL) else { return }
+            for id in abandoned { storage.removeMultipart(id: id) }
         }
     }
 

@@ -2,14 +2,14 @@
 
 -- name: leased_jobs
 -- What the jobs of that queue need to be done that these leases hold, of the workers that name them
--- (pairwise), with the number of each one's lease. Null is what nearly all jobs have: the kind
--- fetch, a key that is the URL without its scheme.
+-- (pairwise), with the number of each one's lease. Null is the kind that nearly all jobs have:
+-- fetch.
 --
 -- OFFSET 0 has two uses here: it keeps the order of the joins whatever the statistics say, and it
 -- keeps a condition on the job in front of a look-up that nearly all jobs do without.
 CREATE OR REPLACE FUNCTION leased_jobs(of_queue bigint, leases uuid[], workers uuid[])
-RETURNS TABLE (place bigint, id bigint, asset bigint, site bigint, attempt int, kind text,
-               role text, url text, key text, known_bytes bigint, known_sha256 text, length bigint,
+RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, role text,
+               url text, key text, known_bytes bigint, known_sha256 text, length bigint,
                sha256 text, digests text, range_offset bigint, multipart uuid, total_bytes bigint,
                validator text, is_whole boolean, abandoned_multipart uuid, is_rewritten boolean,
                mirrors text, mirror_origin text, known_validator text, known_verified boolean,
@@ -28,11 +28,8 @@ BEGIN
         ) AS l
         {{jobsOfSpan}}
     )
-    SELECT j.place, j.id, j.asset_id,
-           (SELECT site_id FROM queue q WHERE q.id = of_queue), j.attempt + 1,
-           nullif(j.kind, 'fetch'), s.role, coalesce(s.url, o.url),
-           CASE WHEN j.kind = 'fetch' AND s.url IN ('http://' || s.key, 'https://' || s.key)
-                THEN NULL ELSE coalesce(o.path, s.key, o.key) END,
+    SELECT j.place, j.id, j.asset_id, j.attempt + 1, nullif(j.kind, 'fetch'), s.role,
+           coalesce(s.url, o.url), coalesce(o.path, s.key, o.key),
            coalesce(r.bytes, s.known_bytes), coalesce(r.sha256, s.known_sha256),
            coalesce(s.range_length, s.expected_bytes), s.expected_sha256, s.expected_digests,
            s.range_offset, o.multipart_id, o.total_bytes, o.validator, nullif(s.is_whole, false),
