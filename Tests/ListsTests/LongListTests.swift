@@ -1,9 +1,10 @@
 import Lists
 import Model
+import TestSupport
 import Testing
 
 /// Lists of many entries, and of many that cannot be used.
-@Suite struct LongListTests {
+@Suite(.computing) struct LongListTests {
     /// Scratch space that counts its bytes.
     private final class Scratch: ListScratch {
         private var bytes: [UInt8] = []

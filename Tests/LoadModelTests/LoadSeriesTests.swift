@@ -7,7 +7,7 @@ extension LoadSecond {
     fileprivate var end: Int { second + Int(lengthSeconds) }
 }
 
-@Suite struct LoadSeriesTests {
+@Suite(.computing) struct LoadSeriesTests {
     private static func second(_ number: Int, isMeasured: Bool = true) -> LoadSecond {
         var interval = LoadInterval(second: number)
         interval.isMeasured = isMeasured

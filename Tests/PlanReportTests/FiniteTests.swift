@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Whatever is asked, what is printed are numbers.
-@Suite struct FiniteTests {
+@Suite(.computing) struct FiniteTests {
     /// Every input at either end of what is allowed, one at a time, and some of them together.
     private static let scenarios: [[ScenarioInput: Double]] =
         ScenarioInput.allCases.flatMap { input -> [[ScenarioInput: Double]] in

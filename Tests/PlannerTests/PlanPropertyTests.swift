@@ -1,11 +1,12 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Planner
 @testable import Statistics
 
 /// What holds for any scenario that is no contradiction.
-@Suite struct PlanPropertyTests {
+@Suite(.computing) struct PlanPropertyTests {
     /// Some inputs anywhere in what is allowed, its ends included, or near what stands in for them.
     private static func scenario(_ random: inout SeededRandom) -> Scenario {
         var scenario = Scenario()

@@ -1,8 +1,9 @@
 import Planner
 import Statistics
+import TestSupport
 import Testing
 
-@Suite struct SimulationTests {
+@Suite(.computing) struct SimulationTests {
     struct Queue: Sendable, CustomTestStringConvertible {
         let servers: Int
         let utilisation: Double
@@ -117,7 +118,7 @@ import Testing
 }
 
 /// A day of a plan, as it is reckoned and as it is simulated.
-@Suite struct SimulatedDayTests {
+@Suite(.computing) struct SimulatedDayTests {
     private static func simulation(_ given: [ScenarioInput: Double]) throws -> PlanSimulation {
         var scenario = Scenario()
         scenario.given = given.mapValues { Estimate($0) }
@@ -194,7 +195,7 @@ import Testing
     }
 }
 
-@Suite struct SimulatedFailureTests {
+@Suite(.computing) struct SimulatedFailureTests {
     private func pool(_ jobs: Int) -> PoolSimulation {
         PoolSimulation(
             workers: 10, slotsPerWorker: 4, arrivalsPerSecond: [30],
@@ -274,7 +275,7 @@ import Testing
     }
 }
 
-@Suite struct WaitHistogramTests {
+@Suite(.computing) struct WaitHistogramTests {
     @Test func quantilesAreThoseOfTheSortedWaits() {
         var random = SeededRandom(seed: 21)
         var histogram = WaitHistogram()
@@ -322,7 +323,7 @@ import Testing
     }
 }
 
-@Suite struct TimeDistributionTests {
+@Suite(.computing) struct TimeDistributionTests {
     @Test(arguments: [0, 0.1, 0.7, 1, 1.5, 12.0], TimeDistribution.Shape.allCases)
     func itHasTheMomentsAskedFor(cv2: Double, shape: TimeDistribution.Shape) {
         let distribution = TimeDistribution(meanSeconds: 0.25, cv2: cv2, shape: shape)

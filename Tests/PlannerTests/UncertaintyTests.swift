@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import Planner
 
 /// How far plans may be off, and because of what.
-@Suite struct UncertaintyTests {
+@Suite(.computing) struct UncertaintyTests {
     private static func price(_ amount: Double) -> PriceBook.Price {
         PriceBook.Price(amount: amount, currency: "EUR", date: "2026", source: "the test")
     }

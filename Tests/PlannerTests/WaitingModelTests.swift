@@ -1,8 +1,9 @@
 import Planner
 import Statistics
+import TestSupport
 import Testing
 
-@Suite struct WaitingModelTests {
+@Suite(.computing) struct WaitingModelTests {
     /// Published waits of M/M/c, in service times of 1 s.
     @Test(arguments: [
         (2, 0.5, 0.1, 0.1 / 1.5 * 0.5), (3, 2, 4.0 / 9, 8.0 / 9), (2, 1.8, 0.85263, 7.674),
@@ -146,7 +147,7 @@ import Testing
 }
 
 /// How many servers.
-@Suite struct StaffingTests {
+@Suite(.computing) struct StaffingTests {
     @Test func theFewestReachTheLevelAndOneFewerDoesNot() throws {
         var random = SeededRandom(seed: 5)
         for _ in 0..<500 {

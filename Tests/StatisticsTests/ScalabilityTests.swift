@@ -1,7 +1,8 @@
 import Statistics
+import TestSupport
 import Testing
 
-@Suite struct ScalabilityTests {
+@Suite(.computing) struct ScalabilityTests {
     private static func points(_ law: Scalability, _ numbers: [Double]) -> [(n: Double, x: Double)]
     {
         numbers.map { (n: $0, x: law.throughput($0)) }

@@ -137,6 +137,7 @@ import Testing
                 let catalog = CatalogReference(name: name)
                 _ = try await selections.apply(SelectionAction(.cancel, catalog: catalog))
             }
+            _ = try await Self.storeParts(of: "half", count: 1, others: "origin.http.404", fixture)
             try await fixture.expectSeen(Self.ofAssets("inProgress", "verifying"))
         }
     }
@@ -170,8 +171,10 @@ import Testing
     }
 
     /// Submits a file of two parts and stores some of them; after both its verification is outstanding.
+    ///
+    /// - Parameter others: why the other parts fail; nil if they stay leased.
     private static func storeParts(
-        of name: String, count: Int, _ fixture: QueueFixture
+        of name: String, count: Int, others: FailureCode? = nil, _ fixture: QueueFixture
     ) async throws -> CatalogID {
         let id = try await fixture.submit([QueueFixture.file(name)], catalog: name)
         let grant = try await fixture.lease()
@@ -179,10 +182,15 @@ import Testing
             fixture, grant, total: 2 * SplitTests.part, multipart: .random())
         #expect(try await fixture.queue.splits.split(request) == .accepted)
         let second = try await fixture.lease()
-        for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)].prefix(count) {
+        let parts = [(grant.jobs[0], grant), (second.jobs[0], second)]
+        for (job, lease) in parts.prefix(count) {
             _ = try await fixture.report([
                 QueueFixture.done(job, lease, bytes: SplitTests.part)
             ])
+        }
+        if let others {
+            _ = try await fixture.report(
+                parts.dropFirst(count).map { QueueFixture.failed($0, $1, others) })
         }
         return id
     }
@@ -190,8 +198,9 @@ import Testing
     /// Changes that the tests above, `PublicationTests` and `RefreshTests` see; random histories have few of them.
     static let ofAssets: Set<TransitionLog.Edge> = {
         var edges: [(AssetState, AssetState)] = [
-            (.inProgress, .cancelled), (.verifying, .cancelled), (.verifying, .inProgress),
-            (.verifying, .failed), (.verifying, .interrupted), (.publishing, .failed),
+            (.inProgress, .cancelled), (.inProgress, .failed), (.verifying, .cancelled),
+            (.verifying, .inProgress), (.verifying, .failed), (.verifying, .interrupted),
+            (.publishing, .failed),
         ]
         for (state, events) in AssetState.machine.table where events.values.contains(.new) {
             edges.append((state, .new))

@@ -1,10 +1,11 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import JobQueue
 
 /// How limits are divided among workers.
-@Suite struct QuotaTests {
+@Suite(.computing) struct QuotaTests {
     private static func pool(
         _ limit: QuotaAmounts, users: Int64, index: Int64 = 0, held: QuotaAmounts = QuotaAmounts()
     ) -> Quota.Pool {

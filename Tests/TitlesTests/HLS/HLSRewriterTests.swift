@@ -214,7 +214,7 @@ import Testing
     }
 
     /// With and without a rewritten line.
-    @Test func theEdgeTakesSoMuch() throws {
+    @Test(.computing) func theEdgeTakesSoMuch() throws {
         let lines = String(
             repeating: "#EXTINF:2,\n\(String(repeating: "a", count: 180))\n", count: 35_000)
         let text = "#EXTM3U\n\(lines)#EXT-X-ENDLIST\n"

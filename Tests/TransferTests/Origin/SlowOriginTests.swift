@@ -1,11 +1,12 @@
 import Model
 import Statistics
+import TestSupport
 import Testing
 
 @testable import Transfer
 
 /// Slow transfers and the slots of others, without a network.
-@Suite("Slow origins")
+@Suite("Slow origins", .computing)
 struct SlowOriginTests {
     private static let fast = "http://fast.test"
 

@@ -1,10 +1,11 @@
 import Model
+import TestSupport
 import Testing
 
 @testable import Transfer
 
 /// How slow origins divide the slots that they have beside a fast one, without a network.
-@Suite("Turns of slow origins")
+@Suite("Turns of slow origins", .computing)
 struct SlowTurnTests {
     private static let fast = "http://fast.test"
     private static let drip = "http://drip.test"

@@ -4,7 +4,8 @@ import Schedule
 import Services
 import Transfer
 
-/// Extends and drops leases, and stops the transfers of dropped ones.
+/// Applies answers to heartbeats to the leases held, drops those that end by this worker's clock, and stops the transfers
+/// of dropped ones.
 struct LeaseKeeper: Sendable {
     let held: HeldWork
     let engine: TransferEngine
