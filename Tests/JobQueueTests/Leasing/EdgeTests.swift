@@ -137,8 +137,27 @@ import Testing
                 let catalog = CatalogReference(name: name)
                 _ = try await selections.apply(SelectionAction(.cancel, catalog: catalog))
             }
-            _ = try await Self.storeParts(of: "half", count: 1, others: "origin.http.404", fixture)
-            try await fixture.expectSeen(Self.ofAssets("inProgress", "verifying"))
+            try await fixture.expectSeen(
+                Self.ofAssets("inProgress", "verifying").filter { $0 != Self.failure })
+        }
+    }
+
+    /// A title of which a segment fails when another is stored.
+    @Test func ofATitleThatFails() async throws {
+        try await QueueFixture.with("edges_title") { fixture in
+            try await fixture.submit([QueueFixture.title("t")])
+            let resolve = try await fixture.lease()
+            let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(2))
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            var resolved = QueueFixture.done(resolve.jobs[0], resolve)
+            resolved.segments = 2
+            _ = try await fixture.report([resolved])
+            let fetch = try await fixture.lease()
+            _ = try await fixture.report([QueueFixture.done(fetch.jobs[0], fetch)])
+            _ = try await fixture.report([
+                QueueFixture.failed(fetch.jobs[1], fetch, "origin.http.404")
+            ])
+            try await fixture.expectSeen([Self.failure])
         }
     }
 
@@ -171,10 +190,8 @@ import Testing
     }
 
     /// Submits a file of two parts and stores some of them; after both its verification is outstanding.
-    ///
-    /// - Parameter others: why the other parts fail; nil if they stay leased.
     private static func storeParts(
-        of name: String, count: Int, others: FailureCode? = nil, _ fixture: QueueFixture
+        of name: String, count: Int, _ fixture: QueueFixture
     ) async throws -> CatalogID {
         let id = try await fixture.submit([QueueFixture.file(name)], catalog: name)
         let grant = try await fixture.lease()
@@ -182,15 +199,10 @@ import Testing
             fixture, grant, total: 2 * SplitTests.part, multipart: .random())
         #expect(try await fixture.queue.splits.split(request) == .accepted)
         let second = try await fixture.lease()
-        let parts = [(grant.jobs[0], grant), (second.jobs[0], second)]
-        for (job, lease) in parts.prefix(count) {
+        for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)].prefix(count) {
             _ = try await fixture.report([
                 QueueFixture.done(job, lease, bytes: SplitTests.part)
             ])
-        }
-        if let others {
-            _ = try await fixture.report(
-                parts.dropFirst(count).map { QueueFixture.failed($0, $1, others) })
         }
         return id
     }
@@ -208,6 +220,9 @@ import Testing
         return Set(
             edges.map { .init(table: "asset", old: $0.0.rawValue, new: $0.1.rawValue) })
     }()
+
+    private static let failure = TransitionLog.Edge(
+        table: "asset", old: "inProgress", new: "failed")
 
     /// Those of them that leave one of these states other than by another definition.
     private static func ofAssets(_ states: String...) -> Set<TransitionLog.Edge> {
