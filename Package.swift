@@ -61,6 +61,7 @@ let package = Package(
         system("Platform/CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
         system("Platform/CPostgres", pkgConfig: "libpq", package: "libpq-dev"),
         system("Platform/CCrypto", pkgConfig: "libcrypto", package: "libssl-dev"),
+        system("Platform/CSSL", pkgConfig: "libssl", package: "libssl-dev"),
         system("Platform/CLibXML2", pkgConfig: "libxml-2.0", package: "libxml2-dev"),
         system("Platform/CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         system("Platform/CLinux"),
@@ -72,7 +73,8 @@ let package = Package(
         library("Platform/Curl", ["CCurl", "EventLoop"]),
         library("Platform/Postgres", ["CPostgres", "EventLoop"]),
         library("Platform/HTTP1"),
-        library("Platform/HTTPServer", ["CLinux", "EventLoop", "HTTP1"]),
+        library("Platform/TLS", ["CSSL"]),
+        library("Platform/HTTPServer", ["CLinux", "EventLoop", "HTTP1", "TLS"]),
         library("Platform/XML", ["CLibXML2"]),
         library("Platform/Gzip", ["CZlib"]),
 
@@ -126,7 +128,7 @@ let package = Package(
             [
                 "API",
                 "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres", "Schedule", "Services",
-                "Text",
+                "TLS", "Text",
             ]),
         library(
             "Cluster/Worker",
@@ -151,7 +153,7 @@ let package = Package(
                 "CommandLine", "Coordinator", "CoordinatorClient", "Digest", "Embedded",
                 "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
-                "Statistics", "Storage", "Text", "Titles", "Transfer", "WebURL",
+                "Statistics", "Storage", "TLS", "Text", "Titles", "Transfer", "WebURL",
             ]),
 
         // Commands. The command, and its benchmarks.
@@ -169,7 +171,8 @@ let package = Package(
                 "Benchmark", "Client", "CommandLine", "Coordinator", "CoordinatorClient", "Digest",
                 "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "PlanReport", "Planner", "Postgres",
-                "Rendering", "Schedule", "Services", "Statistics", "Storage", "Text", "Titles",
+                "Rendering", "Schedule", "Services", "Statistics", "Storage", "TLS", "Text",
+                "Titles",
                 "Transfer", "WebURL", "Worker",
             ], path: "Sources/Commands/dray", swiftSettings: settings),
 
@@ -194,7 +197,8 @@ let package = Package(
         tests("Curl"),
         tests("Postgres", ["EventLoop"]),
         tests("HTTP1"),
-        tests("HTTPServer"),
+        tests("TLS", ["EventLoop"]),
+        tests("HTTPServer", ["CSSL", "TLS"]),
         tests("XML"),
         tests("Gzip"),
         tests("Model", ["API", "Statistics", "Transfer"]),
@@ -223,7 +227,7 @@ let package = Package(
         tests(
             "LoadReport", ["LoadModel", "Model", "Rendering", "Statistics"], exclude: ["Golden"]),
         tests("JobQueue", ["API", "EventLoop", "Model", "Postgres", "Services", "Statistics"]),
-        tests("CoordinatorClient", ["API", "HTTPServer", "Model"]),
+        tests("CoordinatorClient", ["API", "HTTPServer", "Model", "TLS"]),
         tests(
             "Coordinator",
             [
