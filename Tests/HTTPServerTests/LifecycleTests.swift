@@ -4,7 +4,7 @@ import HTTPServer
 import Synchronization
 import Testing
 
-@Suite struct SuspensionTests {
+@Suite(.overBothTransports) struct SuspensionTests {
     @Test func hundredWaitingRequestsDelayNoOther() async throws {
         let gate = Gate()
         try await withServer(handler: { request in
@@ -64,10 +64,10 @@ import Testing
     }
 }
 
-@Suite struct ShutdownTests {
+@Suite(.overBothTransports) struct ShutdownTests {
     @Test func handlersThatObeyCancellationAnswerThemselves() async throws {
         let arrived = Gate()
-        let server = try HTTPServer.start(.init()) { _ in
+        let server = try Transport.start(.init()) { _ in
             // Announces itself, then waits until the task is cancelled.
             async let announced: Void = arrived.pass()
             for await _ in AsyncStream<Never>(Never.self, { _ in }) {}
@@ -85,7 +85,7 @@ import Testing
 
     @Test func requestsThatDoNotEndGet503() async throws {
         let gate = Gate()
-        let server = try HTTPServer.start(.init()) { _ in
+        let server = try Transport.start(.init()) { _ in
             await gate.pass()
             return .text(200, "too late")
         }
@@ -111,7 +111,7 @@ import Testing
 
     @Test func droppedServerEndsToo() async throws {
         let gate = Gate()
-        var server: HTTPServer? = try HTTPServer.start(.init()) { _ in
+        var server: HTTPServer? = try Transport.start(.init()) { _ in
             await gate.pass()
             return .text(200, "too late")
         }
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func shutdownUnderLoad() async throws {
-        let server = try HTTPServer.start(.init()) { _ in .text(200, "x") }
+        let server = try Transport.start(.init()) { _ in .text(200, "x") }
         let port = server.port
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<8 {

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import EventLoop
 internal import Glibc
+internal import TLS
 
 /// Accepts connections and owns them, on its own thread.
 ///
@@ -146,20 +147,40 @@ final class ServerLoop: Sendable {
         switch table.admit(id, from: peer.network) {
         case .admitted: break
         case .inPlace(let other): connections[other]?.close()
-        case .refused:
-            let answer = configuration.refusal(.tooManyConnections).bytes(
-                date: date, closes: true, isOld: false, isHead: false)
-            _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
-            close(descriptor)
-            return
+        case .refused: return refuse(descriptor)
         }
         var yes: Int32 = 1
         setsockopt(
             descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
-        let connection = Connection(id, descriptor: descriptor, peer: peer, of: self)
+        var tls: TLSConnection?
+        if let certificate = configuration.tls {
+            tls = TLSConnection(certificate.context, descriptor: descriptor)
+            guard tls != nil else {
+                table.remove(id)
+                close(descriptor)
+                return
+            }
+        }
+        let connection = Connection(id, Wire(descriptor, tls), peer: peer, of: self)
         connections[id] = connection
         if sweepTimer?.isArmed == false { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
         connection.start()
+    }
+
+    /// Answers a connection for which there is no slot, and closes it. Over TLS, an answer would
+    /// need a handshake first.
+    private func refuse(_ descriptor: Int32) {
+        if configuration.tls == nil {
+            let answer = configuration.refusal(.tooManyConnections).bytes(
+                date: date, closes: true, isOld: false, isHead: false)
+            _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
+        }
+        close(descriptor)
+    }
+
+    /// Lets a connection continue with bytes that it holds, after others had their turn.
+    func resume(_ id: Int) {
+        loop.execute { self.connections[id]?.resume() }
     }
 
     func remove(_ connection: Connection) {
@@ -169,8 +190,8 @@ final class ServerLoop: Sendable {
 
     private func sweep() {
         let now = now
-        for connection in Array(connections.values) where connection.deadline <= now {
-            connection.expire()
+        for connection in Array(connections.values) {
+            if connection.deadline <= now { connection.expire() } else { connection.rest() }
         }
         if !connections.isEmpty { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
     }
