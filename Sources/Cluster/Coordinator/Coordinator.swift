@@ -5,6 +5,7 @@ package import Model
 import Postgres
 import Services
 import Synchronization
+package import TLS
 
 /// The coordinator: the HTTP API over the PostgreSQL queues, and their housekeeping.
 ///
@@ -23,10 +24,13 @@ package final class Coordinator: Sendable {
         package var queue: JobQueue.Settings
         /// Maximum number of database connections, besides the listening one.
         package var databaseConnections: Int
+        /// The files of its certificate; nil for plain HTTP.
+        package var tls: TLSServerFiles?
 
         package init(
             databaseURL: String, address: String, port: Int, token: AccessToken,
-            queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8
+            queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8,
+            tls: TLSServerFiles? = nil
         ) {
             self.databaseURL = databaseURL
             self.address = address
@@ -34,6 +38,7 @@ package final class Coordinator: Sendable {
             self.token = token
             self.queue = queue
             self.databaseConnections = databaseConnections
+            self.tls = tls
         }
     }
 
@@ -51,13 +56,18 @@ package final class Coordinator: Sendable {
     private let memory: ClusterMemory
     /// Fired when a report has left tallies to fold.
     private let reported = WorkSignal()
+    private let certificate: CertificateKeeper?
     private let running = Mutex<Running?>(nil)
     private let log = Logger("coordinator")
 
     package var queue: JobQueue { memory.queue }
 
+    /// Throws `input.unreadable` and `input.malformed` for files of TLS.
     package init(_ configuration: Configuration) throws(Failure) {
         self.configuration = configuration
+        certificate = try configuration.tls.map { files throws(Failure) in
+            try CertificateKeeper(files)
+        }
         do {
             loop = try EventLoop(name: "coordinator")
             executor = EventLoopTaskExecutor(loop)
@@ -87,14 +97,15 @@ package final class Coordinator: Sendable {
             table: RouteTable(api.routes), access: Access(token: configuration.token),
             executor: executor)
         let server = try listen(router)
-        let services: [any Service] = [
+        var services: [any Service] = [
             WorkListener(
                 databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
                 memory: memory),
             Housekeeping(Chore.all(queue, memory, memory.signal)),
             ReportFolding(queue: queue, reported: reported, signal: memory.signal),
         ]
-        let background = Task {
+        if let certificate { services.append(certificate) }
+        let background = Task { [services] in
             await withDiscardingTaskGroup { group in
                 for service in services { group.addTask { try? await service.run() } }
             }
@@ -115,7 +126,11 @@ package final class Coordinator: Sendable {
                     maximumBodyBytes: WireLimits.bodyBytes, refusal: FailureAnswer.refusal,
                     admission: router.decide, knows: router.knows,
                     // Running requests must be finished and answered, not cut off.
-                    cancelsHandlers: false)
+                    cancelsHandlers: false, tls: certificate?.certificate,
+                    handshakeFailed: { [log] address, reason in
+                        log.debug(
+                            "TLS handshake failed", ["address": address, "error": reason])
+                    })
             )
         } catch {
             let place = "\(configuration.address):\(configuration.port)"
@@ -142,6 +157,12 @@ package final class Coordinator: Sendable {
         await queue.close()
         loop.shutdown()
     }
+
+    /// Reads the files of its certificate again, if it has one; a failure is logged.
+    package func reloadCertificate() { certificate?.reload() }
+
+    /// Its certificate in use; nil for plain HTTP.
+    package var serverCertificate: Certificate? { certificate?.certificate.context.certificate }
 
     /// Number of lease requests that are held open.
     package var waitingRequests: Int { memory.signal.waiterCount }

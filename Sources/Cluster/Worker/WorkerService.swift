@@ -30,7 +30,7 @@ package final class WorkerService: DrainableService {
             connections: configuration.connections,
             client: try CoordinatorClient(
                 endpoints: configuration.coordinators.joined(separator: ","),
-                token: configuration.token),
+                token: configuration.token, tls: configuration.tls),
             engine: try Self.engine(configuration), held: HeldWork(), pace: LeasePace(),
             blocking: BlockingCalls(), draining: ShutdownSignal(),
             log: Logger("worker").with("worker", configuration.name))

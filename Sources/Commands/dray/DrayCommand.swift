@@ -14,6 +14,9 @@ enum DrayCommand {
 
               DRAY_COORDINATOR      URL of the cluster's coordinator, several separated by commas
               DRAY_COORDINATOR_USER trusted users of a coordinator on this machine, or any
+              DRAY_CA_FILE          certificate authorities of https coordinators
+              DRAY_CLIENT_CERTIFICATE, DRAY_CLIENT_KEY
+                                    the client's certificate and key for them
               DRAY_TOKEN_FILE       file with the cluster's token
               DRAY_TOKEN            the token
               DRAY_DATABASE_FILE    file with the database URL, for coordinators

@@ -54,8 +54,7 @@ enum AssetsCommand {
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
                 help: "Continue after this row; the last line of a listing prints it."),
-            CommonOptions.state, ClusterCall.json,
-        ]
+        ] + ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {

@@ -11,6 +11,8 @@ import Text
 /// Helps commands that query a running cluster and print its answer.
 enum ClusterCall {
     static let json = CommandOption("json", .flag, help: "Print JSON.")
+    /// Options of commands that use a running cluster.
+    static let options = [CommonOptions.state, json] + TLSOptions.client
     /// Help of such commands.
     static let place = "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
     /// Help of commands that may start the private cluster.
@@ -45,7 +47,7 @@ enum ClusterCall {
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .warning)
             try CommonOptions.checkState(arguments)
-            if let named = try ClusterPlace.named() {
+            if let named = try ClusterPlace.named(TLSOptions.client(arguments)) {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
                 return try await ask(named, body)
             }

@@ -17,7 +17,7 @@ enum QueueCommand {
         subcommands: [
             Command(
                 "list", summary: "List the queues and their waiting jobs.",
-                options: [CommonOptions.state, ClusterCall.json], action: list),
+                options: ClusterCall.options, action: list),
             change(
                 "pause", .pause, "Stop handing out the jobs of a queue.",
                 "Workers finish the jobs they hold. All others wait until `dray queue "
@@ -28,7 +28,7 @@ enum QueueCommand {
             change(
                 "drain", .drain, "Finish the jobs of a queue and accept no new submissions.",
                 "Submissions to its site are refused until `dray queue resume`."),
-        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+        ], options: ClusterCall.options, action: list)
 
     private static func change(
         _ name: String, _ action: QueueControl.Action, _ summary: String, _ discussion: String
@@ -36,7 +36,7 @@ enum QueueCommand {
         Command(
             name, summary: summary, discussion: discussion,
             operands: [CommandOperand("NAME", help: "Name of the queue, from `dray queue`.")],
-            options: [CommonOptions.state, ClusterCall.json]
+            options: ClusterCall.options
         ) { arguments in
             await ClusterCall.run(arguments, isCheck: true) { client in
                 let status = try await client.control(

@@ -14,7 +14,7 @@ enum StatusCommand {
             \(ClusterCall.place) Exits with 3 if it does not answer. With --state, starts the \
             private cluster of `dray prefetch` for the answer.
             """,
-        options: [CommonOptions.state, ClusterCall.json]
+        options: ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, isCheck: true) { client in
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)

@@ -36,7 +36,7 @@ enum WorkerCommand {
                 help: "Concurrent transfers, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
             CommonOptions.durability,
-        ] + TransferOptions.all
+        ] + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .info)
@@ -57,6 +57,7 @@ enum WorkerCommand {
                 name: "\(hostName)-\(getpid())",
                 durability: try CommonOptions.durability(arguments),
                 drainSeconds: ClientSettings.drainSeconds)
+            configuration.tls = try TLSOptions.client(arguments)
             // Anyone who reaches a coordinator may submit, from anywhere.
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: false)

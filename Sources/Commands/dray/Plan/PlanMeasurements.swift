@@ -64,7 +64,8 @@ enum PlanMeasurements {
             }
         }
         if let url = arguments.text("from-cluster") {
-            let client = try CoordinatorClient(endpoints: url, token: Secrets.token)
+            let client = try CoordinatorClient(
+                endpoints: url, token: Secrets.token, tls: ClientSettings.coordinatorTLS)
             defer { client.shutdown() }
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             let work = try await client.workersHistory(

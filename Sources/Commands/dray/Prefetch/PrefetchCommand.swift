@@ -49,7 +49,7 @@ enum PrefetchCommand {
                     + "another one before."),
             MediaCheck.option,
             CommandOption("quiet", .flag, help: "Show errors only."),
-        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
+        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -62,7 +62,7 @@ enum PrefetchCommand {
 
     /// Checks everything possible before starting or writing anything, then runs.
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
-        let remote = try ClusterPlace.named()
+        let remote = try ClusterPlace.named(TLSOptions.client(arguments))
         let isListAtURL =
             arguments.text("format") != nil && ListSource.isURL(arguments.operands[0])
         if remote != nil {

@@ -36,7 +36,7 @@ enum RefreshCommand {
                 help: "Write a JSON report with each asset, file, length and SHA-256."),
             MediaCheck.option, ClusterCall.json,
             CommandOption("quiet", .flag, help: "Show errors only."),
-        ] + HeaderOptions.all + TransferOptions.all
+        ] + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -48,7 +48,7 @@ enum RefreshCommand {
     }
 
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
-        let remote = try ClusterPlace.named()
+        let remote = try ClusterPlace.named(TLSOptions.client(arguments))
         if remote != nil {
             PrefetchCommand.noteEmbeddedOptions(arguments)
             try PrefetchCommand.checkHeaders(arguments, isListAtURL: false)
