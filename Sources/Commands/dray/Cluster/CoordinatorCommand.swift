@@ -4,6 +4,7 @@ import Coordinator
 import JobQueue
 import Model
 import Services
+import TLS
 import Text
 
 /// `dray coordinator`: runs one of any number of coordinators over one database.
@@ -53,9 +54,10 @@ enum CoordinatorCommand {
                     tls: tls))
             ServiceUser.warn("coordinator")
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
-            return await runServices(
-                [[service]], graceSeconds: 10,
-                hangUp: tls == nil ? nil : { coordinator.reloadCertificate() })
+            guard tls != nil else { return await runServices([[service]], graceSeconds: 10) }
+            return await runServices([[service]], graceSeconds: 10) {
+                coordinator.reloadCertificate()
+            }
         } catch {
             return Console.fail(error)
         }
