@@ -20,8 +20,8 @@ extension CurlEasy {
     package func certificateFlaw(_ code: CurlCode) -> CertificateFlaw? {
         guard code == .peerFailedVerification else { return nil }
         return switch dray_easy_verify_result(handle) {
-        // libcurl itself compares the names.
-        case 0: .otherName
+        // libcurl itself compares the names, in some versions before it has a result.
+        case Int(X509_V_OK), Int(X509_V_ERR_UNSPECIFIED): .otherName
         case Int(X509_V_ERR_CERT_HAS_EXPIRED): .expired
         case Int(X509_V_ERR_CERT_NOT_YET_VALID): .notYetValid
         default: .untrusted
