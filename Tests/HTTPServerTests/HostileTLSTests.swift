@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HTTPServer
+import Synchronization
 import TLS
 import TestSupport
 import Testing
@@ -154,6 +155,40 @@ import Testing
                 let body = String(repeating: "b", count: count)
                 #expect(try await client.exchange("POST", "/", body: body)?.body == "\(count)")
             }
+        }
+    }
+
+    /// A hello that is shorter than OpenSSL's own maximum.
+    @Test func aLongHelloIsCutBeforeItsDeadline() async throws {
+        let reasons = Mutex<[String]>([])
+        let configuration = HTTPServer.Configuration(
+            deadlines: .init(headSeconds: 60),
+            handshakeFailed: { _, reason in reasons.withLock { $0.append(reason) } })
+        try await Self.withSecureServer(configuration) { server, options in
+            let client = try Client(port: server.port)
+            // The header of 100,000 bytes, and 80 KiB of them.
+            for number in 0..<5 {
+                let header: [UInt8] = number == 0 ? [1, 1, 0x86, 0xA0] : []
+                let filler = [UInt8](repeating: 0, count: 16_384 - header.count)
+                try? await client.send(bytes: [22, 3, 1, 64, 0] + header + filler)
+            }
+            #expect(try await client.receive() == nil)
+            #expect(reasons.withLock { $0 } == ["a handshake of more than 65536 bytes"])
+            #expect(try await Self.isServed(server, options))
+        }
+    }
+
+    /// Requests in records of their own that arrive at once: the socket reports the first alone.
+    @Test func recordsThatArriveTogetherAreAllRead() async throws {
+        try await Self.withSecureServer { server, options in
+            let client = try Client(port: server.port, secure: options)
+            #expect(try await client.exchange("GET", "/")?.status == 200)
+            client.cork(true)
+            for number in 0..<20 {
+                try await client.send("POST", "/", body: String(repeating: "r", count: number))
+            }
+            client.cork(false)
+            for number in 0..<20 { #expect(try await client.receive()?.body == "\(number)") }
         }
     }
 

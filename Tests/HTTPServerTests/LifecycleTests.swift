@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import HTTPServer
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.overBothTransports) struct SuspensionTests {
@@ -195,7 +196,12 @@ import Testing
         let answer = try await client.exchange("GET", "/")
         #expect(answer?.status == 200)
         await first.shutdown()
-        let second = try HTTPServer.start(.init(port: first.port)) { _ in .text(200, "") }
-        await second.shutdown()
+        // A child of another test has the listener as well, from its fork to its exec.
+        var second: HTTPServer?
+        try await waitUntil(deadlineSeconds: 10, "the port") {
+            second = try? HTTPServer.start(.init(port: first.port)) { _ in .text(200, "") }
+            return second != nil
+        }
+        await second?.shutdown()
     }
 }

@@ -23,7 +23,9 @@ final class Client: Sendable {
 
     /// Connects over TLS in a test of both transports, or with `secure`.
     init(port: UInt16, family: Int32 = AF_INET, secure: SecureSocket.Options? = nil) throws {
-        descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        // A child process of another test would keep the connection open.
+        let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue
+        descriptor = socket(family, Int32(kind), 0)
         self.secure = (secure ?? Transport.current.options).map { [descriptor] in
             SecureSocket(descriptor, $0)
         }
@@ -57,6 +59,13 @@ final class Client: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// Holds back what is sent, or sends it at once (tcp(7), TCP_CORK).
+    func cork(_ holdsBack: Bool) {
+        var flag: Int32 = holdsBack ? 1 : 0
+        setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_CORK, &flag, socklen_t(MemoryLayout<Int32>.size))
+    }
 
     /// True if the server ended the connection by close_notify.
     var isFinishedByPeer: Bool { secure?.isFinishedByPeer ?? false }

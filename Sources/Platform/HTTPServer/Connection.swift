@@ -322,6 +322,7 @@ final class Connection {
 
     private func linger() {
         input = []
+        server.bodies.letGo(&heldBytes)
         state = .lingering
         deadline = server.deadline(deadlines.lingerSeconds)
         watch(for: .readable)

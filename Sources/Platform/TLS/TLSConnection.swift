@@ -95,6 +95,7 @@ package final class TLSConnection {
 
     private func begin() {
         OpenSSL.clearErrors()
+        socket.pointee.is_blocked = false
         wasUsed = true
         hasReleasedBuffers = false
     }
