@@ -86,6 +86,7 @@ let package = Package(
         library("Base/Schedule", ["Model"]),
         library("Base/CommandLine", ["Rendering", "Text"]),
         library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Text"]),
+        library("Base/Metrics", ["Services"]),
 
         // Planning. Capacity plans: Planner calculates, PlanReport formats. Templates has symbolic links
         // to files of deploy/.
@@ -205,6 +206,7 @@ let package = Package(
         tests("Schedule", ["Model", "Services", "Statistics"]),
         tests("CommandLine"),
         tests("Services", ["Statistics"]),
+        tests("Metrics", ["Services"]),
         tests("Planner", ["Model", "Rendering", "Statistics"]),
         tests(
             "PlanReport", ["Coordinator", "JobQueue", "Model", "Planner", "Rendering"],
