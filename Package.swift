@@ -126,8 +126,8 @@ let package = Package(
             "Cluster/Coordinator",
             [
                 "API",
-                "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres", "Schedule", "Services",
-                "Text",
+                "EventLoop", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres", "Schedule",
+                "Services", "Text",
             ]),
         library(
             "Cluster/Worker",
@@ -229,8 +229,8 @@ let package = Package(
         tests(
             "Coordinator",
             [
-                "API", "CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Model",
-                "Postgres",
+                "API", "CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Metrics",
+                "Model", "Postgres",
             ]),
         tests(
             "Worker",

@@ -1,6 +1,7 @@
 import EventLoop
 import HTTPServer
 package import JobQueue
+import Metrics
 package import Model
 import Postgres
 import Services
@@ -23,6 +24,8 @@ package final class Coordinator: Sendable {
         package var queue: JobQueue.Settings
         /// Maximum number of database connections, besides the listening one.
         package var databaseConnections: Int
+        /// Age from which the figures of the cluster are read again for metrics.
+        package var figuresAge = Duration.seconds(5)
 
         package init(
             databaseURL: String, address: String, port: Int, token: AccessToken,
@@ -52,6 +55,9 @@ package final class Coordinator: Sendable {
     /// Fired when a report has left tallies to fold.
     private let reported = WorkSignal()
     private let running = Mutex<Running?>(nil)
+    package let metrics = CoordinatorMetrics()
+    private let figures: FigureCache
+    private let housekeeping: Housekeeping
     private let log = Logger("coordinator")
 
     package var queue: JobQueue { memory.queue }
@@ -72,6 +78,17 @@ package final class Coordinator: Sendable {
         memory = ClusterMemory(
             queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
             cooling: CoolingOrigins(), loadTests: CalledLoadTests())
+        let queue = memory.queue
+        let chores = Chore.all(queue, memory, memory.signal, metrics)
+        housekeeping = Housekeeping(
+            chores, times: ChoreTimes(chores, in: metrics.registry))
+        figures = FigureCache(maxAge: configuration.figuresAge) {
+            try await queue.figures.read()
+        }
+        ClusterMetrics(cache: figures).declare(in: metrics.registry)
+        metrics.declare(
+            pool: pool, waitingRequests: { [weak self] in self?.waitingRequests ?? 0 },
+            server: { [weak self] in self?.running.withLock { $0?.server } })
     }
 
     /// Migrates the schema and starts to listen; returns the port.
@@ -82,17 +99,19 @@ package final class Coordinator: Sendable {
         try await Migrations.migrate(pool)
         let api = API(
             queue: queue, signal: memory.signal, reported: reported, cooling: memory.cooling,
-            loadTests: memory.loadTests)
+            loadTests: memory.loadTests, metrics: metrics, figures: figures)
         let router = Router(
-            table: RouteTable(api.routes), access: Access(token: configuration.token),
-            executor: executor)
+            table: RouteTable(api.routes.map(metrics.counting)),
+            access: Access(token: configuration.token), executor: executor)
         let server = try listen(router)
         let services: [any Service] = [
             WorkListener(
                 databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
                 memory: memory),
-            Housekeeping(Chore.all(queue, memory, memory.signal)),
-            ReportFolding(queue: queue, reported: reported, signal: memory.signal),
+            housekeeping,
+            ReportFolding(
+                queue: queue, reported: reported, signal: memory.signal, metrics: metrics,
+                times: housekeeping.times),
         ]
         let background = Task {
             await withDiscardingTaskGroup { group in

@@ -143,6 +143,9 @@ package final class HTTPServer: Sendable {
     /// Number of requests that are being handled or answered.
     package var activeRequestCount: Int { server.active.count }
 
+    /// Number of open connections, idle ones included.
+    package var connectionCount: Int { server.connectionCount }
+
     /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; the
     /// others get 503. New requests get 503 at once, also on new connections.
     package func shutdown(graceSeconds: Double = 5) async {

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import EventLoop
 internal import Glibc
+internal import Synchronization
 
 /// Accepts connections and owns them, on its own thread.
 ///
@@ -12,6 +13,7 @@ final class ServerLoop: Sendable {
     let active = ActiveRequests()
     let loop: EventLoop
     private let listener: Int32
+    private let openCount = Atomic<Int>(0)
 
     // Unsafe: accessed by the loop's thread only, and freed after it has ended.
     nonisolated(unsafe) let scratch = UnsafeMutableRawBufferPointer.allocate(
@@ -59,6 +61,9 @@ final class ServerLoop: Sendable {
     }
 
     // MARK: Any thread
+
+    /// Number of open connections.
+    var connectionCount: Int { openCount.load(ordering: .relaxed) }
 
     /// Sends a connection's response; dropped if the connection is closed.
     func answer(_ id: Int, _ response: HTTPResponse) {
@@ -158,6 +163,7 @@ final class ServerLoop: Sendable {
             descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
         let connection = Connection(id, descriptor: descriptor, peer: peer, of: self)
         connections[id] = connection
+        openCount.store(connections.count, ordering: .relaxed)
         if sweepTimer?.isArmed == false { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
         connection.start()
     }
@@ -165,6 +171,7 @@ final class ServerLoop: Sendable {
     func remove(_ connection: Connection) {
         table.remove(connection.id)
         connections[connection.id] = nil
+        openCount.store(connections.count, ordering: .relaxed)
     }
 
     private func sweep() {

@@ -44,12 +44,16 @@ struct ChoreTurns: Sendable {
 struct Housekeeping: Service {
     let name = "housekeeping"
     let chores: [Chore]
+    let times: ChoreTimes
     private let log = Logger("coordinator")
 
     /// Interval of checks: no period is shorter.
     static let tick = Duration.seconds(1)
 
-    init(_ chores: [Chore]) { self.chores = chores }
+    init(_ chores: [Chore], times: ChoreTimes? = nil) {
+        self.chores = chores
+        self.times = times ?? ChoreTimes(chores)
+    }
 
     /// Runs until its task is cancelled.
     func run() async {
@@ -72,8 +76,10 @@ struct Housekeeping: Service {
     private func run(_ chore: Chore) async -> Bool {
         do {
             try await chore.action()
+            times.succeeded(chore.name)
             return true
         } catch {
+            times.failed(chore.name)
             log.warning("housekeeping failed", ["chore": chore.name, "error": "\(error)"])
             let code = (error as? Failure)?.code
             return code.map { !$0.isOfUnavailableCluster } ?? true

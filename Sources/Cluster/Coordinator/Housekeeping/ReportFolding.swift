@@ -10,12 +10,19 @@ struct ReportFolding: Service {
     let reported: WorkSignal
     /// Its waiters are workers without jobs.
     let signal: WorkSignal
+    let metrics: CoordinatorMetrics
+    let times: ChoreTimes
     private let log = Logger("coordinator")
 
-    init(queue: JobQueue, reported: WorkSignal, signal: WorkSignal) {
+    init(
+        queue: JobQueue, reported: WorkSignal, signal: WorkSignal, metrics: CoordinatorMetrics,
+        times: ChoreTimes
+    ) {
         self.queue = queue
         self.reported = reported
         self.signal = signal
+        self.metrics = metrics
+        self.times = times
     }
 
     /// Runs until its task is cancelled.
@@ -26,8 +33,10 @@ struct ReportFolding: Service {
             var isPending = false
             let start = clock.now
             do {
-                isPending = try await queue.housekeeping.tallies.fold()
+                isPending = try await queue.housekeeping.tallies.fold { metrics.count($0) }
+                if !isPending { times.succeeded(ChoreTimes.folding) }
             } catch {
+                times.failed(ChoreTimes.folding)
                 log.warning("folding reports failed", ["error": "\(error)"])
             }
             await rest(afterFoldOf: clock.now - start)

@@ -130,6 +130,12 @@ extension SQL {
         static let file = SQL.file(PackageResources.browsing_sql)
     }
 
+    enum Figures: String, SQLSubject {
+        case queues, workers, catalogs, deadlines, origins, cooling, quotas
+
+        static let file = SQL.file(PackageResources.figures_sql)
+    }
+
     enum Waiting: String, SQLSubject {
         case waits
 
