@@ -133,8 +133,8 @@ let package = Package(
             "Cluster/Worker",
             [
                 "API",
-                "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Model",
-                "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
+                "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Metrics",
+                "Model", "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),
 
         // Client. What commands do with a cluster.
@@ -151,7 +151,7 @@ let package = Package(
                 "API",
                 "CommandLine", "Coordinator", "CoordinatorClient", "Digest", "Embedded",
                 "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
-                "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
+                "LoadModel", "LoadReport", "Metrics", "Model", "Planner", "Rendering", "Services",
                 "Statistics", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),
 
@@ -237,7 +237,8 @@ let package = Package(
             [
                 "API", "Client",
                 "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
-                "LoadModel", "Model", "Services", "Statistics", "Storage", "Transfer", "WebURL",
+                "LoadModel", "Metrics", "Model", "Services", "Statistics", "Storage", "Transfer",
+                "WebURL",
             ]),
         tests("Embedded", ["API", "Model", "Services"]),
         tests(

@@ -50,6 +50,8 @@ package final class WorkerService: DrainableService {
                 ?? EngineLoadShards(addressPolicy: configuration.addressPolicy))
     }
 
+    package var metrics: WorkerMetrics { core.metrics }
+
     package var name: String { core.identity.name }
     /// Identity of this process.
     package var id: WorkerID { core.identity.id }

@@ -20,6 +20,7 @@ struct Committer: Sendable {
     let sites: SitesInUse
     let failures: SiteFailures
     let blocking: BlockingCalls
+    let metrics: WorkerMetrics
     let results: Mailbox<JobReport>
 
     /// Runs until the mailbox is closed and empty.
@@ -56,10 +57,16 @@ struct Committer: Sendable {
             let outcomes = storage.commit(objects.map(\.1)) { index in
                 self.held.isWanted(objects[index].0.work.leased)
             }
+            var count = (files: 0, bytes: Int64(0))
             for ((end, _), outcome) in zip(objects, outcomes) {
-                if case .success = outcome { stored.insert(end.work.job.site) }
+                if case .success = outcome {
+                    stored.insert(end.work.job.site)
+                    count.files += 1
+                    count.bytes += end.fetched.bytes
+                }
                 reports.append(report(of: end, outcome))
             }
+            metrics.stored(count.files, count.bytes, at: storage.url.description)
         }
         sites.stored(at: stored)
         return reports
@@ -86,6 +93,7 @@ struct Committer: Sendable {
             report.outcome = .returned
         case .failure(let failure):
             failures.note(failure, at: job.site)
+            metrics.failed(failure)
             report.outcome = .failed
             report.failure = failures.named(failure)
         }

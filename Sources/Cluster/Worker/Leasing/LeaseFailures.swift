@@ -19,6 +19,9 @@ final class LeaseFailures: Sendable {
     /// cluster is not reported: clients notice it themselves.
     var toReport: Failure? { state.withLock { $0.failure } }
 
+    /// Number of failed requests since the last success.
+    var count: Int { state.withLock { $0.count } }
+
     func succeeded() { state.withLock { $0 = State() } }
 
     /// Records a failure and returns the delay before the next request.

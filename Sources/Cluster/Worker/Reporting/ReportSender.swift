@@ -1,5 +1,6 @@
 import API
 import CoordinatorClient
+import Metrics
 import Model
 import Schedule
 import Services
@@ -14,6 +15,7 @@ struct ReportSender: Sendable {
     let held: HeldWork
     let pace: LeasePace
     let cooldowns: Cooldowns
+    let metrics: WorkerMetrics
     let log: Logger
 
     /// Number of results that fill a request.
@@ -60,6 +62,7 @@ struct ReportSender: Sendable {
                 cooldowns.take(answer.cooling)
                 return note(answer.answers)
             } catch {
+                metrics.failedReports.add()
                 // The lease of a lost result expires, and another worker gets the job.
                 log.error(
                     "results could not be reported", ["count": batch.count, "error": error])
@@ -77,6 +80,7 @@ struct ReportSender: Sendable {
     }
 
     private func note(_ answers: [ReportAnswer.Verdict]) {
+        metrics.reported(answers)
         let stale = answers.count { $0 == .stale }
         let rejected = answers.count { $0 == .rejected }
         if stale > 0 { log.info("results were stale", ["count": stale]) }

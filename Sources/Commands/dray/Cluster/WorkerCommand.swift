@@ -36,6 +36,10 @@ enum WorkerCommand {
                 help: "Concurrent transfers, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
             CommonOptions.durability,
+            CommandOption(
+                MetricsListener.option, .text(placeholder: "ADDR:PORT"),
+                help: "Answer GET /metrics for Prometheus, and /health, at this address; a port "
+                    + "alone is on loopback. No token is required. Default: no listener."),
         ] + TransferOptions.all
     ) { arguments in
         do {
@@ -62,6 +66,8 @@ enum WorkerCommand {
                 arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)
             configuration.isAlone = true
+            let listen = try arguments.text(MetricsListener.option)
+                .map(MetricsListener.address)
             let worker = try WorkerService(configuration)
             ServiceUser.warn("worker")
             for root in configuration.roots.unwritable {
@@ -77,8 +83,10 @@ enum WorkerCommand {
                     "roots": (configuration.roots.urls ?? []).joined(separator: ","),
                     "connections": configuration.connections,
                 ])
+            // Scraped until the worker has ended.
+            let watched = listen.map { [MetricsListener($0, worker.metrics.registry)] }
             return await runServices(
-                [[worker]], graceSeconds: ClientSettings.drainSeconds + 6)
+                [watched ?? [], [worker]], graceSeconds: ClientSettings.drainSeconds + 6)
         } catch {
             return Console.fail(error)
         }

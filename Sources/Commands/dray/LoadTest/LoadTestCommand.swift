@@ -105,7 +105,7 @@ enum LoadTestCommand {
         let course = try course(arguments, scenario)
         let files = try LoadTestFiles(arguments)
         let isQuiet = arguments.flag("quiet")
-        let listen = try arguments.text("metrics-listen").map(LoadMetricsService.address)
+        let listen = try arguments.text(MetricsListener.option).map(MetricsListener.address)
         let environment = ClientSettings.environment
         let display = LoadTestDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
@@ -115,7 +115,7 @@ enum LoadTestCommand {
         let service = LoadTestService(
             scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
             told: { LoadTestOptions.inOptions($0, arguments) })
-        let watched = listen.map { [LoadMetricsService($0, isQuiet: isQuiet, metrics)] }
+        let watched = listen.map { [MetricsListener($0, isQuiet: isQuiet, metrics)] }
         // Lost workers are waited for before the rest is reported.
         let code = await runServices(
             [watched ?? [], [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
