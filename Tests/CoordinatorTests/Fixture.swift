@@ -25,7 +25,7 @@ struct Fixture {
         var configuration = Coordinator.Configuration(
             databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: .test)
         // Tests look at what has just happened.
-        configuration.figuresAge = .zero
+        configuration.figuresPeriod = .zero
         coordinator = try Coordinator(configuration)
         do {
             port = try await coordinator.start()

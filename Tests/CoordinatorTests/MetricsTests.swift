@@ -216,43 +216,71 @@ import Testing
     @Test func oneReadServesAllScrapes() async {
         let reads = Counted()
         let isOpen = WorkSignal()
-        let cache = FigureCache(maxAge: .seconds(5)) {
+        let cache = FigureCache(period: .seconds(5)) {
             reads.add()
             await isOpen.wait(after: 0, atMost: .seconds(60))
             return Self.figures(workers: 3)
         }
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<10 { group.addTask { await cache.refresh() } }
+            for _ in 0..<10 { group.addTask { await cache.prepare() } }
             group.addTask {
                 while reads.count == 0 { await Task.yield() }
                 isOpen.fire()
             }
         }
-        await cache.refresh()
+        await cache.prepare()
         #expect(reads.count == 1 && cache.figures?.workers == 3)
     }
 
-    @Test func oldFiguresAreReadAgainAndAreUnknownInTheEnd() async {
+    @Test func oldFiguresAreReadBeforeAScrapeAndAreUnknownInTheEnd() async {
         let reads = Counted()
         let clock = Mutex(ContinuousClock.now)
-        let cache = FigureCache(maxAge: .seconds(5), now: { clock.withLock { $0 } }) {
+        let cache = FigureCache(period: .seconds(5), now: { clock.withLock { $0 } }) {
             reads.add()
             guard reads.count < 3 else { throw Failure(.clusterDatabaseUnreachable, "") }
             return Self.figures(workers: reads.count)
         }
-        await cache.refresh()
-        clock.withLock { $0 += .seconds(4) }
-        await cache.refresh()
-        #expect(cache.figures?.workers == 1 && cache.ageSeconds == 4)
-        clock.withLock { $0 += .seconds(1) }
-        await cache.refresh()
-        #expect(cache.figures?.workers == 2)
-        clock.withLock { $0 += .seconds(59) }
-        await cache.refresh()
-        #expect(cache.figures?.workers == 2 && cache.ageSeconds == 59)
-        clock.withLock { $0 += .seconds(1) }
-        await cache.refresh()
-        #expect(cache.figures == nil && reads.count == 4)
+        func scrape(afterSeconds seconds: Int) async -> Int? {
+            clock.withLock { $0 += .seconds(seconds) }
+            await cache.prepare()
+            return cache.figures?.workers
+        }
+        #expect(await scrape(afterSeconds: 0) == 1)
+        #expect(await scrape(afterSeconds: 14) == 1)
+        #expect(cache.ageSeconds == 14)
+        #expect(await scrape(afterSeconds: 1) == 2)
+        #expect(await scrape(afterSeconds: 59) == 2)
+        #expect(await scrape(afterSeconds: 1) == nil)
+        #expect(reads.count == 4)
+    }
+
+    /// Each read takes a second, by the clock.
+    @Test func figuresAreReadWhileTheyAreScrapedAndNoLonger() async throws {
+        let reads = Counted()
+        let clock = Mutex(ContinuousClock.now)
+        let pauses = Mutex<[Duration]>([])
+        let cache = FigureCache(
+            period: .seconds(5), now: { clock.withLock { $0 } },
+            pause: { duration in
+                pauses.withLock { $0.append(duration) }
+                clock.withLock { $0 += duration }
+            }
+        ) {
+            reads.add()
+            clock.withLock { $0 += .seconds(1) }
+            return Self.figures(workers: reads.count)
+        }
+        let running = Task { await cache.run() }
+        await cache.prepare()
+        // 21 seconds each: the sixth one begins within two minutes after the scrape.
+        try await waitUntil(deadlineSeconds: 20, "the last read") { pauses.withLock(\.count) >= 6 }
+        let before = reads.count
+        await cache.prepare()
+        try await waitUntil(deadlineSeconds: 20, "another read") { reads.count > before + 1 }
+        running.cancel()
+        await running.value
+        #expect(pauses.withLock { $0.allSatisfy { (.zero ... .seconds(40)).contains($0) } })
+        #expect(pauses.withLock { $0.contains(.seconds(20)) })
     }
 
     private static func figures(workers: Int) -> ClusterFigures {

@@ -24,8 +24,8 @@ package final class Coordinator: Sendable {
         package var queue: JobQueue.Settings
         /// Maximum number of database connections, besides the listening one.
         package var databaseConnections: Int
-        /// Age from which the figures of the cluster are read again for metrics.
-        package var figuresAge = Duration.seconds(5)
+        /// Time between reads of the cluster's figures, while metrics are scraped.
+        package var figuresPeriod = Duration.seconds(5)
 
         package init(
             databaseURL: String, address: String, port: Int, token: AccessToken,
@@ -82,7 +82,7 @@ package final class Coordinator: Sendable {
         let chores = Chore.all(queue, memory, memory.signal, metrics)
         housekeeping = Housekeeping(
             chores, times: ChoreTimes(chores, in: metrics.registry))
-        figures = FigureCache(maxAge: configuration.figuresAge) {
+        figures = FigureCache(period: configuration.figuresPeriod) {
             try await queue.figures.read()
         }
         ClusterMetrics(cache: figures).declare(in: metrics.registry)
@@ -108,7 +108,7 @@ package final class Coordinator: Sendable {
             WorkListener(
                 databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
                 memory: memory),
-            housekeeping,
+            housekeeping, figures,
             ReportFolding(
                 queue: queue, reported: reported, signal: memory.signal, metrics: metrics,
                 times: housekeeping.times),

@@ -4,36 +4,44 @@ import Model
 import Services
 import Synchronization
 
-/// The last figures of the cluster, read again when they are scraped and old. Safe from any thread.
-///
-/// However many scrape at once, the database is asked once in `maxAge`.
-final class FigureCache: Sendable {
+/// The last figures of the cluster. While somebody scrapes them, they are read every few seconds,
+/// so that a scrape does not wait for the database. Safe from any thread.
+final class FigureCache: Service {
     typealias Instant = ContinuousClock.Instant
 
     private struct State {
         var figures: ClusterFigures?
         var readAt: Instant?
+        var scrapedAt: Instant?
         var underWay: Task<Void, Never>?
     }
 
+    let name = "figures"
+
     /// Age from which figures that cannot be read again count as unknown.
     static let lifetime = Duration.seconds(60)
+    /// Time after the last scrape for which figures are read.
+    static let interest = Duration.seconds(120)
     /// Maximum wait of a scrape for figures.
     private static let patience = Duration.seconds(2)
 
-    /// Age from which figures are read again.
-    private let maxAge: Duration
-    private let read: @Sendable () async throws -> ClusterFigures
+    /// Time between two reads.
+    private let period: Duration
     private let now: @Sendable () -> Instant
+    private let pause: @Sendable (Duration) async -> Void
+    private let read: @Sendable () async throws -> ClusterFigures
     private let state = Mutex(State())
+    private let scraped = WorkSignal()
     private let log = Logger("coordinator")
 
     init(
-        maxAge: Duration, now: @escaping @Sendable () -> Instant = { .now },
+        period: Duration, now: @escaping @Sendable () -> Instant = { .now },
+        pause: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) },
         _ read: @escaping @Sendable () async throws -> ClusterFigures
     ) {
-        self.maxAge = maxAge
+        self.period = period
         self.now = now
+        self.pause = pause
         self.read = read
     }
 
@@ -49,16 +57,45 @@ final class FigureCache: Sendable {
         state.withLock { $0.readAt }.map { (now() - $0) / .seconds(1) }
     }
 
-    /// Reads the figures again if they are old; waits for that for a bounded time.
-    func refresh() async {
-        let task = state.withLock { state -> Task<Void, Never>? in
-            if let readAt = state.readAt, now() - readAt < maxAge { return nil }
+    private var isWanted: Bool {
+        state.withLock { $0.scrapedAt }.map { now() - $0 < Self.interest } ?? false
+    }
+
+    /// Notes a scrape. Reads the figures before it only if they are three periods old, as at the
+    /// first scrape, and then waits for a bounded time.
+    func prepare() async {
+        let isOld = state.withLock { state in
+            state.scrapedAt = now()
+            return state.readAt.map { now() - $0 >= period * 3 } ?? true
+        }
+        scraped.fire()
+        guard isOld else { return }
+        await waitAtMost(Self.patience) { await self.refresh() }
+    }
+
+    /// Keeps the figures fresh while they are scraped, until the task is cancelled. Reads take a
+    /// twentieth of the time at most.
+    func run() async {
+        while !Task.isCancelled {
+            let version = scraped.version
+            guard isWanted else {
+                await scraped.wait(after: version, atMost: Self.interest)
+                continue
+            }
+            let start = now()
+            await refresh()
+            await pause(max(period, .seconds(1), (now() - start) * 20))
+        }
+    }
+
+    /// Reads the figures, once for all who ask meanwhile.
+    private func refresh() async {
+        let task = state.withLock { state in
             let task = state.underWay ?? Task { await self.readNow() }
             state.underWay = task
             return task
         }
-        guard let task else { return }
-        await waitAtMost(Self.patience) { await task.value }
+        await task.value
     }
 
     private func readNow() async {

@@ -7,7 +7,7 @@ struct MetricsRoutes: Sendable {
     let cache: FigureCache
 
     func metrics(_ request: HTTPRequest) async throws -> HTTPResponse {
-        await cache.refresh()
+        await cache.prepare()
         let format = MetricsFormat(accept: request.header("accept"))
         return HTTPResponse(
             status: 200, headers: [("Content-Type", format.contentType), ("Vary", "Accept")],
