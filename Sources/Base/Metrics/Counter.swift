@@ -17,5 +17,5 @@ package final class Counter: MetricSeries {
     package func add(_ number: Int) { add(Int64(number)) }
 }
 
-/// What a series holds.
+/// The content of a series: a counter or a histogram.
 package protocol MetricSeries: AnyObject, Sendable {}

@@ -11,7 +11,7 @@ package final class MetricRegistry: Sendable {
         var collect: @Sendable () -> [MetricSample]
     }
 
-    /// How values beyond the bound of a gauge become one.
+    /// Combines the values beyond the bound of a gauge.
     package enum Overflow: Sendable {
         case sum, maximum, minimum
     }

@@ -12,7 +12,7 @@ import Testing
 
 /// A real Prometheus and a real Alertmanager, with the rules of `deploy/monitoring`, over a cluster.
 @Suite(.timeLimit(.minutes(3))) struct MonitoringTests {
-    /// What a webhook of Alertmanager got.
+    /// A webhook of Alertmanager, with the alerts that it got.
     private final class Receiver: Sendable {
         /// Each as `name queue status`.
         private let notes = Mutex<[String]>([])

@@ -1,7 +1,7 @@
 import Metrics
 import Synchronization
 
-/// When chores of housekeeping last succeeded, and how often they failed. Safe from any thread.
+/// Records when chores of housekeeping succeeded, and counts their failures. Safe from any thread.
 final class ChoreTimes: Sendable {
     typealias Instant = ContinuousClock.Instant
 

@@ -5,7 +5,7 @@ package import Metrics
 import Model
 import Postgres
 
-/// What a coordinator counts and measures. Safe from any thread.
+/// Counts and measures the work of a coordinator. Safe from any thread.
 ///
 /// Requests and batches are counted once each, whatever number of jobs they have. Figures of the
 /// whole cluster are in `ClusterMetrics`.

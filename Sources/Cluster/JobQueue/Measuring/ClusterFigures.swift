@@ -86,7 +86,7 @@ package struct ClusterFigures: Sendable, Equatable {
     }
 }
 
-/// What a fold added to the counts of a catalog.
+/// The counts that a fold added to a catalog.
 package struct FoldedCounts: Sendable, Equatable {
     package var queue: String
     package var segmentsDone: Int64

@@ -4,7 +4,7 @@ import Services
 import Transfer
 
 extension WorkerMetrics {
-    /// Declares what a worker is doing when it is scraped.
+    /// Declares the state of a worker when it is scraped.
     func declare(_ core: WorkerCore, _ sites: Sites, failures: LeaseFailures) {
         // Not the core, which has these metrics.
         let (engine, held) = (core.engine, core.held)

@@ -4,7 +4,7 @@ import Model
 import Storage
 import Transfer
 
-/// What a worker counts and measures. Safe from any thread.
+/// Counts and measures the work of a worker. Safe from any thread.
 ///
 /// A transfer is counted once, at its end; files and results are counted by batches.
 package final class WorkerMetrics: Sendable {
