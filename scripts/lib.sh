@@ -19,7 +19,10 @@ packages_of() {
             ;;
         run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
-        test) printf '%s\n' chromium curl ffmpeg iproute2 nginx-light postgresql shellcheck strace ;;
+        test)
+            printf '%s\n' chromium curl ffmpeg fish groff-base iproute2 mandoc nginx-light postgresql \
+                shellcheck strace zsh
+            ;;
         attack) printf '%s\n' postgresql-client python3 ;;
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;

@@ -4,7 +4,7 @@ import Model
 
 /// The command tree, and the common steps of all commands.
 enum DrayCommand {
-    private static let root = Command(
+    private static let root: Command = Command(
         "dray", summary: "Dray pre-fetches catalogs to edge storage with a cluster of workers.",
         discussion: """
             Without DRAY_COORDINATOR, `dray prefetch` starts a private cluster (PostgreSQL, a \
@@ -43,7 +43,10 @@ enum DrayCommand {
             OriginsCommand.command,
             SiteCommand.command, PlanCommand.command,
             LoadTestCommand.command, HistogramCommand.command, BenchmarkCommand.command,
+            CompletionCommand.command, ManualCommand.command,
         ])
+
+    static let tree: CommandTree = CommandTree(root: root, version: drayVersion)
 
     static func run(_ words: [String]) async -> ExitCode {
         Console.ending(await ending(of: words))
@@ -51,7 +54,7 @@ enum DrayCommand {
 
     private static func ending(of words: [String]) async -> ExitCode {
         do {
-            switch try CommandParser(root: root, version: drayVersion).parse(words) {
+            switch try CommandParser(tree).parse(words) {
             case .show(let text):
                 Console.write(text)
                 return .success

@@ -54,7 +54,7 @@ package enum Secrets {
 
     package static let databaseOptions = [
         CommandOption(
-            "database-file", .text(placeholder: "FILE"),
+            "database-file", .file(placeholder: "FILE"),
             help: "File with the database URL. Default: $DRAY_DATABASE_FILE, or the URL in "
                 + "$DRAY_DATABASE_URL."),
         CommandOption(

@@ -37,7 +37,7 @@ enum CatalogCommand {
         ])
 
     static let site = CommandOption(
-        "site", .text(placeholder: "DEST"),
+        "site", .directory(placeholder: "DEST"),
         help: "Site of the catalog, if several sites have a catalog of that name.")
 
     private static let reschedule = Command(

@@ -55,7 +55,7 @@ enum WorkerCommand {
                 connections: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
                 name: "\(hostName)-\(getpid())",
-                durability: try CommonOptions.durability(arguments),
+                durability: CommonOptions.durability(arguments),
                 drainSeconds: ClientSettings.drainSeconds)
             // Anyone who reaches a coordinator may submit, from anywhere.
             configuration.addressPolicy = try TransferOptions.addressPolicy(

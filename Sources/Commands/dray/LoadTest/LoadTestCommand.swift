@@ -35,7 +35,7 @@ enum LoadTestCommand {
             """,
         operands: [
             CommandOperand(
-                "TARGET", required: false, help: "A URL, a scenario file, or - for stdin.")
+                "TARGET", .files, required: false, help: "A URL, a scenario file, or - for stdin.")
         ],
         options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
             + LoadTestOptions.requests + LoadTestOptions.goals + places + courses + outputs
@@ -76,13 +76,13 @@ enum LoadTestCommand {
     ]
     private static let outputs = [
         CommandOption("json", .flag, help: "Print the result as JSON."),
-        CommandOption("html", .text(placeholder: "FILE"), help: "Write a page with charts."),
-        CommandOption("csv", .text(placeholder: "FILE"), help: "Write a row for each second."),
+        CommandOption("html", .file(placeholder: "FILE"), help: "Write a page with charts."),
+        CommandOption("csv", .file(placeholder: "FILE"), help: "Write a row for each second."),
         CommandOption(
-            "hdr-log", .text(placeholder: "FILE"),
+            "hdr-log", .file(placeholder: "FILE"),
             help: "Write an HdrHistogram log with a line for each second."),
         CommandOption(
-            "prometheus", .text(placeholder: "FILE"),
+            "prometheus", .file(placeholder: "FILE"),
             help: "Write the result in the Prometheus text format."),
         CommandOption(
             "metrics-listen", .text(placeholder: "ADDR:PORT"),

@@ -9,7 +9,7 @@ import Text
 /// The directories that workers may write to.
 enum RootOptions {
     static let root = CommandOption(
-        "root", .text(placeholder: "DIR"), repeatable: true,
+        "root", .directory(placeholder: "DIR"), repeatable: true,
         help: "Directory that workers may write to, including its subdirectories. Repeatable. "
             + "Default: $\(variable), separated by colons.")
 

@@ -10,7 +10,7 @@ import Transfer
 /// Options of transfers: allowed addresses and settings of origins.
 enum TransferOptions {
     static let originSettings = CommandOption(
-        "origin-settings", .text(placeholder: "FILE"),
+        "origin-settings", .file(placeholder: "FILE"),
         help: "JSON file with headers, credentials, proxies and limits for each origin. "
             + "Default: $\(settingsVariable).")
     static let allowAddresses = CommandOption(

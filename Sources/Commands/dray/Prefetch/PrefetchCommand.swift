@@ -27,10 +27,10 @@ enum PrefetchCommand {
 
             \(TimeOptions.discussion)
             """,
-        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
+        operands: [CommandOperand("LIST", .files, help: "A list file, - for stdin, or one URL.")],
         options: [
             CommandOption(
-                "to", .text(placeholder: "DEST"), required: true,
+                "to", .directory(placeholder: "DEST"), required: true,
                 help: "Directory or file:// URL to store the files in."),
             CommandOption(
                 "name", .text(placeholder: "NAME"),
@@ -40,7 +40,7 @@ enum PrefetchCommand {
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
-                "report", .text(placeholder: "FILE"),
+                "report", .file(placeholder: "FILE"),
                 help: "Write a JSON report with each asset, file, length and SHA-256."),
             CommandOption(
                 "accept-volume", .flag,
@@ -74,7 +74,6 @@ enum PrefetchCommand {
         let destination =
             remote == nil
             ? try Destination(local: destinationText) : try Destination(remote: destinationText)
-        _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let notBefore = try TimeOptions.time("not-before", arguments)
         let deadline = try TimeOptions.deadline(arguments)
@@ -204,7 +203,7 @@ enum PrefetchCommand {
             workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
             connectionsPerWorker: arguments.integer("connections")
                 ?? CommonOptions.defaultConnections,
-            durability: try CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
+            durability: CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
             token: .ofThisRun,
             interruptsOthers: true, drainSeconds: ClientSettings.drainSeconds,
             environment: environment)

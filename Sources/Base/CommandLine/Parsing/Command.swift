@@ -15,8 +15,16 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
 package struct CommandOption: Sendable {
     package enum Kind: Sendable {
         case flag
-        /// Any text; `placeholder` is its name in the help: `DIR`.
+        /// Any text; `placeholder` is its name in the help: `RATE`.
         case text(placeholder: String)
+        /// The path of a file. Shells complete it; the command checks it.
+        case file(placeholder: String)
+        /// The path of a directory. Shells complete it; the command checks it.
+        case directory(placeholder: String)
+        /// One of several words.
+        case choice(placeholder: String, of: [String])
+        /// Some of several words, separated by commas.
+        case choices(placeholder: String, of: [String])
         /// A whole decimal number within `range`.
         case integer(placeholder: String, range: ClosedRange<Int>)
         /// A decimal number within `range`, with or without a fraction or an exponent.
@@ -47,8 +55,21 @@ package struct CommandOption: Sendable {
     var placeholder: String? {
         switch kind {
         case .flag: nil
-        case .text(let placeholder), .integer(let placeholder, _), .number(let placeholder, _):
+        case .text(let placeholder), .file(let placeholder), .directory(let placeholder),
+            .choice(let placeholder, _), .choices(let placeholder, _),
+            .integer(let placeholder, _), .number(let placeholder, _):
             placeholder
+        }
+    }
+
+    /// What a shell may complete the value to.
+    var values: CompletedValues {
+        switch kind {
+        case .flag, .text, .integer, .number: .none
+        case .file: .files
+        case .directory: .directories
+        case .choice(_, let words): .words(words)
+        case .choices(_, let words): .commaSeparated(words)
         }
     }
 
@@ -59,15 +80,31 @@ package struct CommandOption: Sendable {
     var synopsis: String { placeholder.map { "--\(name) \($0)" } ?? "--\(name)" }
 }
 
+/// Values that a shell completes.
+package enum CompletedValues: Hashable, Sendable {
+    case none
+    case files
+    case directories
+    case words([String])
+    case commaSeparated([String])
+    /// Names of the root's commands.
+    case commands
+}
+
 /// A word of a command line that is not an option.
 package struct CommandOperand: Sendable {
     package let name: String
     /// False for optional operands, which come last.
     package let isRequired: Bool
+    /// What a shell may complete it to. `words` are the only ones that the parser accepts.
+    package let values: CompletedValues
     package let help: String
 
-    package init(_ name: String, required: Bool = true, help: String) {
+    package init(
+        _ name: String, _ values: CompletedValues = .none, required: Bool = true, help: String
+    ) {
         self.name = name
+        self.values = values
         isRequired = required
         self.help = help
     }
@@ -132,6 +169,12 @@ package struct Arguments: Sendable {
     /// Returns the option's value; the last one if it was given repeatedly.
     package func text(_ name: String) -> String? { values[name]?.last }
     package func texts(_ name: String) -> [String] { values[name] ?? [] }
+    /// Returns the option's value, one of the words that the parser allowed.
+    package func choice<Value: RawRepresentable<String>>(
+        _ name: String, _: Value.Type = Value.self
+    ) -> Value? {
+        text(name).flatMap { Value(rawValue: $0) }
+    }
     /// Returns the option's value, which the parser checked against its range.
     package func integer(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
     /// Returns the option's value, which the parser checked against its range.

@@ -20,6 +20,8 @@ package struct CommandParser: Sendable {
         self.version = version
     }
 
+    package init(_ tree: CommandTree) { self.init(root: tree.root, version: tree.version) }
+
     /// Parses a command line; `words` excludes the program's own name.
     package func parse(_ words: [String]) throws(UsageError) -> ParsedCommand {
         var command = root
@@ -128,7 +130,15 @@ package struct CommandParser: Sendable {
                 "--\(option.name) is empty", hint: "Write \(option.synopsis).")
         }
         switch option.kind {
-        case .flag, .text: return
+        case .flag, .text, .file, .directory: return
+        case .choice(_, let words):
+            guard !words.contains(value) else { return }
+            throw Self.unknown(value, for: "--\(option.name)", words)
+        case .choices(_, let words):
+            for word in value.split(separator: ",", omittingEmptySubsequences: false)
+            where !words.contains(String(word)) {
+                throw Self.unknown(value, for: "--\(option.name)", words)
+            }
         case .integer(_, let range):
             if let number = Int(value), range.contains(number) { return }
             throw UsageError(
@@ -143,6 +153,14 @@ package struct CommandParser: Sendable {
                 hint: "Use a number from \(Self.text(range.lowerBound)) to "
                     + "\(Self.text(range.upperBound)).")
         }
+    }
+
+    private static func unknown(
+        _ value: String, for name: String, _ words: [String]
+    ) -> UsageError {
+        UsageError(
+            "\(name) is '\(printable(String(value.prefix(100))))'",
+            hint: "Use \(words.joinedByOr).")
     }
 
     /// Returns `1000000` rather than `1000000.0`.
@@ -161,6 +179,10 @@ package struct CommandParser: Sendable {
         if arguments.operands.count < command.operands.count {
             let missing = command.operands[arguments.operands.count]
             if missing.isRequired { throw UsageError("\(missing.name) is missing", hint: usage) }
+        }
+        for (operand, value) in zip(command.operands, arguments.operands) {
+            guard case .words(let words) = operand.values, !words.contains(value) else { continue }
+            throw Self.unknown(value, for: operand.name, words)
         }
         for option in command.options
         where option.isRequired && arguments.values[option.name] == nil {
