@@ -85,7 +85,8 @@ let package = Package(
         library("Base/Rendering", ["Model", "Text"]),
         library("Base/Schedule", ["Model"]),
         library("Base/CommandLine", ["Rendering", "Text"]),
-        library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Text"]),
+        library("Base/Configuration", ["CommandLine", "JSON", "Model", "Text"]),
+        library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Model", "Text"]),
 
         // Planning. Capacity plans: Planner calculates, PlanReport formats. Templates has symbolic links
         // to files of deploy/.
@@ -148,8 +149,8 @@ let package = Package(
             "Client/Client",
             [
                 "API",
-                "CommandLine", "Coordinator", "CoordinatorClient", "Digest", "Embedded",
-                "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
+                "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Digest",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
                 "Statistics", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),
@@ -166,7 +167,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "API",
-                "Benchmark", "Client", "CommandLine", "Coordinator", "CoordinatorClient", "Digest",
+                "Benchmark", "Client", "CommandLine", "Configuration", "Coordinator",
+                "CoordinatorClient", "Digest",
                 "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "PlanReport", "Planner", "Postgres",
                 "Rendering", "Schedule", "Services", "Statistics", "Storage", "Text", "Titles",
@@ -204,6 +206,7 @@ let package = Package(
         tests("Rendering", ["Services", "Text"]),
         tests("Schedule", ["Model", "Services", "Statistics"]),
         tests("CommandLine"),
+        tests("Configuration", ["CommandLine"]),
         tests("Services", ["Statistics"]),
         tests("Planner", ["Model", "Rendering", "Statistics"]),
         tests(

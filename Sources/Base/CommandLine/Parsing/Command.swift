@@ -38,17 +38,24 @@ package struct CommandOption: Sendable {
     package let kind: Kind
     package let isRequired: Bool
     package let isRepeatable: Bool
+    /// The setting whose variable sets it for all commands; nil for an option with a variable of
+    /// its own, made of the command's name and its own.
+    package let setting: CommandSetting?
+    /// True if its value may hold a secret, which configuration files of others must not have.
+    package let isSecret: Bool
     package let help: String
 
     package init(
         _ name: String, short: Character? = nil, _ kind: Kind, required: Bool = false,
-        repeatable: Bool = false, help: String
+        repeatable: Bool = false, setting: CommandSetting? = nil, secret: Bool = false, help: String
     ) {
         self.name = name
         self.short = short
         self.kind = kind
         isRequired = required
         isRepeatable = repeatable
+        self.setting = setting
+        isSecret = secret || setting?.isSecret == true
         self.help = help
     }
 
@@ -98,19 +105,23 @@ package struct CommandOperand: Sendable {
     package let isRequired: Bool
     /// What a shell may complete it to. `words` are the only ones that the parser accepts.
     package let values: CompletedValues
+    /// True for a command line of its own: it has all words that follow, options too.
+    package let takesRest: Bool
     package let help: String
 
     package init(
-        _ name: String, _ values: CompletedValues = .none, required: Bool = true, help: String
+        _ name: String, _ values: CompletedValues = .none, required: Bool = true,
+        takesRest: Bool = false, help: String
     ) {
         self.name = name
         self.values = values
         isRequired = required
+        self.takesRest = takesRest
         self.help = help
     }
 
-    /// `LIST`, or `[LIST]` if it is optional.
-    var synopsis: String { isRequired ? name : "[\(name)]" }
+    /// `LIST`, `[LIST]` if it is optional, `[COMMAND]…` if it takes the rest.
+    var synopsis: String { (isRequired ? name : "[\(name)]") + (takesRest ? "…" : "") }
 }
 
 /// A node of the command tree: a command that runs, one with subcommands, or both.
@@ -155,28 +166,4 @@ package struct Command: Sendable {
         self.subcommands = subcommands
         self.action = action
     }
-}
-
-/// A checked command line.
-package struct Arguments: Sendable {
-    /// Operands in the order of their declaration.
-    package internal(set) var operands: [String] = []
-    var values: [String: [String]] = [:]
-
-    package init() {}
-
-    package func flag(_ name: String) -> Bool { values[name] != nil }
-    /// Returns the option's value; the last one if it was given repeatedly.
-    package func text(_ name: String) -> String? { values[name]?.last }
-    package func texts(_ name: String) -> [String] { values[name] ?? [] }
-    /// Returns the option's value, one of the words that the parser allowed.
-    package func choice<Value: RawRepresentable<String>>(
-        _ name: String, _: Value.Type = Value.self
-    ) -> Value? {
-        text(name).flatMap { Value(rawValue: $0) }
-    }
-    /// Returns the option's value, which the parser checked against its range.
-    package func integer(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
-    /// Returns the option's value, which the parser checked against its range.
-    package func number(_ name: String) -> Double? { text(name).flatMap { Double($0) } }
 }

@@ -1,29 +1,38 @@
 /// All commands of a program: the one table that its parser, help, completions and manual read.
 package struct CommandTree: Sendable {
     /// A command and where it stands.
-    struct Node: Sendable {
+    package struct Node: Sendable {
         /// Words that lead to it, the program's name first: `dray catalog check`.
-        let path: [String]
-        let command: Command
-        /// Its options, those of all commands, then `--help`.
-        let options: [CommandOption]
+        package let path: [String]
+        package let command: Command
+        /// Its options and those of all commands.
+        package let options: [CommandOption]
 
         var name: String { path.joined(separator: " ") }
     }
 
     let root: Command
     let version: String
+    /// Options of all commands.
+    let common: [CommandOption]
+    /// What the environment and configuration files set for all commands.
+    package let settings: [CommandSetting]
 
-    package init(root: Command, version: String) {
+    package init(
+        root: Command, version: String, common: [CommandOption] = [],
+        settings: [CommandSetting] = []
+    ) {
         self.root = root
         self.version = version
+        self.common = common
+        self.settings = settings
     }
 
     static let help = CommandOption("help", short: "h", .flag, help: "Show this text.")
     static let versionOption = CommandOption("version", .flag, help: "Show the version.")
 
     /// Returns every command, parents before their subcommands.
-    var nodes: [Node] { nodes(of: root, [root.name]) }
+    package var nodes: [Node] { nodes(of: root, [root.name]) }
 
     /// Returns the command that `words` lead to and all below it; nil if there is none.
     func nodes(at words: [String]) -> [Node]? {
@@ -36,7 +45,8 @@ package struct CommandTree: Sendable {
         let isRoot = path.count == 1
         let node = Node(
             path: path, command: command,
-            options: command.options + [Self.help] + (isRoot ? [Self.versionOption] : []))
+            options: command.options + common + [Self.help]
+                + (isRoot ? [Self.versionOption] : []))
         return [node]
             + command.subcommands.flatMap { nodes(of: $0, path + [$0.name]) }
     }

@@ -24,7 +24,7 @@ enum WorkerCommand {
             """,
         options: [
             CommandOption(
-                "coordinator", .text(placeholder: "URL"),
+                "coordinator", .text(placeholder: "URL"), setting: Settings.coordinator,
                 help: "URL of the coordinator, several separated by commas. Default: "
                     + "$DRAY_COORDINATOR."),
             RootOptions.root,

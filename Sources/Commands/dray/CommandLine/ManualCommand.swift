@@ -14,14 +14,15 @@ enum ManualCommand {
               dray man > /usr/local/share/man/man1/dray.1
             """,
         operands: [
-            CommandOperand("COMMAND", .commands, required: false, help: "Only this command.")
+            CommandOperand(
+                "COMMAND", .commands, required: false, takesRest: true, help: "Only this command.")
         ]
     ) { arguments in
         guard
             let page = ManualPage(
                 of: DrayCommand.tree, at: arguments.operands, date: drayVersionDate)
         else {
-            let name = arguments.operands[0]
+            let name = arguments.operands.joined(separator: " ")
             return Console.fail(
                 UsageError(
                     "unknown command '\(printable(name))'",

@@ -100,7 +100,7 @@ enum LoadTestOptions {
         CommandOption(
             "timeout", .text(placeholder: "TIME"), help: "Timeout of one request. Default: 60s."),
         CommandOption(
-            "header", short: "H", .text(placeholder: "LINE"), repeatable: true,
+            "header", short: "H", .text(placeholder: "LINE"), repeatable: true, secret: true,
             help: "'Name: value' to send with every request. Repeatable."),
         CommandOption(
             "ca-file", .file(placeholder: "FILE"),

@@ -131,7 +131,7 @@ enum PrefetchCommand {
     static func noteEmbeddedOptions(
         _ arguments: Arguments, _ options: [String] = allEmbeddedOptions
     ) {
-        for option in options where arguments.text(option) != nil {
+        for option in options where arguments.origin(of: option) == .commandLine {
             Console.note(
                 "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
             )
@@ -139,7 +139,8 @@ enum PrefetchCommand {
     }
 
     private static func noteTransferOptions(_ arguments: Arguments) {
-        for option in TransferOptions.all where arguments.text(option.name) != nil {
+        for option in TransferOptions.all
+        where arguments.origin(of: option.name) == .commandLine {
             let isSettings = option.name == TransferOptions.originSettings.name
             Console.note(
                 "--\(option.name) is for the lists that this command fetches"
