@@ -56,17 +56,18 @@ enum AssetsCommand {
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
                 help: "Continue after this row; the last line of a listing prints it."),
-            CommonOptions.state, ClusterCall.json,
-        ]
+            CommonOptions.state,
+        ] + ClusterCall.listForms
     ) { arguments in
         await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
             listing.assets = listing.assets.map(\.redacted)
-            return try ClusterCall.show(listing, arguments) {
-                text(listing, of: query.catalog.name)
-            }
+            let found = listing
+            return try ClusterCall.show(
+                found, arguments, csv: { ListCSV.assets(found.assets) },
+                as: { text(found, of: query.catalog.name) })
         }
     }
 

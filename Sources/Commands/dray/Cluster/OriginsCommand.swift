@@ -19,7 +19,7 @@ enum OriginsCommand {
         subcommands: [
             Command(
                 "list", summary: "List origins, limits, cooldowns and decisions.",
-                options: [CommonOptions.state, ClusterCall.json], action: list),
+                options: [CommonOptions.state] + ClusterCall.listForms, action: list),
             Command(
                 "set", summary: "Set the limits of one origin.",
                 discussion: "Replaces all default limits: a limit that is not given is unlimited.",
@@ -33,7 +33,7 @@ enum OriginsCommand {
                     "Replaces all previous default limits: a limit that is not given is "
                     + "unlimited.",
                 options: limitOptions + [CommonOptions.state], action: setDefault),
-        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+        ], options: [CommonOptions.state] + ClusterCall.listForms, action: list)
 
     private static let operand = CommandOperand("ORIGIN", help: "For example https://cdn.example.")
 
@@ -128,7 +128,10 @@ enum OriginsCommand {
                 page.origins += more.origins
                 page.next = more.next
             }
-            return try ClusterCall.show(page, arguments) { OriginsText.text(page) }
+            let found = page
+            return try ClusterCall.show(
+                found, arguments, csv: { ListCSV.origins(found) },
+                as: { OriginsText.text(found) })
         }
     }
 }

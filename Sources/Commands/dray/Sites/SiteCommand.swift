@@ -16,7 +16,7 @@ enum SiteCommand {
         subcommands: [
             Command(
                 "list", summary: "List the sites, their schedules and the limits in force.",
-                options: [CommonOptions.state, ClusterCall.json], action: list),
+                options: [CommonOptions.state] + ClusterCall.listForms, action: list),
             Command(
                 "set", summary: "Set a site's schedule, bandwidth and space limits.",
                 discussion: """
@@ -69,7 +69,7 @@ enum SiteCommand {
                 operands: [
                     CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
                 ], options: [CommonOptions.state, ClusterCall.json], action: resume),
-        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+        ], options: [CommonOptions.state] + ClusterCall.listForms, action: list)
 
     @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in
@@ -146,7 +146,8 @@ enum SiteCommand {
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in
             let list = try await client.sites(retrySeconds: ClusterCall.retrySeconds)
-            return try ClusterCall.show(list, arguments) { table(list) }
+            return try ClusterCall.show(
+                list, arguments, csv: { ListCSV.sites(list.sites) }, as: { table(list) })
         }
     }
 
