@@ -150,7 +150,8 @@ let package = Package(
             [
                 "API",
                 "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Digest",
-                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists",
+                "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
                 "Statistics", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),

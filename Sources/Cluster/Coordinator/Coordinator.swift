@@ -49,6 +49,7 @@ package final class Coordinator: Sendable {
     private let executor: EventLoopTaskExecutor
     private let pool: PostgresPool
     private let memory: ClusterMemory
+    private let failures = BackgroundFailures()
     /// Fired when a report has left tallies to fold.
     private let reported = WorkSignal()
     private let running = Mutex<Running?>(nil)
@@ -71,7 +72,7 @@ package final class Coordinator: Sendable {
             maximumConnections: configuration.databaseConnections, on: loop)
         memory = ClusterMemory(
             queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
-            cooling: CoolingOrigins(), loadTests: CalledLoadTests())
+            cooling: CoolingOrigins(), loadTests: CalledLoadTests(), failures: failures)
     }
 
     /// Migrates the schema and starts to listen; returns the port.
@@ -91,8 +92,9 @@ package final class Coordinator: Sendable {
             WorkListener(
                 databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
                 memory: memory),
-            Housekeeping(Chore.all(queue, memory, memory.signal)),
-            ReportFolding(queue: queue, reported: reported, signal: memory.signal),
+            Housekeeping(Chore.all(queue, memory, memory.signal), failures),
+            ReportFolding(
+                queue: queue, reported: reported, signal: memory.signal, failures: failures),
         ]
         let background = Task {
             await withDiscardingTaskGroup { group in

@@ -10,9 +10,12 @@ struct ReportFolding: Service {
     let reported: WorkSignal
     /// Its waiters are workers without jobs.
     let signal: WorkSignal
-    private let log = Logger("coordinator")
+    private let failures: BackgroundFailures
 
-    init(queue: JobQueue, reported: WorkSignal, signal: WorkSignal) {
+    init(
+        queue: JobQueue, reported: WorkSignal, signal: WorkSignal, failures: BackgroundFailures
+    ) {
+        self.failures = failures
         self.queue = queue
         self.reported = reported
         self.signal = signal
@@ -27,8 +30,9 @@ struct ReportFolding: Service {
             let start = clock.now
             do {
                 isPending = try await queue.housekeeping.tallies.fold()
+                failures.succeeded("fold reports")
             } catch {
-                log.warning("folding reports failed", ["error": "\(error)"])
+                failures.failed("fold reports", error)
             }
             await rest(afterFoldOf: clock.now - start)
             if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }

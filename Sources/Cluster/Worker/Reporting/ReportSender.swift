@@ -15,6 +15,22 @@ struct ReportSender: Sendable {
     let pace: LeasePace
     let cooldowns: Cooldowns
     let log: Logger
+    private let episodes = FailureEpisodes()
+
+    init(
+        worker: WorkerID, connections: Int, client: CoordinatorClient,
+        results: Mailbox<JobReport>, held: HeldWork, pace: LeasePace, cooldowns: Cooldowns,
+        log: Logger
+    ) {
+        self.worker = worker
+        self.connections = connections
+        self.client = client
+        self.results = results
+        self.held = held
+        self.pace = pace
+        self.cooldowns = cooldowns
+        self.log = log
+    }
 
     /// Number of results that fill a request.
     static let fullReport = 200
@@ -58,11 +74,19 @@ struct ReportSender: Sendable {
                     retrySeconds: Self.offeredSeconds)
                 log.debug("results were recorded", ["count": answer.answers.count])
                 cooldowns.take(answer.cooling)
+                if let episode = episodes.succeeded("report") {
+                    log.info(
+                        "results are reported again",
+                        ["failures": episode.count, "seconds": episode.seconds])
+                }
                 return note(answer.answers)
             } catch {
                 // The lease of a lost result expires, and another worker gets the job.
-                log.error(
-                    "results could not be reported", ["count": batch.count, "error": error])
+                if !error.code.isOfUnavailableCluster || episodes.failed("report") != nil {
+                    log.error(
+                        "results could not be reported",
+                        ["count": batch.count, "code": error.code, "error": error])
+                }
                 if Task.isCancelled { return }
                 if error.code.isOfUnavailableCluster {
                     batch.removeAll { !held.isHeld($0.lease) }
