@@ -66,6 +66,7 @@ let package = Package(
         system("Platform/CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
         system("Platform/CPostgres", pkgConfig: "libpq", package: "libpq-dev"),
         system("Platform/CCrypto", pkgConfig: "libcrypto", package: "libssl-dev"),
+        system("Platform/CSSL", pkgConfig: "libssl", package: "libssl-dev"),
         system("Platform/CLibXML2", pkgConfig: "libxml-2.0", package: "libxml2-dev"),
         system("Platform/CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         system("Platform/CLinux"),
@@ -77,7 +78,8 @@ let package = Package(
         library("Platform/Curl", ["CCurl", "EventLoop"]),
         library("Platform/Postgres", ["CPostgres", "EventLoop"]),
         library("Platform/HTTP1"),
-        library("Platform/HTTPServer", ["CLinux", "EventLoop", "HTTP1"]),
+        library("Platform/TLS", ["CSSL"]),
+        library("Platform/HTTPServer", ["CLinux", "EventLoop", "HTTP1", "TLS"]),
         library("Platform/XML", ["CLibXML2"]),
         library("Platform/Gzip", ["CZlib"]),
 
@@ -90,7 +92,9 @@ let package = Package(
         library("Base/Rendering", ["Model", "Text"]),
         library("Base/Schedule", ["Model"]),
         library("Base/CommandLine", ["Rendering", "Text"]),
-        library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Text"]),
+        library("Base/Configuration", ["CommandLine", "JSON", "Model", "Text"]),
+        library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Model", "Text"]),
+        library("Base/Metrics", ["Services"]),
 
         // Planning. Capacity plans: Planner calculates, PlanReport formats. Templates has symbolic links
         // to files of deploy/.
@@ -133,15 +137,15 @@ let package = Package(
             "Cluster/Coordinator",
             [
                 "API",
-                "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres", "Schedule", "Services",
-                "Text",
+                "EventLoop", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres", "Schedule",
+                "Services", "TLS", "Text",
             ]),
         library(
             "Cluster/Worker",
             [
                 "API",
-                "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Model",
-                "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
+                "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Metrics",
+                "Model", "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),
 
         // Client. What commands do with a cluster.
@@ -156,10 +160,11 @@ let package = Package(
             "Client/Client",
             [
                 "API",
-                "CommandLine", "Coordinator", "CoordinatorClient", "Digest", "Embedded",
-                "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
-                "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
-                "Statistics", "Storage", "Text", "Titles", "Transfer", "WebURL",
+                "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Digest",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists",
+                "LoadGenerator", "LoadModel", "LoadReport", "Metrics", "Model", "Planner",
+                "Rendering", "Services", "Statistics", "Storage", "TLS", "Text", "Titles",
+                "Transfer", "WebURL",
             ]),
 
         // Commands. The command, and its benchmarks.
@@ -174,10 +179,12 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "API",
-                "Benchmark", "Client", "CommandLine", "Coordinator", "CoordinatorClient", "Digest",
+                "Benchmark", "Client", "CommandLine", "Configuration", "Coordinator",
+                "CoordinatorClient", "Digest",
                 "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "Lists", "LoadGenerator",
                 "LoadModel", "LoadReport", "Model", "PlanReport", "Planner", "Postgres",
-                "Rendering", "Schedule", "Services", "Statistics", "Storage", "Text", "Titles",
+                "Rendering", "Schedule", "Services", "Statistics", "Storage", "TLS", "Text",
+                "Titles",
                 "Transfer", "WebURL", "Worker",
             ], path: "Sources/Commands/dray", swiftSettings: settings),
 
@@ -202,7 +209,8 @@ let package = Package(
         tests("Curl"),
         tests("Postgres", ["EventLoop"]),
         tests("HTTP1"),
-        tests("HTTPServer"),
+        tests("TLS", ["EventLoop"]),
+        tests("HTTPServer", ["CSSL", "TLS"]),
         tests("XML"),
         tests("Gzip"),
         tests("Model", ["API", "Transfer"]),
@@ -212,7 +220,9 @@ let package = Package(
         tests("Rendering", ["Services", "Text"]),
         tests("Schedule", ["Model", "Services", "Statistics"]),
         tests("CommandLine"),
+        tests("Configuration", ["CommandLine"]),
         tests("Services", ["Statistics"]),
+        tests("Metrics", ["Services"]),
         tests("Planner", ["Model", "Rendering", "Statistics"]),
         tests(
             "PlanReport", ["Coordinator", "JobQueue", "Model", "Planner", "Rendering"],
@@ -231,19 +241,20 @@ let package = Package(
         tests(
             "LoadReport", ["LoadModel", "Model", "Rendering", "Statistics"], exclude: ["Golden"]),
         tests("JobQueue", ["API", "EventLoop", "Model", "Postgres", "Services", "Statistics"]),
-        tests("CoordinatorClient", ["API", "HTTPServer", "Model"]),
+        tests("CoordinatorClient", ["API", "HTTPServer", "Model", "TLS"]),
         tests(
             "Coordinator",
             [
-                "API", "CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Model",
-                "Postgres",
+                "API", "CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Metrics",
+                "Model", "Postgres",
             ]),
         tests(
             "Worker",
             [
                 "API", "Client",
                 "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
-                "LoadModel", "Model", "Services", "Statistics", "Storage", "Transfer", "WebURL",
+                "LoadModel", "Metrics", "Model", "Services", "Statistics", "Storage", "Transfer",
+                "WebURL",
             ]),
         tests("Embedded", ["API", "Model", "Services"]),
         tests(

@@ -19,8 +19,12 @@ packages_of() {
             ;;
         run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
-        test) printf '%s\n' chromium curl ffmpeg iproute2 nginx-light postgresql shellcheck strace ;;
+        test)
+            printf '%s\n' chromium curl ffmpeg fish groff-base iproute2 mandoc nginx-light postgresql \
+                shellcheck strace zsh
+            ;;
         attack) printf '%s\n' postgresql-client python3 ;;
+        monitoring) printf '%s\n' prometheus prometheus-alertmanager python3 ;;
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
         generators) printf '%s\n' nghttp2-client nginx-light python3 wrk ;;
@@ -67,7 +71,7 @@ install_packages() {
 }
 
 install_missing() {
-    local log fresh_nginx=no status=0
+    local log package fresh=() status=0
     log=$(mktemp)
     # Debian would make a cluster and keep it running on port 5432; Dray makes its own.
     if ! installed postgresql-common; then
@@ -75,7 +79,9 @@ install_missing() {
         echo 'create_main_cluster = false' |
             as_root tee /etc/postgresql-common/createcluster.d/dray.conf >/dev/null || return 1
     fi
-    installed nginx-common || fresh_nginx=yes
+    for package in nginx-common prometheus prometheus-alertmanager; do
+        installed "$package" || fresh+=("$package")
+    done
     {
         as_root apt-get -o DPkg::Lock::Timeout=120 -q update &&
             as_root env DEBIAN_FRONTEND=noninteractive \
@@ -83,10 +89,11 @@ install_missing() {
     } >"$log" 2>&1 || status=$?
     [ "$status" -eq 0 ] || tail -n 20 "$log" >&2
     rm -f "$log"
-    # The scripts start an nginx of their own; the package's service would only hold port 80.
-    if [ "$status" -eq 0 ] && [ $fresh_nginx = yes ] && [ -d /run/systemd/system ] &&
-        installed nginx-common; then
-        as_root systemctl disable --quiet --now nginx 2>/dev/null || true
+    # Scripts and tests start their own servers; the packages' services would only hold ports.
+    if [ "$status" -eq 0 ] && [ -d /run/systemd/system ]; then
+        for package in "${fresh[@]}"; do
+            ! installed "$package" || as_root systemctl disable --quiet --now "${package%-common}" 2>/dev/null || true
+        done
     fi
     return "$status"
 }

@@ -25,9 +25,11 @@ struct Fixture {
     ) async throws {
         self.server = server
         self.databaseURL = databaseURL
-        coordinator = try Coordinator(
-            Coordinator.Configuration(
-                databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: .test))
+        var configuration = Coordinator.Configuration(
+            databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: .test)
+        // Tests look at what has just happened.
+        configuration.figuresPeriod = .zero
+        coordinator = try Coordinator(configuration)
         do {
             port = try await coordinator.start()
         } catch {

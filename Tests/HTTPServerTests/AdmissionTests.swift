@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What is decided when only the headers are there.
-@Suite struct AdmissionTests {
+@Suite(.overBothTransports) struct AdmissionTests {
     /// Whose "x-key" is not "right" gets no further; an empty path is let in.
     private static let guarded = HTTPServer.Configuration(
         maximumBodyBytes: 4 << 20,
@@ -73,7 +73,7 @@ import Testing
     }
 }
 
-@Suite struct BodyBudgetTests {
+@Suite(.overBothTransports) struct BodyBudgetTests {
     private static func body(_ count: Int) -> String { String(repeating: "b", count: count) }
 
     @Test func bodiesBeyondWhatAllMayHoldAreRefused() async throws {

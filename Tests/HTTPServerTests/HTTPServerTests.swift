@@ -14,7 +14,7 @@ private let echo: HTTPServer.Handler = { request in
         ].joined(separator: "|"))
 }
 
-@Suite struct RequestTests {
+@Suite(.overBothTransports) struct RequestTests {
     @Test func everyPartOfTheRequestArrives() async throws {
         try await withServer(handler: echo) { server in
             let answer = try await Client(port: server.port).exchange(
@@ -88,7 +88,7 @@ private let echo: HTTPServer.Handler = { request in
     }
 }
 
-@Suite struct BodyLimitTests {
+@Suite(.overBothTransports) struct BodyLimitTests {
     private let limited = HTTPServer.Configuration(maximumBodyBytes: 1000)
 
     @Test(arguments: [0, 1, 1000])
@@ -138,7 +138,7 @@ private let echo: HTTPServer.Handler = { request in
     }
 }
 
-@Suite struct ResponseTests {
+@Suite(.overBothTransports) struct ResponseTests {
     @Test(arguments: ["a\r\nSet-Cookie: x", "a\nb", "a\0b"])
     func headerWithALineBreakIsNotSent(_ value: String) async throws {
         try await withServer(handler: { _ in

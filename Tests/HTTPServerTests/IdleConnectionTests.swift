@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Connections that hold on to what others need.
-@Suite struct IdleConnectionTests {
+@Suite(.overBothTransports) struct IdleConnectionTests {
     /// Whose "x-key" is "right" is known.
     private static func guarded(
         connections: Int = 40, strangers: Int = 20, deadlines: HTTPServer.Deadlines = .init()
@@ -116,7 +116,9 @@ import Testing
             }
             let another = try Client(port: server.port)
             let refused = try await another.receive()
-            #expect(refused?.body == "refused: tooManyConnections")
+            // Over TLS, it is closed before the handshake.
+            let answer = Transport.current.certificate == nil ? "refused: tooManyConnections" : nil
+            #expect(refused?.body == answer)
             await gate.open()
             for client in busy { #expect(try await client.receive()?.status == 200) }
             // One that is idle gives way.

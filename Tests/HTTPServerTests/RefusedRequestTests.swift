@@ -5,7 +5,7 @@ import Testing
 
 /// What is no request that a handler could see: each is answered by the server, in the server's
 /// words.
-@Suite struct RefusedRequestTests {
+@Suite(.overBothTransports) struct RefusedRequestTests {
     /// Its answers name the refusal.
     private static let worded = HTTPServer.Configuration(
         refusal: { .text($0.status, "refused: \($0)") })

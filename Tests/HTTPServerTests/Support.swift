@@ -18,9 +18,17 @@ final class Client: Sendable {
     }
 
     private let descriptor: Int32
+    /// TLS over the socket; begins with the first call.
+    private let secure: SecureSocket?
 
-    init(port: UInt16, family: Int32 = AF_INET) throws {
-        descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    /// Connects over TLS in a test of both transports, or with `secure`.
+    init(port: UInt16, family: Int32 = AF_INET, secure: SecureSocket.Options? = nil) throws {
+        // A child process of another test would keep the connection open.
+        let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue
+        descriptor = socket(family, Int32(kind), 0)
+        self.secure = (secure ?? Transport.current.options).map { [descriptor] in
+            SecureSocket(descriptor, $0)
+        }
         guard descriptor >= 0 else { throw Failure(call: "socket") }
         var timeout = timeval(tv_sec: 30, tv_usec: 0)
         setsockopt(
@@ -47,21 +55,39 @@ final class Client: Sendable {
                 connect(descriptor, $0, socklen_t(size))
             }
         }
-        guard status == 0 else {
-            close(descriptor)
-            throw Failure(call: "connect")
-        }
+        guard status == 0 else { throw Failure(call: "connect") }
     }
 
     deinit { close(descriptor) }
 
+    /// Holds back what is sent, or sends it at once (tcp(7), TCP_CORK).
+    func cork(_ holdsBack: Bool) {
+        var flag: Int32 = holdsBack ? 1 : 0
+        setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_CORK, &flag, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// True if the server ended the connection by close_notify.
+    var isFinishedByPeer: Bool { secure?.isFinishedByPeer ?? false }
+
+    /// Ends this side: with close_notify over TLS, and with FIN.
+    func endSending() async throws {
+        try await onThread { [descriptor, secure] in
+            secure?.finish()
+            shutdown(descriptor, Int32(SHUT_WR))
+        }
+    }
+
     /// Sends as it is.
-    func send(_ text: String) async throws {
-        try await onThread { [descriptor] in
-            var rest = Array(text.utf8)[...]
+    func send(_ text: String) async throws { try await send(bytes: Array(text.utf8)) }
+
+    func send(bytes: [UInt8]) async throws {
+        try await onThread { [descriptor, secure] in
+            var rest = bytes[...]
             while !rest.isEmpty {
                 let count = rest.withUnsafeBytes {
-                    Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                    secure?.send($0)
+                        ?? Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }
                 guard count > 0 else { throw Failure(call: "send") }
                 rest = rest.dropFirst(count)
@@ -79,10 +105,12 @@ final class Client: Sendable {
 
     /// Reads one answer; nil when the server closes the connection before one.
     func receive(isHead: Bool = false) async throws -> Answer? {
-        try await onThread { [descriptor] in
+        try await onThread { [descriptor, secure] in
             func read(_ count: Int) throws -> [UInt8] {
                 var bytes = [UInt8](repeating: 0, count: count)
-                let got = Glibc.recv(descriptor, &bytes, count, 0)
+                let got = bytes.withUnsafeMutableBytes {
+                    secure?.receive($0) ?? Glibc.recv(descriptor, $0.baseAddress, count, 0)
+                }
                 if got < 0, errno != ECONNRESET { throw Failure(call: "recv") }
                 return Array(bytes.prefix(max(got, 0)))
             }
@@ -163,7 +191,7 @@ func withServer(
     _ configuration: HTTPServer.Configuration = .init(), handler: @escaping HTTPServer.Handler,
     _ body: (HTTPServer) async throws -> Void
 ) async throws {
-    let server = try HTTPServer.start(configuration, handler: handler)
+    let server = try Transport.start(configuration, handler: handler)
     do {
         try await body(server)
     } catch {

@@ -10,10 +10,16 @@ package enum ProcessSignals {
     /// Yields the number of each signal that the process receives, including those before the call.
     ///
     /// A process must have one stream at a time: two would each get some of the signals.
-    package static func stream() throws -> AsyncStream<Int32> {
+    ///
+    /// - Parameter hangUp: called for SIGHUP, which then is not yielded; nil to yield it as well.
+    package static func stream(
+        hangUp: (@Sendable () -> Void)? = nil
+    ) throws -> AsyncStream<Int32> {
         let (stream, sender) = AsyncStream.makeStream(of: Int32.self)
         let loop = try EventLoop(name: "signals")
-        let source = try SignalSource(on: loop) { sender.yield($0) }
+        let source = try SignalSource(on: loop) { number in
+            if number == SIGHUP, let hangUp { hangUp() } else { sender.yield(number) }
+        }
         sender.onTermination = { _ in
             source.cancel()
             loop.shutdown()

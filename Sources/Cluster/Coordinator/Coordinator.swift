@@ -1,10 +1,12 @@
 import EventLoop
 import HTTPServer
 package import JobQueue
+import Metrics
 package import Model
 import Postgres
 import Services
 import Synchronization
+package import TLS
 
 /// The coordinator: the HTTP API over the PostgreSQL queues, and their housekeeping.
 ///
@@ -23,10 +25,15 @@ package final class Coordinator: Sendable {
         package var queue: JobQueue.Settings
         /// Maximum number of database connections, besides the listening one.
         package var databaseConnections: Int
+        /// The files of its certificate; nil for plain HTTP.
+        package var tls: TLSServerFiles?
+        /// Time between reads of the cluster's figures, while metrics are scraped.
+        package var figuresPeriod = Duration.seconds(5)
 
         package init(
             databaseURL: String, address: String, port: Int, token: AccessToken,
-            queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8
+            queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8,
+            tls: TLSServerFiles? = nil
         ) {
             self.databaseURL = databaseURL
             self.address = address
@@ -34,6 +41,7 @@ package final class Coordinator: Sendable {
             self.token = token
             self.queue = queue
             self.databaseConnections = databaseConnections
+            self.tls = tls
         }
     }
 
@@ -49,15 +57,24 @@ package final class Coordinator: Sendable {
     private let executor: EventLoopTaskExecutor
     private let pool: PostgresPool
     private let memory: ClusterMemory
+    private let failures = BackgroundFailures()
     /// Fired when a report has left tallies to fold.
     private let reported = WorkSignal()
+    private let certificate: CertificateKeeper?
     private let running = Mutex<Running?>(nil)
+    package let metrics = CoordinatorMetrics()
+    private let figures: FigureCache
+    private let housekeeping: Housekeeping
     private let log = Logger("coordinator")
 
     package var queue: JobQueue { memory.queue }
 
+    /// Throws `input.unreadable` and `input.malformed` for files of TLS.
     package init(_ configuration: Configuration) throws(Failure) {
         self.configuration = configuration
+        certificate = try configuration.tls.map { files throws(Failure) in
+            try CertificateKeeper(files)
+        }
         do {
             loop = try EventLoop(name: "coordinator")
             executor = EventLoopTaskExecutor(loop)
@@ -71,7 +88,18 @@ package final class Coordinator: Sendable {
             maximumConnections: configuration.databaseConnections, on: loop)
         memory = ClusterMemory(
             queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
-            cooling: CoolingOrigins(), loadTests: CalledLoadTests())
+            cooling: CoolingOrigins(), loadTests: CalledLoadTests(), failures: failures)
+        let queue = memory.queue
+        let chores = Chore.all(queue, memory, memory.signal, metrics)
+        housekeeping = Housekeeping(
+            chores, times: ChoreTimes(chores, in: metrics.registry), failures)
+        figures = FigureCache(period: configuration.figuresPeriod) {
+            try await queue.figures.read()
+        }
+        ClusterMetrics(cache: figures).declare(in: metrics.registry)
+        metrics.declare(
+            pool: pool, waitingRequests: { [weak self] in self?.waitingRequests ?? 0 },
+            server: { [weak self] in self?.running.withLock { $0?.server } })
     }
 
     /// Migrates the schema and starts to listen; returns the port.
@@ -82,19 +110,22 @@ package final class Coordinator: Sendable {
         try await Migrations.migrate(pool)
         let api = API(
             queue: queue, signal: memory.signal, reported: reported, cooling: memory.cooling,
-            loadTests: memory.loadTests)
+            loadTests: memory.loadTests, metrics: metrics, figures: figures)
         let router = Router(
-            table: RouteTable(api.routes), access: Access(token: configuration.token),
-            executor: executor)
+            table: RouteTable(api.routes.map(metrics.counting)),
+            access: Access(token: configuration.token), executor: executor)
         let server = try listen(router)
-        let services: [any Service] = [
+        var services: [any Service] = [
             WorkListener(
                 databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
                 memory: memory),
-            Housekeeping(Chore.all(queue, memory, memory.signal)),
-            ReportFolding(queue: queue, reported: reported, signal: memory.signal),
+            housekeeping, figures,
+            ReportFolding(
+                queue: queue, reported: reported, signal: memory.signal, metrics: metrics,
+                times: housekeeping.times, failures: failures),
         ]
-        let background = Task {
+        if let certificate { services.append(certificate) }
+        let background = Task { [services] in
             await withDiscardingTaskGroup { group in
                 for service in services { group.addTask { try? await service.run() } }
             }
@@ -115,7 +146,11 @@ package final class Coordinator: Sendable {
                     maximumBodyBytes: WireLimits.bodyBytes, refusal: FailureAnswer.refusal,
                     admission: router.decide, knows: router.knows,
                     // Running requests must be finished and answered, not cut off.
-                    cancelsHandlers: false)
+                    cancelsHandlers: false, tls: certificate?.certificate,
+                    handshakeFailed: { [log] address, reason in
+                        log.debug(
+                            "TLS handshake failed", ["address": address, "error": reason])
+                    })
             )
         } catch {
             let place = "\(configuration.address):\(configuration.port)"
@@ -142,6 +177,12 @@ package final class Coordinator: Sendable {
         await queue.close()
         loop.shutdown()
     }
+
+    /// Reads the files of its certificate again, if it has one; a failure is logged.
+    package func reloadCertificate() { certificate?.reload() }
+
+    /// Its certificate in use; nil for plain HTTP.
+    package var serverCertificate: Certificate? { certificate?.certificate.context.certificate }
 
     /// Number of lease requests that are held open.
     package var waitingRequests: Int { memory.signal.waiterCount }

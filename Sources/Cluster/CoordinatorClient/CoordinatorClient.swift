@@ -34,11 +34,12 @@ package final class CoordinatorClient: Sendable {
     ///   - retrySeconds: seconds for which repeatable requests are retried by default.
     ///   - timeoutSeconds: timeout of one request, plus a long poll's wait; requests for whole
     ///     catalogs have `catalogSeconds`.
-    ///   - caFile: a PEM file of certificate authorities to use instead of the system's.
+    ///   - tls: the files for https.
     ///   - maximumConnections: maximum number of connections; further requests wait.
     package init(
         endpoints: String, token: AccessToken? = nil, retrySeconds: Double = 30,
-        timeoutSeconds: Double = 30, caFile: String? = nil, maximumConnections: Int = 16
+        timeoutSeconds: Double = 30, tls: CoordinatorTLS = CoordinatorTLS(),
+        maximumConnections: Int = 16
     ) throws(Failure) {
         var parsed: [String] = []
         for part in endpoints.split(separator: ",") {
@@ -58,7 +59,9 @@ package final class CoordinatorClient: Sendable {
         options.bufferBytes = 64 << 10
         // A request may take an hour, and its coordinator may vanish silently.
         options.keepsAlive = true
-        options.caFile = caFile
+        options.caFile = tls.caFile
+        options.certificate = tls.certificate
+        options.certificateKey = tls.key
         loop = try RequestLoop(
             maximumConnections: maximumConnections, options: options, headerLines: lines,
             peers: PeerCheck(token: token))

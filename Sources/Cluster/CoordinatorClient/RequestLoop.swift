@@ -246,13 +246,18 @@ private final class Exchange: CurlEasyDelegate {
                 .clusterProtocol,
                 "\(Redaction.shown(url, limit: 2_000)): an answer of more than \(maximumBytes) bytes"
             )
+        } else if let reason = TLSFailure.explain(easy, code) {
+            failure = Failure(
+                reason.code, "\(Redaction.shown(url, limit: 2_000)): \(reason.message)")
         } else {
             let detail = easy.errorDetail.isEmpty ? code.message : easy.errorDetail
             failure = Failure(
                 .clusterCoordinatorUnreachable, "\(Redaction.shown(url, limit: 2_000)): \(detail)"
             )
         }
-        let isUnsent = [.couldNotConnect, .couldNotResolveHost, .tlsConnect].contains(code)
+        let isUnsent =
+            [.couldNotConnect, .couldNotResolveHost, .tlsConnect, .peerFailedVerification]
+            .contains(code)
         finish(.failure(WireFailure(failure: failure, isUnsent: isUnsent)))
     }
 }

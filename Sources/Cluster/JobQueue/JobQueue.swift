@@ -72,6 +72,7 @@ package final class JobQueue: Sendable {
     package let workers: Workers
     package let loadTests: LoadTests
     package let housekeeping: QueueHousekeeping
+    package let figures: Figures
     private let database: QueueDatabase
 
     /// Settings of every session of the pool.
@@ -126,6 +127,7 @@ package final class JobQueue: Sendable {
         workers = Workers(database: database, waits: waits)
         loadTests = LoadTests(database: database, times: settings.loadTests)
         housekeeping = QueueHousekeeping(database: database, queues: queues)
+        figures = Figures(database: database)
     }
 
     /// Closes the pool's connections; those in use are closed when they are returned.

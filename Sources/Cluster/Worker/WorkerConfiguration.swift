@@ -1,3 +1,4 @@
+package import CoordinatorClient
 package import Model
 package import Storage
 package import Transfer
@@ -7,6 +8,8 @@ extension WorkerService {
         /// URLs of coordinators; the next one is used if one is down.
         package var coordinators: [String]
         package var token: AccessToken
+        /// Files for https coordinators.
+        package var tls = CoordinatorTLS()
         /// Directories that it may write to, regardless of coordinators.
         package var roots: SiteRoots
         /// Queues from which the worker leases jobs; empty for all.

@@ -15,4 +15,5 @@ struct WorkerCore: Sendable {
     /// Triggered when the worker leases no more jobs.
     let draining: ShutdownSignal
     let log: Logger
+    let metrics = WorkerMetrics()
 }

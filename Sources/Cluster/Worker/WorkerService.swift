@@ -30,7 +30,7 @@ package final class WorkerService: DrainableService {
             connections: configuration.connections,
             client: try CoordinatorClient(
                 endpoints: configuration.coordinators.joined(separator: ","),
-                token: configuration.token),
+                token: configuration.token, tls: configuration.tls),
             engine: try Self.engine(configuration), held: HeldWork(), pace: LeasePace(),
             blocking: BlockingCalls(), draining: ShutdownSignal(),
             log: Logger("worker").with("worker", configuration.name))
@@ -49,6 +49,8 @@ package final class WorkerService: DrainableService {
             loadShards: configuration.loadShards
                 ?? EngineLoadShards(addressPolicy: configuration.addressPolicy))
     }
+
+    package var metrics: WorkerMetrics { core.metrics }
 
     package var name: String { core.identity.name }
     /// Identity of this process.

@@ -1,10 +1,12 @@
 import Client
 import CommandLine
+import Configuration
 import Model
+import Rendering
 
 /// The command tree, and the common steps of all commands.
 enum DrayCommand {
-    private static let root = Command(
+    private static let root: Command = Command(
         "dray", summary: "Dray pre-fetches catalogs to edge storage with a cluster of workers.",
         discussion: """
             Without DRAY_COORDINATOR, `dray prefetch` starts a private cluster (PostgreSQL, a \
@@ -12,17 +14,7 @@ enum DrayCommand {
 
             Environment:
 
-              DRAY_COORDINATOR      URL of the cluster's coordinator, several separated by commas
-              DRAY_COORDINATOR_USER trusted users of a coordinator on this machine, or any
-              DRAY_TOKEN_FILE       file with the cluster's token
-              DRAY_TOKEN            the token
-              DRAY_DATABASE_FILE    file with the database URL, for coordinators
-              DRAY_DATABASE_URL     the database URL
-              DRAY_ORIGIN_SETTINGS  JSON file with the settings of origins
-              DRAY_ALLOW_ADDRESSES  private addresses to allow
-              DRAY_DENY_ADDRESSES   addresses to deny
-              DRAY_LOG              debug, info, warning or error
-              DRAY_LOG_FORMAT       text or json
+            \(environmentText)
 
             Exit codes:
 
@@ -43,15 +35,36 @@ enum DrayCommand {
             OriginsCommand.command,
             SiteCommand.command, PlanCommand.command,
             LoadTestCommand.command, HistogramCommand.command, BenchmarkCommand.command,
+            ConfigCommand.command, CompletionCommand.command, ManualCommand.command,
         ])
+
+    static let tree: CommandTree = CommandTree(
+        root: root, version: drayVersion, common: Settings.options, settings: Settings.all)
+
+    /// Lists the variables of all settings.
+    private static let environmentText: String =
+        (Settings.all.map { ($0.variable, $0.help) } + [
+            ("DRAY_CONFIG", "Configuration file.")
+        ]).map { "  \(TextLayout.padded($0.0, to: 24))\($0.1)" }.joined(separator: "\n")
 
     static func run(_ words: [String]) async -> ExitCode {
         Console.ending(await ending(of: words))
     }
 
+    /// Completes a command line from the environment and the configuration file.
+    private static func configure(
+        _ node: CommandTree.Node, _ arguments: inout Arguments
+    ) throws(UsageError) {
+        // These have to work with a file that cannot be used.
+        guard !["config", "completion", "man"].contains(node.path.dropFirst().first) else { return }
+        let configuration = try ConfigurationSource.configuration(arguments, of: tree)
+        try configuration.complete(&arguments, of: node)
+        ClientSettings.apply(configuration.settings(arguments, of: node))
+    }
+
     private static func ending(of words: [String]) async -> ExitCode {
         do {
-            switch try CommandParser(root: root, version: drayVersion).parse(words) {
+            switch try CommandParser(tree, defaults: configure).parse(words) {
             case .show(let text):
                 Console.write(text)
                 return .success

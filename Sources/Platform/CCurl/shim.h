@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/crypto.h>
+#include <openssl/x509_vfy.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -199,6 +200,12 @@ static inline void *_Nullable dray_easy_private(CURL *easy) {
 static inline long dray_easy_response_code(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &value) == CURLE_OK ? value : 0;
+}
+
+/// The result of the peer certificate's check, one of X509_V_…; 0 if it is in order or unchecked.
+static inline long dray_easy_verify_result(CURL *easy) {
+    long value = 0;
+    return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &value) == CURLE_OK ? value : 0;
 }
 
 /// The file of certificate authorities; NULL for none. Valid until it is set again.

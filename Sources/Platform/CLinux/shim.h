@@ -1,5 +1,6 @@
 #pragma once
 // Linux interfaces that the Glibc module does not export.
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -49,4 +50,16 @@ static inline int dray_signalfd_next(int fd) {
 /// Names the calling thread; the kernel keeps the first 15 bytes.
 static inline void dray_name_thread(const char *_Nonnull name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+#ifndef POLLRDHUP
+#define POLLRDHUP 0x2000  // poll(2): for _GNU_SOURCE only
+#endif
+
+/// True if a connected socket's peer has closed its side or the connection broke, whatever is
+/// still to be read.
+static inline int dray_peer_has_left(int descriptor) {
+    struct pollfd watched = {.fd = descriptor, .events = POLLRDHUP};
+    return poll(&watched, 1, 0) > 0
+        && (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }

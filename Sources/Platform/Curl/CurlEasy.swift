@@ -67,6 +67,9 @@ package final class CurlEasy {
         package var bufferBytes = 128 << 10
         /// A PEM file of certificate authorities that replaces the system's.
         package var caFile: String?
+        /// PEM files; nil for no client certificate.
+        package var certificate: String?
+        package var certificateKey: String?
         /// True to probe a peer that is silent for half a minute, so that a dead one is detected.
         package var keepsAlive = false
 
@@ -102,6 +105,12 @@ package final class CurlEasy {
             dray_easy_set_tcp_keepidle(handle, 30),
             dray_easy_set_tcp_keepintvl(handle, 10),
             options.caFile.map { dray_easy_set_ca_file(handle, $0) } ?? CURLE_OK,
+            // The system's directory would be trusted in addition to the file.
+            options.caFile == nil ? CURLE_OK : dray_easy_set_ca_path(handle, nil),
+            dray_easy_set_certificate(handle, options.certificate),
+            dray_easy_set_certificate_key(handle, options.certificateKey),
+            // Without a password, OpenSSL would ask the terminal for an encrypted key's, and wait.
+            dray_easy_set_key_password(handle, ""),
             dray_easy_set_write(handle, writeCallback, user),
             dray_easy_set_header_callback(handle, headerCallback, user),
             dray_easy_set_open_socket(handle, openSocketCallback, user),
@@ -274,9 +283,6 @@ package final class CurlEasy {
 
     /// libcurl's description of a failed transfer; may contain host names, never headers.
     package var errorDetail: String { String(cString: errorText) }
-
-    /// The `errno` of the connection's last failed system call; 0 if there was none.
-    package var systemError: Int32 { Int32(truncatingIfNeeded: dray_easy_os_errno(handle)) }
 
     /// True if the last request opened a new connection.
     package var openedConnection: Bool { dray_easy_connects(handle) > 0 }

@@ -20,6 +20,7 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
     /// A failure of a SOCKS proxy.
     package static let proxy = CurlCode(CURLE_PROXY)
     package static let tlsConnect = CurlCode(CURLE_SSL_CONNECT_ERROR)
+    package static let peerFailedVerification = CurlCode(CURLE_PEER_FAILED_VERIFICATION)
     package static let gotNothing = CurlCode(CURLE_GOT_NOTHING)
     package static let sendFailed = CurlCode(CURLE_SEND_ERROR)
     package static let receiveFailed = CurlCode(CURLE_RECV_ERROR)

@@ -1,5 +1,4 @@
 internal import EventLoop
-internal import Glibc
 internal import HTTP1
 
 /// One connection: reads its requests one after the other, and writes their responses.
@@ -23,8 +22,8 @@ final class Connection {
     }
 
     let id: Int
-    private let descriptor: Int32
-    private let peer: Peer
+    private var wire: Wire
+    private var peer: Peer
     private unowned let server: ServerLoop
     private var state = State.head
     /// Nanoseconds; `expire` is called then.
@@ -47,9 +46,9 @@ final class Connection {
     private var isOld = false
     private var isProcessing = false
 
-    init(_ id: Int, descriptor: Int32, peer: Peer, of server: ServerLoop) {
+    init(_ id: Int, _ wire: Wire, peer: Peer, of server: ServerLoop) {
         self.id = id
-        self.descriptor = descriptor
+        self.wire = wire
         self.peer = peer
         self.server = server
         deadline = server.deadline(server.configuration.deadlines.headSeconds)
@@ -65,10 +64,11 @@ final class Connection {
 
     /// Watches the socket. It fails only for lack of memory; a deadline then ends the connection.
     private func watch(for interest: Interest) {
-        if server.loop.isRegistered(descriptor) {
-            try? server.loop.modify(descriptor, for: interest)
+        if server.loop.isRegistered(wire.descriptor) {
+            try? server.loop.modify(wire.descriptor, for: interest)
         } else {
-            try? server.loop.register(descriptor, for: interest) { [unowned self] _, readiness in
+            try? server.loop.register(wire.descriptor, for: interest) {
+                [unowned self] _, readiness in
                 ready(readiness)
             }
         }
@@ -83,7 +83,7 @@ final class Connection {
         case .handling:
             // Input waits; the handler itself may check for a disconnected peer.
             let isGone = !readiness.isDisjoint(with: [.hangUp, .error])
-            if isGone { server.loop.deregister(descriptor) } else { watch(for: []) }
+            if isGone { server.loop.deregister(wire.descriptor) } else { watch(for: []) }
         case .closed: break
         }
     }
@@ -91,18 +91,31 @@ final class Connection {
     /// Reads available bytes, with a limit because others wait.
     func receive() {
         for _ in 0..<8 {
-            let count = recv(
-                descriptor, server.scratch.baseAddress, server.scratch.count, 0)
-            guard count > 0 else {
-                if count < 0, errno == EINTR { continue }
-                if count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK) { close() }
-                return
+            switch wire.receive(into: server.scratch) {
+            case .bytes(let count):
+                take(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
+                switch state {
+                case .head, .body, .lingering:
+                    if !wire.holdsInput, count < server.scratch.count { return }
+                case .handling, .writing, .closed: return
+                }
+            case .again: continue
+            case .blocked(let interest): return watch(for: interest)
+            case .ended: return close()
+            case .plainHTTP: return refuse(.notTLS)
+            case .failed(let reason):
+                server.configuration.handshakeFailed(peer.text, reason)
+                return linger()
             }
-            take(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
-            switch state {
-            case .head, .body, .lingering: if count < server.scratch.count { return }
-            case .handling, .writing, .closed: return
-            }
+        }
+        if wire.holdsInput { server.resume(id) }
+    }
+
+    /// Takes the bytes that TLS has read from the socket before: no event will report them.
+    func resume() {
+        switch state {
+        case .head, .body: receive()
+        case .handling, .writing, .lingering, .closed: break
         }
     }
 
@@ -176,6 +189,7 @@ final class Connection {
     ) throws(HTTPServer.Refusal) {
         isHead = head.method == "HEAD"
         isOld = head.isOld
+        if peer.certificateSubject == nil { peer.certificateSubject = wire.peerSubject }
         guard let request = HTTPRequest(head, from: peer) else { throw .malformedTarget }
         if !isKnown, server.configuration.knows(request) {
             isKnown = true
@@ -201,11 +215,12 @@ final class Connection {
         state = .body(ArrivingBody(request, head.body, decision))
     }
 
-    /// Sends a few bytes to a socket with a free buffer; if they do not fit, the peer is not
-    /// reading.
+    /// Sends a few bytes to a peer that reads; another one gets none, as is allowed (RFC 9110,
+    /// 10.1.1). So they are sent as a whole.
     private func sendContinue() {
+        guard wire.isWritable else { return }
         let line = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
-        _ = send(descriptor, line, line.count, Int32(MSG_NOSIGNAL))
+        _ = line.withUnsafeBytes { wire.send($0) }
     }
 
     private func takeBody(_ bytes: UnsafeRawBufferPointer) {
@@ -240,7 +255,7 @@ final class Connection {
         case .tooMuchAtOnce: return answer(server.configuration.refusal(.tooManyBodies), nil)
         case nil: break
         }
-        let exchange = Exchange(id, descriptor: descriptor, of: server)
+        let exchange = Exchange(id, descriptor: wire.descriptor, of: server)
         guard server.active.begin(exchange) else { return refuse(.shuttingDown) }
         state = .handling(exchange)
         deadline = .max
@@ -279,18 +294,14 @@ final class Connection {
     private func flush() {
         guard case .writing(let exchange) = state else { return }
         while sentBytes < output.count {
-            let count = output.withUnsafeBytes { bytes in
-                send(
-                    descriptor, bytes.baseAddress.map { $0 + sentBytes }, bytes.count - sentBytes,
-                    Int32(MSG_NOSIGNAL))
+            let sent = output.withUnsafeBytes { bytes in
+                wire.send(UnsafeRawBufferPointer(rebasing: bytes[sentBytes...]))
             }
-            if count >= 0 {
-                sentBytes += count
-            } else if errno == EAGAIN || errno == EWOULDBLOCK {
-                watch(for: .writable)
-                return
-            } else if errno != EINTR {
-                return close()
+            switch sent {
+            case .bytes(let count): sentBytes += count
+            case .again: continue
+            case .blocked(let interest): return watch(for: interest)
+            case .ended, .plainHTTP, .failed: return close()
             }
         }
         output = []
@@ -305,14 +316,17 @@ final class Connection {
             deadline = server.deadline(
                 input.isEmpty ? deadlines.idleSeconds : deadlines.headSeconds)
             process()
+            if wire.holdsInput { server.resume(id) }
         }
     }
 
     private func linger() {
         input = []
+        server.bodies.letGo(&heldBytes)
         state = .lingering
         deadline = server.deadline(deadlines.lingerSeconds)
-        _ = shutdown(descriptor, Int32(SHUT_WR))
+        watch(for: .readable)
+        wire.endSending()
     }
 
     // MARK: Ending
@@ -338,6 +352,9 @@ final class Connection {
         return deadline > server.now
     }
 
+    /// Frees what a connection that waits does not need; called at each sweep.
+    func rest() { wire.releaseIdleBuffers() }
+
     /// Closes the connection in any state; harmless if it is closed.
     func close() {
         switch state {
@@ -345,12 +362,13 @@ final class Connection {
         case .handling(let exchange), .writing(.some(let exchange)):
             exchange.detach()
             server.active.end(exchange)
-        case .head, .body, .writing(nil), .lingering: break
+        case .head, .body: wire.finish()
+        case .writing(nil), .lingering: break
         }
         state = .closed
         server.bodies.letGo(&heldBytes)
-        server.loop.deregister(descriptor)
-        _ = Glibc.close(descriptor)
+        server.loop.deregister(wire.descriptor)
+        wire.close()
         server.remove(self)
     }
 }

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import CLinux
 internal import Synchronization
 
 /// A request at its handler until it is answered. Safe from any thread.
@@ -61,15 +61,12 @@ final class Exchange: Sendable {
         }
     }
 
-    /// False if the peer has closed its side, or after the response.
+    /// False if the peer has closed its side, or after the response. Unread bytes prove nothing:
+    /// within TLS they may be the peer's close_notify.
     private var isPeerConnected: Bool {
         state.withLock { state in
             guard let descriptor = state.descriptor, !state.isFinished else { return false }
-            var byte: UInt8 = 0
-            let count = recv(descriptor, &byte, 1, Self.peekFlags)
-            return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR))
+            return dray_peer_has_left(descriptor) == 0
         }
     }
-
-    private static let peekFlags = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
 }

@@ -16,6 +16,9 @@ package struct HTTPRequest: Sendable {
     package let remoteAddress: String
     /// True if the peer is this machine.
     package let isLoopbackPeer: Bool
+    /// The subject of the client's verified certificate in the form of RFC 4514, `CN=worker`; nil
+    /// without one.
+    package internal(set) var certificateSubject: String?
     /// Checks with the socket whether the peer is still connected. A handler calls it after a wait,
     /// before it returns something that would be lost. Cheap; safe from any thread.
     package var isPeerConnected: @Sendable () -> Bool = { true }

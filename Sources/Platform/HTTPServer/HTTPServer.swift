@@ -1,7 +1,8 @@
 internal import Glibc
 internal import Synchronization
+package import TLS
 
-/// An HTTP/1.1 server: one thread reads and writes, handlers run as tasks.
+/// An HTTP/1.1 server, also over TLS: one thread reads and writes, handlers run as tasks.
 ///
 /// A handler gets a request when all of it has arrived. A handled request occupies no thread, so
 /// thousands may wait. Connections of unknown senders are limited and replace each other (see
@@ -38,6 +39,12 @@ package final class HTTPServer: Sendable {
         package var knows: @Sendable (HTTPRequest) -> Bool
         /// True if `shutdown` cancels the handlers' tasks, false if it lets them end.
         package var cancelsHandlers: Bool
+        /// The server's certificate; nil for plain HTTP. Then it serves TLS only, and a request
+        /// without is answered with 400. A handshake counts as a part of the first head.
+        package var tls: TLSServerCertificate?
+        /// Gets the peer's address and the reason when a handshake fails. Runs on the server's
+        /// thread and must not wait.
+        package var handshakeFailed: @Sendable (_ address: String, _ reason: String) -> Void
 
         package init(
             address: String = "127.0.0.1", port: UInt16 = 0, maximumBodyBytes: Int = 8 << 20,
@@ -49,7 +56,8 @@ package final class HTTPServer: Sendable {
             },
             admission: @escaping Admission = { _ in .admitted },
             knows: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true },
-            cancelsHandlers: Bool = true
+            cancelsHandlers: Bool = true, tls: TLSServerCertificate? = nil,
+            handshakeFailed: @escaping @Sendable (String, String) -> Void = { _, _ in }
         ) {
             self.address = address
             self.port = port
@@ -63,6 +71,8 @@ package final class HTTPServer: Sendable {
             self.admission = admission
             self.knows = knows
             self.cancelsHandlers = cancelsHandlers
+            self.tls = tls
+            self.handshakeFailed = handshakeFailed
         }
     }
 
@@ -142,6 +152,9 @@ package final class HTTPServer: Sendable {
 
     /// Number of requests that are being handled or answered.
     package var activeRequestCount: Int { server.active.count }
+
+    /// Number of open connections, idle ones included.
+    package var connectionCount: Int { server.connectionCount }
 
     /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; the
     /// others get 503. New requests get 503 at once, also on new connections.

@@ -7,6 +7,8 @@ struct Peer: Sendable, Equatable {
     /// True if the peer is this machine.
     var isLoopback: Bool
     var network: Network
+    /// The subject of its verified certificate; nil without one.
+    var certificateSubject: String?
 
     /// The unit of limits per address: an IPv4 address, or an IPv6 network of 64 bits, the minimum
     /// of a site or a customer (RFC 6177).

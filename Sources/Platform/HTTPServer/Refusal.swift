@@ -9,6 +9,8 @@ extension HTTPServer {
         /// More than 32 KiB or 100 fields.
         case headersTooLarge
         case versionNotSupported
+        /// HTTP without TLS at a server with a certificate.
+        case notTLS
         /// A transfer coding other than chunked.
         case unknownCoding
         case bodyTooLarge
@@ -23,7 +25,7 @@ extension HTTPServer {
 
         package var status: Int {
             switch self {
-            case .malformedRequest, .malformedTarget: 400
+            case .malformedRequest, .malformedTarget, .notTLS: 400
             case .timedOut: 408
             case .bodyTooLarge: 413
             case .targetTooLong: 414
@@ -44,6 +46,7 @@ extension HTTPServer {
                 "headers of more than \(RequestHead.maximumBytes) bytes or "
                     + "\(RequestHead.maximumFields) fields"
             case .versionNotSupported: "HTTP/1.1 and 1.0 only"
+            case .notTLS: "this port speaks https; use an https URL"
             case .unknownCoding: "a transfer coding other than chunked"
             case .bodyTooLarge: "body too large"
             case .timedOut: "the request did not arrive in time"

@@ -174,6 +174,7 @@ extension HTTPRequest {
         self.init(
             method: head.method, path: path, segments: segments, query: query,
             headers: head.headers, remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback)
+        certificateSubject = peer.certificateSubject
     }
 
     /// Returns the path and query of a target, also of one that names its host, as in requests to

@@ -1,6 +1,8 @@
 internal import CLinux
 internal import EventLoop
 internal import Glibc
+internal import Synchronization
+internal import TLS
 
 /// Accepts connections and owns them, on its own thread.
 ///
@@ -12,6 +14,7 @@ final class ServerLoop: Sendable {
     let active = ActiveRequests()
     let loop: EventLoop
     private let listener: Int32
+    private let openCount = Atomic<Int>(0)
 
     // Unsafe: accessed by the loop's thread only, and freed after it has ended.
     nonisolated(unsafe) let scratch = UnsafeMutableRawBufferPointer.allocate(
@@ -59,6 +62,9 @@ final class ServerLoop: Sendable {
     }
 
     // MARK: Any thread
+
+    /// Number of open connections.
+    var connectionCount: Int { openCount.load(ordering: .relaxed) }
 
     /// Sends a connection's response; dropped if the connection is closed.
     func answer(_ id: Int, _ response: HTTPResponse) {
@@ -146,31 +152,53 @@ final class ServerLoop: Sendable {
         switch table.admit(id, from: peer.network) {
         case .admitted: break
         case .inPlace(let other): connections[other]?.close()
-        case .refused:
-            let answer = configuration.refusal(.tooManyConnections).bytes(
-                date: date, closes: true, isOld: false, isHead: false)
-            _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
-            close(descriptor)
-            return
+        case .refused: return refuse(descriptor)
         }
         var yes: Int32 = 1
         setsockopt(
             descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
-        let connection = Connection(id, descriptor: descriptor, peer: peer, of: self)
+        var tls: TLSConnection?
+        if let certificate = configuration.tls {
+            tls = TLSConnection(certificate.context, descriptor: descriptor)
+            guard tls != nil else {
+                table.remove(id)
+                close(descriptor)
+                return
+            }
+        }
+        let connection = Connection(id, Wire(descriptor, tls), peer: peer, of: self)
         connections[id] = connection
+        openCount.store(connections.count, ordering: .relaxed)
         if sweepTimer?.isArmed == false { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
         connection.start()
+    }
+
+    /// Answers a connection for which there is no slot, and closes it. Over TLS, an answer would
+    /// need a handshake first.
+    private func refuse(_ descriptor: Int32) {
+        if configuration.tls == nil {
+            let answer = configuration.refusal(.tooManyConnections).bytes(
+                date: date, closes: true, isOld: false, isHead: false)
+            _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
+        }
+        close(descriptor)
+    }
+
+    /// Lets a connection continue with bytes that it holds, after others had their turn.
+    func resume(_ id: Int) {
+        loop.execute { self.connections[id]?.resume() }
     }
 
     func remove(_ connection: Connection) {
         table.remove(connection.id)
         connections[connection.id] = nil
+        openCount.store(connections.count, ordering: .relaxed)
     }
 
     private func sweep() {
         let now = now
-        for connection in Array(connections.values) where connection.deadline <= now {
-            connection.expire()
+        for connection in Array(connections.values) {
+            if connection.deadline <= now { connection.expire() } else { connection.rest() }
         }
         if !connections.isEmpty { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
     }

@@ -115,6 +115,25 @@ package final class PostgresPool: Sendable {
     /// Number of connections that are open or being opened.
     package var connectionCount: Int { state.withLock(\.count) }
 
+    /// The pool's use at one time.
+    package struct Usage: Sendable {
+        /// Connections without a user.
+        package var idle: Int
+        /// Connections in use or being opened.
+        package var used: Int
+        /// Tasks that wait for one.
+        package var waiting: Int
+        package var maximum: Int
+    }
+
+    package var usage: Usage {
+        state.withLock { state in
+            Usage(
+                idle: state.idle.count, used: state.count - state.idle.count,
+                waiting: state.waiters.count, maximum: maximumConnections)
+        }
+    }
+
     /// Rejects new users, answers waiting ones with `.closed`, and closes idle connections. Returns
     /// when all granted ones have been returned and closed.
     package func shutdown() async {

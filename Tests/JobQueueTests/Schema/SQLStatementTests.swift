@@ -15,7 +15,8 @@ import Testing
         SQL.KnownFiles.self, SQL.Leasing.self, SQL.Reporting.self, SQL.Multipart.self,
         SQL.Resolving.self, SQL.Refreshing.self, SQL.ChecksumFiles.self, SQL.Origins.self,
         SQL.Mirrors.self, SQL.Quotas.self, SQL.Sites.self, SQL.Selecting.self, SQL.Workers.self,
-        SQL.LoadTests.self, SQL.Browsing.self, SQL.Waiting.self, SQL.Housekeeping.self,
+        SQL.LoadTests.self, SQL.Browsing.self, SQL.Figures.self, SQL.Waiting.self,
+        SQL.Housekeeping.self,
         SQL.Common.self, SQL.Schema.self,
     ]
 

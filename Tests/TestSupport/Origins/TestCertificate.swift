@@ -4,6 +4,11 @@ package struct TestCertificate: Sendable {
     package let certificate: String
     package let key: String
 
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+
     /// Creates a certificate.
     ///
     /// - Parameters:

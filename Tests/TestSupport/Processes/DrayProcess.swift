@@ -36,7 +36,7 @@ package enum DrayProcess {
     ) throws -> ChildProcess {
         let inherited = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
         let cleared = inherited.flatMap { ["--unset=\($0)"] }
-        let token = ["DRAY_TOKEN": AccessToken.test.text]
+        let token = ["DRAY_TOKEN": AccessToken.test.text, "DRAY_CONFIG": "/dev/null"]
         let set = token.merging(environment) { $1 }.map { "\($0)=\($1)" }
         return try ChildProcess(
             ["env"] + cleared + set + [try program ?? binary()] + arguments,

@@ -104,16 +104,24 @@ final class Cluster {
         splitBelow: Double = .infinity, drainSeconds: Double = 20,
         loadShards: (any LoadShardRunner)? = nil, roots: SiteRoots = .anySite
     ) throws -> RunningWorker {
-        var configuration = WorkerService.Configuration(
-            coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: .test, roots: roots,
-            connections: connections, name: "w\(workers.count)", durability: .none,
-            partBytes: partBytes, splitBelowBytesPerSecond: splitBelow,
-            drainSeconds: drainSeconds)
+        var configuration = self.configuration(port: port, connections: connections)
+        configuration.roots = roots
+        configuration.partBytes = partBytes
+        configuration.splitBelowBytesPerSecond = splitBelow
+        configuration.drainSeconds = drainSeconds
         configuration.loadShards = loadShards
         let service = try WorkerService(configuration)
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)
         return worker
+    }
+
+    /// The settings of a further worker.
+    func configuration(port: Int? = nil, connections: Int = 8) -> WorkerService.Configuration {
+        WorkerService.Configuration(
+            coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: .test, roots: .anySite,
+            connections: connections, name: "w\(workers.count)", durability: .none,
+            partBytes: 64 << 20, splitBelowBytesPerSecond: .infinity, drainSeconds: 20)
     }
 
     /// Sites that one of the workers cannot use.

@@ -75,6 +75,26 @@ extension EndToEnd {
                 cluster, "assets", "movies", "--asset-state", "done", exits: 2)
             #expect(bad.contains("--asset-state is 'done'") && bad.contains("completed"))
 
+            for (words, columns, rows) in [
+                (["assets", "movies", "--limit", "3"], "name,url,kind,state,segments,", 3),
+                (["queue"], "name,state,waiting,leased,", 1),
+                (["site"], "queue,storageURL,schedule,isClosed,", 1),
+                (["origins"], "origin,hasOwnLimits,connections,", 1),
+                (["status"], "id,name,state,queue,storageURL,", 1),
+                (["status", "--list", "workers"], "name,activeTransfers,silentSeconds,", 1),
+            ] {
+                let process = try cluster.start(words + ["--csv"])
+                try await process.wait()
+                let lines = process.output.components(separatedBy: "\r\n")
+                #expect(process.output.hasPrefix(columns), "\(process.output)\(process.errors)")
+                #expect(lines.count == rows + 2 && lines.last == "", "\(process.output)")
+                let count = lines[0].components(separatedBy: ",").count
+                #expect(
+                    lines.dropLast().allSatisfy { $0.components(separatedBy: ",").count == count })
+            }
+            let both = try await Self.run(cluster, "queue", "--json", "--csv", exits: 2)
+            #expect(both.contains("--json and --csv cannot be combined"))
+
             let again = try await Self.run(
                 cluster, "catalog", "retry", "all", "--code", "worker.cancelled")
             #expect(again.hasPrefix("Retrying: \(cancelled.assets) assets"), "\(again)")

@@ -130,7 +130,7 @@ import Testing
         (["--users", "0x10"], "--users: given '0x10'"),
         (["--users", "1.5"], "--users: given '1.5'"),
         (["--users", "10s:1.5"], "--users: given '10s:1.5'"),
-        (["--http", "3"], "--http: given '3'"),
+        (["--http", "3"], "--http is '3'"),
         (["--allow", "x y"], "--allow: given 'x y'"),
         (["--html", "/nowhere/x.html"], "/nowhere/x.html"),
     ])

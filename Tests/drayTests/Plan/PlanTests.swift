@@ -76,7 +76,7 @@ import Testing
         (["--ladder", "100,x"], "--ladder is '100,x'", "1100,3000,6000"),
         (["--codec", "mpeg2", "--width", "64", "--height", "64"], "--codec is 'mpeg2'", "hevc"),
         (["--codec", "hevc"], "media.codec", "set the picture"),
-        (["--correction", "none"], "--correction is 'none'", "kimura or allen-cunneen"),
+        (["--correction", "none"], "--correction is 'none'", "allen-cunneen or kimura"),
         (
             ["--ladder", "1000,2000", "--bitrate", "3000"], "media.kilobitsPerSecond: given 3000",
             "1000 to 2000"

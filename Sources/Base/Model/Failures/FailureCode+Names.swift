@@ -119,6 +119,12 @@ extension FailureCode {
     package static let clusterSchemaUnreleased = FailureCode("cluster.schemaUnreleased")
     package static let clusterSchemaEdited = FailureCode("cluster.schemaEdited")
     package static let clusterJobUnreadable = FailureCode("cluster.jobUnreadable")
+    package static let clusterUntrustedCertificate = FailureCode("cluster.untrustedCertificate")
+    package static let clusterCertificateName = FailureCode("cluster.certificateName")
+    package static let clusterCertificateExpired = FailureCode("cluster.certificateExpired")
+    package static let clusterClientCertificate = FailureCode("cluster.clientCertificate")
+    package static let clusterNotTLS = FailureCode("cluster.notTLS")
+    package static let clusterTLSRequired = FailureCode("cluster.tlsRequired")
 
     package static let internalUnknown = FailureCode("internal.unknown")
 }

@@ -330,6 +330,31 @@ extension FailureCode {
             "Run the same release on all coordinators. If somebody edited the database, submit the "
                 + "catalog again, which restores the field in the message; then run `dray catalog retry`."
         ),
+        row(
+            720, .clusterUntrustedCertificate, .attempts(5),
+            "Set --ca-file or DRAY_CA_FILE to the certificate of the authority that issued "
+                + "the coordinator's."
+        ),
+        row(
+            721, .clusterCertificateName, .attempts(5),
+            "Use a name in DRAY_COORDINATOR that the coordinator's certificate has, or issue "
+                + "a certificate with this one."
+        ),
+        row(
+            722, .clusterCertificateExpired, .attempts(5),
+            "Renew the coordinator's certificate; check the clock of this machine."
+        ),
+        row(
+            723, .clusterClientCertificate, .attempts(5),
+            "Set --client-certificate and --client-key to a pair that an authority of the "
+                + "coordinator's --tls-client-ca issued."
+        ),
+        row(
+            724, .clusterNotTLS, .attempts(5),
+            "Use an http URL in DRAY_COORDINATOR, or start the coordinator with "
+                + "--tls-certificate."
+        ),
+        row(725, .clusterTLSRequired, .never, "Use an https URL in DRAY_COORDINATOR."),
     ]
 
     private static func row(

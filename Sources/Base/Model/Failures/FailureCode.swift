@@ -22,7 +22,11 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
 
     /// True if no coordinator of the cluster was reachable; another one may be.
     package var isOfUnreachableCoordinator: Bool {
-        [.clusterCoordinatorUnreachable, .clusterForeignCoordinator].contains(self)
+        [
+            .clusterCoordinatorUnreachable, .clusterForeignCoordinator,
+            .clusterUntrustedCertificate, .clusterCertificateName, .clusterCertificateExpired,
+            .clusterClientCertificate, .clusterNotTLS,
+        ].contains(self)
     }
 
     /// The row of the table; a name that is not in the table returns `internal.unknown`.

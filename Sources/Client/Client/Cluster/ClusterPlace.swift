@@ -6,11 +6,15 @@ package import Model
 package struct ClusterPlace {
     var endpoints: String
     var token: AccessToken?
+    /// Files for https endpoints.
+    var tls = CoordinatorTLS()
 
     /// Returns the cluster of `DRAY_COORDINATOR`; nil if unset.
     package static func named() throws -> ClusterPlace? {
         guard let endpoints = ClientSettings.coordinator else { return nil }
-        return ClusterPlace(endpoints: endpoints, token: try Secrets.token)
+        return ClusterPlace(
+            endpoints: endpoints, token: try Secrets.token, tls: try ClientSettings.coordinatorTLS()
+        )
     }
 
     /// Returns the running `dray up` of a state directory. Uses the state's token unless the
@@ -41,7 +45,7 @@ package struct ClusterPlace {
     package func client(timeoutSeconds: Double = 30) throws(Failure) -> CoordinatorClient {
         do throws(Failure) {
             return try CoordinatorClient(
-                endpoints: endpoints, token: token, timeoutSeconds: timeoutSeconds)
+                endpoints: endpoints, token: token, timeoutSeconds: timeoutSeconds, tls: tls)
         } catch {
             let variable = error.code == .inputURL ? "DRAY_COORDINATOR: " : ""
             throw Failure(error.code, variable + error.message)

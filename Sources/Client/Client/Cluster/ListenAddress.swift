@@ -3,6 +3,7 @@ import Coordinator
 import Glibc
 package import Model
 import Services
+package import TLS
 import Text
 
 /// `ADDR:PORT` of a `--listen` or `--metrics-listen` option.
@@ -77,13 +78,20 @@ package struct ListenAddress: Equatable {
             .inputField, "--listen \(printable(address)):\(port): \(systemErrorText(code))")
     }
 
-    /// Returns the URL of a coordinator that listens here on `port`.
-    package func url(port: Int) -> String {
+    /// Returns the URL of a coordinator that listens here on `port`: with its certificate, an https
+    /// URL of a name that the certificate has, if any.
+    package func url(port: Int, certificate: Certificate? = nil) -> String {
         // A wildcard address is reached through loopback.
-        switch address {
-        case "0.0.0.0": "http://127.0.0.1:\(port)"
-        case "::": "http://[::1]:\(port)"
-        default: address.contains(":") ? "http://[\(address)]:\(port)" : "http://\(address):\(port)"
-        }
+        let reached =
+            switch address {
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "::1"
+            default: address
+            }
+        let host = reached.contains(":") ? "[\(reached)]" : reached
+        guard let certificate else { return "http://\(host):\(port)" }
+        let name = certificate.names.first { !$0.hasPrefix("*") }
+        let shown = certificate.isFor(address: reached) ? host : name ?? host
+        return "https://\(shown):\(port)"
     }
 }

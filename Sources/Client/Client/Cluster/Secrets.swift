@@ -44,7 +44,7 @@ package enum Secrets {
                 "the token is missing",
                 hint:
                     "Create one with `openssl rand -hex 32` in a file that only its "
-                    + "owner can read, and set DRAY_TOKEN_FILE to it; coordinators, "
+                    + "owner can read, and name it with --token-file or DRAY_TOKEN_FILE; coordinators, "
                     + "workers and clients need the same.")
         }
         return token
@@ -54,11 +54,11 @@ package enum Secrets {
 
     package static let databaseOptions = [
         CommandOption(
-            "database-file", .text(placeholder: "FILE"),
+            "database-file", .file(placeholder: "FILE"), setting: Settings.databaseFile,
             help: "File with the database URL. Default: $DRAY_DATABASE_FILE, or the URL in "
                 + "$DRAY_DATABASE_URL."),
         CommandOption(
-            "database", .text(placeholder: "URL"),
+            "database", .text(placeholder: "URL"), setting: Settings.database,
             help:
                 "Database URL: postgresql://USER@HOST/NAME or any libpq connection "
                 + "string. Other users can see it, so leave out the password."),
@@ -72,14 +72,16 @@ package enum Secrets {
                 "--database and --database-file are both given", hint: "Use one of them.")
         }
         if let url {
-            if holdsPassword(url) {
+            if arguments.origin(of: "database") == .commandLine, holdsPassword(url) {
                 Console.note(
                     "every user of the machine can read the password in --database; use --database-file"
                 )
             }
             return url
         }
-        if let path { return try read(path, namedBy: "--database-file").text }
+        if let path {
+            return try read(path, namedBy: ClientSettings.source(of: "DRAY_DATABASE_FILE")).text
+        }
         guard let secret = try environment("DRAY_DATABASE_URL", "DRAY_DATABASE_FILE") else {
             throw UsageError(
                 "--database is missing",
@@ -125,10 +127,15 @@ package enum Secrets {
         let values = [variable, fileVariable].map { ClientSettings.environment[$0] ?? "" }
         guard values.contains("") else {
             throw UsageError(
-                "\(variable) and \(fileVariable) are both set", hint: "Unset one of them.")
+                "\(ClientSettings.source(of: variable)) and "
+                    + "\(ClientSettings.source(of: fileVariable)) are both set",
+                hint: "Unset one of them.")
         }
-        if !values[0].isEmpty { return Secret(text: values[0], source: variable) }
-        return values[1].isEmpty ? nil : try read(values[1], namedBy: fileVariable)
+        if !values[0].isEmpty {
+            return Secret(text: values[0], source: ClientSettings.source(of: variable))
+        }
+        guard !values[1].isEmpty else { return nil }
+        return try read(values[1], namedBy: ClientSettings.source(of: fileVariable))
     }
 
     /// Reads a file without its final line feed. Warns if every user can read it, but does not
@@ -149,7 +156,7 @@ package enum Secrets {
         var text = String(decoding: bytes, as: UTF8.self)
         while text.last?.isNewline == true { text.removeLast() }
         guard !text.isEmpty else {
-            let isToken = source == "DRAY_TOKEN_FILE"
+            let isToken = source == ClientSettings.source(of: "DRAY_TOKEN_FILE")
             throw Failure(
                 isToken ? .inputToken : .inputMalformed,
                 "\(source): the file \(printable(path)) is empty, without "

@@ -54,10 +54,13 @@ package enum Console {
 /// Runs services until they end, and returns the exit code.
 ///
 /// A service that a signal stops in order succeeded; one that was forced did not.
-package func runServices(_ stages: [[any Service]], graceSeconds: Double) async -> ExitCode {
+package func runServices(
+    _ stages: [[any Service]], graceSeconds: Double, hangUp: (@Sendable () -> Void)? = nil
+) async -> ExitCode {
     do {
         let group = ServiceGroup(
-            stages: stages, graceSeconds: graceSeconds, signals: try ProcessSignals.stream())
+            stages: stages, graceSeconds: graceSeconds,
+            signals: try ProcessSignals.stream(hangUp: hangUp))
         switch try await group.run() {
         case .finished, .signalled(_, isForced: false): return .success
         case .signalled(_, isForced: true): return .interrupted

@@ -1,4 +1,5 @@
 import JobQueue
+import Metrics
 import Model
 import Services
 
@@ -6,7 +7,10 @@ extension Chore {
     /// Returns all chores of a coordinator in the order in which due ones run. Schedules come
     /// first, so that leases and jobs follow the current ones. If a chore fails, the later ones run
     /// nevertheless, unless the database does not answer.
-    static func all(_ queue: JobQueue, _ memory: ClusterMemory, _ signal: WorkSignal) -> [Chore] {
+    static func all(
+        _ queue: JobQueue, _ memory: ClusterMemory, _ signal: WorkSignal,
+        _ metrics: CoordinatorMetrics
+    ) -> [Chore] {
         let log = Logger("coordinator")
         return [
             // The database's clock may have been set, and time zones have their own rules.
@@ -20,6 +24,7 @@ extension Chore {
             Chore("read site limits", every: .seconds(1)) { await memory.readSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
                 let ended = try await queue.leases.sweep()
+                metrics.lostJobs.add(ended)
                 if ended > 0 { log.warning("leases expired", ["jobs": ended]) }
             },
             Chore("move jobs to mirrors", every: .seconds(1)) {

@@ -10,11 +10,13 @@ struct ClusterMemory: Sendable {
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
-    private let log = Logger("coordinator")
+    private let failures: BackgroundFailures
 
     init(
-        queue: JobQueue, signal: WorkSignal, cooling: CoolingOrigins, loadTests: CalledLoadTests
+        queue: JobQueue, signal: WorkSignal, cooling: CoolingOrigins, loadTests: CalledLoadTests,
+        failures: BackgroundFailures
     ) {
+        self.failures = failures
         self.queue = queue
         self.signal = signal
         self.cooling = cooling
@@ -26,16 +28,18 @@ struct ClusterMemory: Sendable {
     func readCooling() async {
         do {
             if cooling.set(try await queue.origins.cooling()) { signal.fire() }
+            failures.succeeded("read the origins' cooldowns")
         } catch {
-            log.warning("reading the origins' cooldowns failed", ["error": "\(error)"])
+            failures.failed("read the origins' cooldowns", error)
         }
     }
 
     func readSiteBounds() async {
         do {
             try await queue.sites.limits.read()
+            failures.succeeded("read the limits of sites")
         } catch {
-            log.warning("the limits of sites cannot be read", ["error": "\(error)"])
+            failures.failed("read the limits of sites", error)
         }
     }
 
@@ -44,8 +48,9 @@ struct ClusterMemory: Sendable {
     func readLoadTests() async {
         do {
             if loadTests.set(try await queue.loadTests.supervision.called()) { signal.fire() }
+            failures.succeeded("read the load tests")
         } catch {
-            log.warning("reading the load tests failed", ["error": "\(error)"])
+            failures.failed("read the load tests", error)
         }
         loadTests.news.fire()
     }

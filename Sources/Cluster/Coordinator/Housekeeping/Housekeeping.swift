@@ -44,12 +44,20 @@ struct ChoreTurns: Sendable {
 struct Housekeeping: Service {
     let name = "housekeeping"
     let chores: [Chore]
-    private let log = Logger("coordinator")
+    let times: ChoreTimes
+    private let failures: BackgroundFailures
 
     /// Interval of checks: no period is shorter.
     static let tick = Duration.seconds(1)
 
-    init(_ chores: [Chore]) { self.chores = chores }
+    init(
+        _ chores: [Chore], times: ChoreTimes? = nil,
+        _ failures: BackgroundFailures = BackgroundFailures()
+    ) {
+        self.chores = chores
+        self.times = times ?? ChoreTimes(chores)
+        self.failures = failures
+    }
 
     /// Runs until its task is cancelled.
     func run() async {
@@ -72,9 +80,12 @@ struct Housekeeping: Service {
     private func run(_ chore: Chore) async -> Bool {
         do {
             try await chore.action()
+            times.succeeded(chore.name)
+            failures.succeeded(chore.name)
             return true
         } catch {
-            log.warning("housekeeping failed", ["chore": chore.name, "error": "\(error)"])
+            times.failed(chore.name)
+            failures.failed(chore.name, error)
             let code = (error as? Failure)?.code
             return code.map { !$0.isOfUnavailableCluster } ?? true
         }

@@ -10,13 +10,9 @@ struct ReportFolding: Service {
     let reported: WorkSignal
     /// Its waiters are workers without jobs.
     let signal: WorkSignal
-    private let log = Logger("coordinator")
-
-    init(queue: JobQueue, reported: WorkSignal, signal: WorkSignal) {
-        self.queue = queue
-        self.reported = reported
-        self.signal = signal
-    }
+    let metrics: CoordinatorMetrics
+    let times: ChoreTimes
+    let failures: BackgroundFailures
 
     /// Runs until its task is cancelled.
     func run() async {
@@ -26,9 +22,12 @@ struct ReportFolding: Service {
             var isPending = false
             let start = clock.now
             do {
-                isPending = try await queue.housekeeping.tallies.fold()
+                isPending = try await queue.housekeeping.tallies.fold { metrics.count($0) }
+                failures.succeeded("fold reports")
+                if !isPending { times.succeeded(ChoreTimes.folding) }
             } catch {
-                log.warning("folding reports failed", ["error": "\(error)"])
+                times.failed(ChoreTimes.folding)
+                failures.failed("fold reports", error)
             }
             await rest(afterFoldOf: clock.now - start)
             if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }

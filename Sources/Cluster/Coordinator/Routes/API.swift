@@ -5,6 +5,7 @@ import JobQueue
 /// Stateless except for the signals that wake long polls and start folding.
 struct API: Sendable {
     let health: HealthRoutes
+    let metrics: MetricsRoutes
     let leases: LeaseRoutes
     let results: ResultRoutes
     let catalogs: CatalogRoutes
@@ -14,11 +15,14 @@ struct API: Sendable {
 
     init(
         queue: JobQueue, signal: WorkSignal, reported: WorkSignal, cooling: CoolingOrigins,
-        loadTests called: CalledLoadTests
+        loadTests called: CalledLoadTests, metrics counts: CoordinatorMetrics, figures: FigureCache
     ) {
         health = HealthRoutes(readiness: ReadinessProbe(queue: queue))
-        leases = LeaseRoutes(queue: queue, signal: signal, cooling: cooling, loadTests: called)
-        results = ResultRoutes(queue: queue, reported: reported, cooling: cooling)
+        metrics = MetricsRoutes(registry: counts.registry, cache: figures)
+        leases = LeaseRoutes(
+            queue: queue, signal: signal, cooling: cooling, loadTests: called, metrics: counts)
+        results = ResultRoutes(
+            queue: queue, reported: reported, cooling: cooling, metrics: counts)
         catalogs = CatalogRoutes(queue: queue)
         operators = OperatorRoutes(queue: queue, reported: reported)
         pool = WorkerPoolRoutes(queue: queue)
@@ -71,6 +75,7 @@ struct API: Sendable {
 
     private var operatorRoutes: [Route] {
         [
+            .get("/metrics", metrics.metrics),
             .get("/v1/status", operators.status),
             .get("/v1/queues", operators.queues),
             .post("/v1/queues/{queue}/control", operators.control),

@@ -14,6 +14,7 @@ enum FailureAnswer {
                 .inputMalformed
             case .targetTooLong, .headersTooLarge, .bodyTooLarge: .inputTooLarge
             case .timedOut: .inputTimeout
+            case .notTLS: .clusterTLSRequired
             case .tooManyBodies, .tooManyConnections: .clusterBusy
             // As if it were down: callers use another coordinator.
             case .shuttingDown: .clusterCoordinatorUnreachable

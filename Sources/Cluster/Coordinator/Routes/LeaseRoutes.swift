@@ -1,6 +1,7 @@
 import API
 import HTTPServer
 import JobQueue
+import Metrics
 import Model
 
 /// Routes for leases, heartbeats and cooldowns of origins.
@@ -10,6 +11,7 @@ struct LeaseRoutes: Sendable {
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
+    let metrics: CoordinatorMetrics
 
     /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
     /// there is a new cooldown or load test.
@@ -30,6 +32,8 @@ struct LeaseRoutes: Sendable {
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
             var grant = try await queue.claims.lease(wanted, as: lease)
+            metrics.claimDuration.record(clock.now - askedAt)
+            metrics.count(grant)
             grant.waitedSeconds = waited
             grant.cooling = cooling.answer(to: grant, askedAt: askedAt)
             if let lease = grant.lease {
@@ -98,7 +102,9 @@ struct LeaseRoutes: Sendable {
     func heartbeat(_ request: HTTPRequest) async throws -> HTTPResponse {
         let heartbeat: Heartbeat = try RequestBody.read(request)
         try Validation.check(heartbeat)
+        let start = ContinuousClock.now
         var answer = try await queue.leases.heartbeat(heartbeat)
+        metrics.heartbeatDuration.record(.now - start)
         answer.cooling = cooling.answer
         answer.loadTests = loadTests.all
         return try .wire(answer)

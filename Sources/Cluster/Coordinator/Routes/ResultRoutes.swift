@@ -1,6 +1,7 @@
 import API
 import HTTPServer
 import JobQueue
+import Metrics
 import Model
 
 /// Routes for workers' results and for requests during a job.
@@ -9,11 +10,15 @@ struct ResultRoutes: Sendable {
     /// Fired when a report has left tallies to fold.
     let reported: WorkSignal
     let cooling: CoolingOrigins
+    let metrics: CoordinatorMetrics
 
     func report(_ request: HTTPRequest) async throws -> HTTPResponse {
         let report: ReportRequest = try RequestBody.read(request)
         try Validation.check(report)
+        let start = ContinuousClock.now
         let answers = try await queue.reports.record(report)
+        metrics.reportDuration.record(.now - start)
+        metrics.count(report.results, answers)
         try Self.requireAnyHeld(answers)
         reported.fire()
         var answer = ReportAnswer(answers: answers)

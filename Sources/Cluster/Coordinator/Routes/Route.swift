@@ -21,6 +21,8 @@ struct Route: Sendable {
     var isOpen = false
     /// True for frequent, cheap requests, which run on the loop of the database connections.
     var isFrequent = false
+    /// Counts its answers.
+    var answers: RouteAnswers?
 
     static func get(_ path: RoutePath, _ handler: @escaping Handler) -> Route {
         Route(method: .get, path: path, handler: handler)

@@ -50,6 +50,14 @@ struct Router: Sendable {
     private static func answer(
         _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters
     ) async -> HTTPResponse {
+        let response = await handle(request, route, parameters)
+        route.answers?.count(response.status)
+        return response
+    }
+
+    private static func handle(
+        _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters
+    ) async -> HTTPResponse {
         do {
             return try await route.handler(request, parameters)
         } catch let failure as Failure {

@@ -132,6 +132,12 @@ extension SQL {
         static let file = SQL.file(sql_browsing())
     }
 
+    enum Figures: String, SQLSubject {
+        case queues, workers, catalogs, deadlines, origins, cooling, quotas
+
+        static let file = SQL.file(sql_figures())
+    }
+
     enum Waiting: String, SQLSubject {
         case waits
 

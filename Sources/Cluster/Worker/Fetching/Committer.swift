@@ -20,6 +20,7 @@ struct Committer: Sendable {
     let sites: SitesInUse
     let failures: SiteFailures
     let blocking: BlockingCalls
+    let metrics: WorkerMetrics
     let results: Mailbox<JobReport>
 
     /// Runs until the mailbox is closed and empty.
@@ -54,10 +55,16 @@ struct Committer: Sendable {
             let outcomes = storage.commit(group.map(\.object)) { index in
                 self.held.isWanted(group[index].work.leased)
             }
+            var count = (files: 0, bytes: Int64(0))
             for (end, outcome) in zip(group, outcomes) {
-                if case .success = outcome { stored.insert(end.work.site) }
+                if case .success = outcome {
+                    stored.insert(end.work.site)
+                    count.files += 1
+                    count.bytes += end.report.stored?.bytes ?? 0
+                }
                 reports.append(report(of: end, outcome))
             }
+            metrics.stored(count.files, count.bytes, at: storage.url.description)
         }
         sites.stored(at: stored)
         return reports
@@ -71,6 +78,7 @@ struct Committer: Sendable {
         case .storageOutsideRoots: failures.refuse(end.work.site, failure)
         default:
             failures.note(failure, at: end.work.site)
+            metrics.failed(failure)
             report.outcome = .failed
             report.failure = failures.named(failure)
         }

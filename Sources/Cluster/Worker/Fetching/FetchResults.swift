@@ -8,6 +8,7 @@ struct FetchResults: Sendable {
     let held: HeldWork
     let pace: LeasePace
     let tally: WorkTally
+    let metrics: WorkerMetrics
     let splitter: Splitter
     let partials: PartialBodies
     let sites: SitesInUse
@@ -21,6 +22,7 @@ struct FetchResults: Sendable {
         _ course: MirrorPlan
     ) {
         held.downloaded(work.leased)
+        metrics.ended(transfer, result)
         switch result.outcome {
         case .failure(let failure):
             // A returned job does not measure the speed of work.

@@ -21,7 +21,7 @@ struct Fetching: Sendable {
         finished = Mailbox()
         committer = Committer(
             finished: finished, held: held, sites: sites.inUse, failures: sites.failures,
-            blocking: blocking, results: reporting.results)
+            blocking: blocking, metrics: core.metrics, results: reporting.results)
         verifier = Verifier(
             storages: sites.storages, held: held, blocking: blocking, reporter: reporter,
             pace: core.pace)
@@ -33,7 +33,8 @@ struct Fetching: Sendable {
             worker: core.identity.id, partBytes: configuration.partBytes, client: core.client,
             held: held, blocking: blocking)
         let results = FetchResults(
-            held: held, pace: core.pace, tally: tally, splitter: splitter, partials: partials,
+            held: held, pace: core.pace, tally: tally, metrics: core.metrics, splitter: splitter,
+            partials: partials,
             sites: sites.inUse, suspects: reporting.suspects, finished: finished,
             reporter: reporter)
         let requests = FetchRequests(

@@ -1,6 +1,7 @@
 import API
 import CoordinatorClient
 import EventLoop
+import Metrics
 import Model
 import Services
 
@@ -25,6 +26,7 @@ struct GrantHandler: Sendable {
     let cluster: Shared<ClusterID?>
     let handlers: JobHandlers
     let draining: ShutdownSignal
+    let metrics: WorkerMetrics
     let log: Logger
 
     /// Handles a grant. `ended` has the bytes that were stored when it was requested.
@@ -37,6 +39,7 @@ struct GrantHandler: Sendable {
         limits.take(grant, grantedAt: askedAt)
         if let lease = grant.lease, let site = grant.site {
             log.debug("a lease was granted", ["jobs": grant.jobs.count])
+            metrics.leasedJobs.add(grant.jobs.count)
             held.add(lease, grant.jobs, at: site.id, seconds: grant.seconds, askedAt: askedAt)
             if let id = grant.cluster { cluster.withLock { $0 = id } }
             let jobs = grant.jobs.map { LeasedJob(job: $0, lease: lease, site: site) }

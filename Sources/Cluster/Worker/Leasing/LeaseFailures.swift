@@ -13,13 +13,27 @@ final class LeaseFailures: Sendable {
     private let log: Logger
     private let state = Mutex(State())
 
-    init(log: Logger) { self.log = log }
+    private let episodes: FailureEpisodes
+
+    init(log: Logger, episodes: FailureEpisodes = FailureEpisodes()) {
+        self.log = log
+        self.episodes = episodes
+    }
 
     /// The failure to report in heartbeats, after at least two failed requests. An unavailable
     /// cluster is not reported: clients notice it themselves.
     var toReport: Failure? { state.withLock { $0.failure } }
 
-    func succeeded() { state.withLock { $0 = State() } }
+    /// Number of failed requests since the last success.
+    var count: Int { state.withLock { $0.count } }
+
+    func succeeded() {
+        state.withLock { $0 = State() }
+        guard let episode = episodes.succeeded("lease") else { return }
+        log.info(
+            "jobs can be leased again",
+            ["failures": episode.count, "seconds": episode.seconds])
+    }
 
     /// Records a failure and returns the delay before the next request.
     func failed(_ failure: Failure) -> Duration {
@@ -31,9 +45,13 @@ final class LeaseFailures: Sendable {
             state.failure = isReported && !isFirst ? Failure(failure.code, message) : nil
             return state.count
         }
-        if count == 1 {
+        if let episode = episodes.failed("lease") {
             log.warning(
-                "cannot lease jobs", ["error": "\(failure)", "hint": failure.code.row.hint])
+                "cannot lease jobs",
+                [
+                    "code": failure.code, "error": "\(failure)", "hint": failure.code.row.hint,
+                    "failures": episode.count, "seconds": episode.seconds,
+                ])
         }
         return .milliseconds(min(100 << min(count, 5), 3_000))
     }

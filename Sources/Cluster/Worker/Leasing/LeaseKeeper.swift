@@ -1,4 +1,5 @@
 import API
+import Metrics
 import Model
 import Schedule
 import Services
@@ -10,6 +11,7 @@ struct LeaseKeeper: Sendable {
     let held: HeldWork
     let engine: TransferEngine
     let pace: LeasePace
+    let metrics: WorkerMetrics
     let log: Logger
 
     /// Interval of lease checks: a few per lifetime of the shortest possible lease.
@@ -34,6 +36,7 @@ struct LeaseKeeper: Sendable {
 
     private func cancel(_ lost: [LeaseID]) {
         guard !lost.isEmpty else { return }
+        metrics.lostLeases.add(lost.count)
         log.warning("leases were lost", ["count": lost.count])
         for lease in lost { engine.cancelAll(group: lease.description) }
         pace.wake()

@@ -26,7 +26,7 @@ struct Leasing: Sendable {
                 storages: sites.storages, volumes: sites.volumes, blocking: core.blocking,
                 reporter: reporting.reporter),
             sites: sites.inUse, cluster: fetching.cluster, handlers: handlers,
-            draining: core.draining, log: core.log)
+            draining: core.draining, metrics: core.metrics, log: core.log)
         loop = LeaseLoop(
             worker: core.identity, roots: roots.urls, client: core.client,
             demand: LeaseDemand(
@@ -35,7 +35,9 @@ struct Leasing: Sendable {
             excluded: sites.excluded, grants: grants, loadTests: loadTests, failures: failures,
             draining: core.draining, log: core.log)
         keeper = LeaseKeeper(
-            held: core.held, engine: core.engine, pace: core.pace, log: core.log)
+            held: core.held, engine: core.engine, pace: core.pace, metrics: core.metrics,
+            log: core.log)
+        core.metrics.declare(core, sites, failures: failures)
         heartbeats = Heartbeats(
             source: HeartbeatSource(
                 worker: core.identity, roots: roots.urls, engine: core.engine, held: core.held,

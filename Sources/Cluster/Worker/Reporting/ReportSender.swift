@@ -1,5 +1,6 @@
 import API
 import CoordinatorClient
+import Metrics
 import Model
 import Schedule
 import Services
@@ -14,7 +15,9 @@ struct ReportSender: Sendable {
     let held: HeldWork
     let pace: LeasePace
     let cooldowns: CooldownRelay
+    let metrics: WorkerMetrics
     let log: Logger
+    let episodes = FailureEpisodes()
 
     /// Number of results that fill a request.
     static let fullReport = 200
@@ -58,11 +61,20 @@ struct ReportSender: Sendable {
                     retrySeconds: Self.offeredSeconds)
                 log.debug("results were recorded", ["count": batch.count])
                 cooldowns.take(answer.cooling)
+                if let episode = episodes.succeeded("report") {
+                    log.info(
+                        "results are reported again",
+                        ["failures": episode.count, "seconds": episode.seconds])
+                }
                 return note(answer)
             } catch {
+                metrics.failedReports.add()
                 // The lease of a lost result expires, and another worker gets the job.
-                log.error(
-                    "results could not be reported", ["count": batch.count, "error": error])
+                if !error.code.isOfUnavailableCluster || episodes.failed("report") != nil {
+                    log.error(
+                        "results could not be reported",
+                        ["count": batch.count, "code": error.code, "error": error])
+                }
                 if Task.isCancelled { return }
                 if error.code.isOfUnavailableCluster {
                     batch.removeAll { !held.isHeld($0.lease) }
@@ -77,6 +89,7 @@ struct ReportSender: Sendable {
     }
 
     private func note(_ answer: ReportAnswer) {
+        metrics.reported(answer)
         let (stale, rejected) = (answer.stale.count, answer.rejected.count)
         if stale > 0 { log.info("results were stale", ["count": stale]) }
         if rejected > 0 { log.error("results were rejected", ["count": rejected]) }

@@ -20,6 +20,6 @@ struct Reporting: Sendable {
         sender = ReportSender(
             worker: core.identity.id, connections: core.connections, client: core.client,
             results: results, held: core.held, pace: core.pace, cooldowns: cooldowns,
-            log: core.log)
+            metrics: core.metrics, log: core.log)
     }
 }

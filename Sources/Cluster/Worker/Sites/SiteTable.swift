@@ -10,6 +10,8 @@ struct SiteTable {
     /// Sites whose free space is being read, which may hang, and results so far.
     private var looking: Set<SiteID> = []
     private var seen: [SiteID: Int64?] = [:]
+    /// Free bytes of sites, as last read.
+    private(set) var availableBytes: [SiteID: Int64] = [:]
     private var lookedAt: HeldWork.Instant?
     /// Number of consecutive objects without space at a site, since a stored object or a probe.
     private var refused: [SiteID: Int] = [:]
@@ -56,6 +58,7 @@ struct SiteTable {
     mutating func looked(at site: SiteID, availableBytes: Int64?) {
         looking.remove(site)
         seen[site] = .some(availableBytes)
+        self.availableBytes[site] = availableBytes
     }
 
     /// Returns the reports due: usable sites and free space.

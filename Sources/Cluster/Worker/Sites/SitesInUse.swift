@@ -92,6 +92,15 @@ final class SitesInUse: Sendable {
             "many objects in a row have no room: \(failure.message)")
     }
 
+    /// Free bytes of sites, as last read, by URL.
+    var availableBytes: [(url: String, bytes: Int64)] {
+        table.withLock { table in
+            table.availableBytes.compactMap { site, bytes in
+                table.storages[site].map { ($0.url.description, bytes) }
+            }
+        }.sorted { $0.url < $1.url }
+    }
+
     // MARK: Reporting
 
     /// True if others wait for the next report.

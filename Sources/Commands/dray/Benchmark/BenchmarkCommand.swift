@@ -72,7 +72,7 @@ enum BenchmarkCommand {
             help: "Give bare SQL the same advantages as the API: claims that do not wait for "
                 + "the disk, and a second connection per client to claim during a completion."),
         CommandOption(
-            "directory", .text(placeholder: "DIR"),
+            "directory", .directory(placeholder: "DIR"),
             help: "Directory for the databases. Default: $TMPDIR, or /var/tmp. In memory, "
                 + "commits cost nothing and the results mean nothing."),
         CommandOption("json", .flag, help: "Print JSON."),

@@ -21,10 +21,10 @@ enum BenchmarkTransferCommand {
             --samples writes a JSON object per line: transfers ended and in progress, resident \
             memory, descriptors, threads, CPU time.
             """,
-        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
+        operands: [CommandOperand("LIST", .files, help: "A list file, - for stdin, or one URL.")],
         options: [
             CommandOption(
-                "to", .text(placeholder: "DIR"), required: true,
+                "to", .directory(placeholder: "DIR"), required: true,
                 help: "Directory to store the files in."),
             CommandOption(
                 "connections", .integer(placeholder: "N", range: 1...1_000),
@@ -42,7 +42,7 @@ enum BenchmarkTransferCommand {
                     "Fetch LIST repeatedly for this time, then cancel current transfers."
             ),
             CommandOption(
-                "samples", .text(placeholder: "FILE"), help: "File for samples of the process."),
+                "samples", .file(placeholder: "FILE"), help: "File for samples of the process."),
             CommandOption(
                 "sample-milliseconds", .integer(placeholder: "N", range: 10...3_600_000),
                 help: "Interval of the samples. Default: 10000."),

@@ -21,14 +21,15 @@ enum AssetsCommand {
         ],
         options: [
             CommandOption(
-                "site", .text(placeholder: "DEST"),
+                "site", .directory(placeholder: "DEST"),
                 help: "Site of the catalog, if several sites have a catalog of that name."),
             CommandOption(
-                stateFilter, .text(placeholder: "STATE,…"),
+                stateFilter,
+                .choices(placeholder: "STATE,…", of: AssetState.allCases.map(\.rawValue)),
                 help: "Only assets in these states: "
                     + "\(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
             CommandOption(
-                "kind", .text(placeholder: "KIND"),
+                "kind", .choice(placeholder: "KIND", of: AssetKind.allCases.map(\.rawValue)),
                 help: "Only assets of this kind: "
                     + "\(AssetKind.allCases.map(\.rawValue).joined(separator: ", "))."),
             CommandOption(
@@ -44,7 +45,8 @@ enum AssetsCommand {
                 "min-size", .text(placeholder: "SIZE"), help: "Minimum size: 1.5GiB, 20MB."),
             CommandOption("max-size", .text(placeholder: "SIZE"), help: "Maximum size."),
             CommandOption(
-                "sort", .text(placeholder: "BY"),
+                "sort",
+                .choice(placeholder: "BY", of: AssetQuery.Order.allCases.map(\.rawValue)),
                 help: "Sort by name (the default), bytes or changed; the last two read the "
                     + "whole catalog."),
             CommandOption("descending", .flag, help: "Reverse the order."),
@@ -54,17 +56,17 @@ enum AssetsCommand {
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
                 help: "Continue after this row; the last line of a listing prints it."),
-            CommonOptions.state, ClusterCall.json,
-        ]
+        ] + ClusterCall.listOptions
     ) { arguments in
         await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
             listing.assets = listing.assets.map(\.redacted)
-            return try ClusterCall.show(listing, arguments) {
-                text(listing, of: query.catalog.name)
-            }
+            let found = listing
+            return try ClusterCall.show(
+                found, arguments, csv: { ListCSV.assets(found.assets) },
+                as: { text(found, of: query.catalog.name) })
         }
     }
 
@@ -100,10 +102,10 @@ enum AssetsCommand {
                 try ClientSettings.coordinator == nil
                 ? Destination(local: site).storageURL : Destination(remote: site).storageURL
         }
-        for name in (arguments.text(stateFilter) ?? "").split(separator: ",") {
-            query.states.append(try choice(stateFilter, String(name)))
+        query.states = (arguments.text(stateFilter) ?? "").split(separator: ",").compactMap {
+            AssetState(rawValue: String($0))
         }
-        if let kind = arguments.text("kind") { query.kind = try choice("kind", kind) }
+        query.kind = arguments.choice("kind", AssetKind.self)
         query.failureCode = arguments.text("code")
         query.name = arguments.text("name")
         query.search = arguments.text("search")
@@ -114,21 +116,12 @@ enum AssetsCommand {
                 "--min-size is greater than --max-size", hint: "Give the smaller one as --min-size."
             )
         }
-        if let sort = arguments.text("sort") { query.order = try choice("sort", sort) }
+        if let order = arguments.choice("sort", AssetQuery.Order.self) {
+            query.order = order
+        }
         query.isDescending = arguments.flag("descending")
         query.after = arguments.text("after")
         return query
-    }
-
-    private static func choice<Value: RawRepresentable<String> & CaseIterable>(
-        _ option: String, _ text: String
-    ) throws(UsageError) -> Value {
-        guard let value = Value(rawValue: text) else {
-            throw UsageError(
-                "--\(option) is '\(printable(text))'",
-                hint: "Use \(Value.allCases.map(\.rawValue).joined(separator: ", ")).")
-        }
-        return value
     }
 
     private static func size(

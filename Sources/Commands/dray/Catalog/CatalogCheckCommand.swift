@@ -15,7 +15,7 @@ enum CatalogCheckCommand {
             Reads the whole list as `dray prefetch` would, without requests to origins or a \
             cluster. Exits with 2 if the list cannot be used.
             """,
-        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
+        operands: [CommandOperand("LIST", .files, help: "A list file, - for stdin, or one URL.")],
         options: [
             ListOptions.format,
             CommandOption(

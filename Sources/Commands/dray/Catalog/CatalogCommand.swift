@@ -37,7 +37,7 @@ enum CatalogCommand {
         ])
 
     static let site = CommandOption(
-        "site", .text(placeholder: "DEST"),
+        "site", .directory(placeholder: "DEST"),
         help: "Site of the catalog, if several sites have a catalog of that name.")
 
     private static let reschedule = Command(
@@ -50,9 +50,8 @@ enum CatalogCommand {
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
-            TimeOptions.notBefore, TimeOptions.deadline, site, CommonOptions.state,
-            ClusterCall.json,
-        ]
+            TimeOptions.notBefore, TimeOptions.deadline, site,
+        ] + ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, isCheck: true) { client in
             var selection = try selection(.reschedule, arguments)
@@ -87,8 +86,7 @@ enum CatalogCommand {
                 CommandOption(
                     "code", .text(placeholder: "CODE"),
                     help: "Only assets that failed with this code: origin.http.404."),
-                CommonOptions.state, ClusterCall.json,
-            ]
+            ] + ClusterCall.options
         ) { arguments in
             await ClusterCall.run(
                 arguments, isCheck: true, asking: { try selection(action, arguments) }

@@ -14,7 +14,7 @@ enum CatalogStatusCommand {
         operands: [
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
-        options: [CatalogCommand.site, CommonOptions.state, ClusterCall.json]
+        options: [CatalogCommand.site] + ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, asking: { try CatalogCommand.reference(arguments) }) {
             reference, client in

@@ -11,6 +11,11 @@ import Text
 /// Helps commands that query a running cluster and print its answer.
 enum ClusterCall {
     static let json = CommandOption("json", .flag, help: "Print JSON.")
+    static let csv = CommandOption("csv", .flag, help: "Print CSV (RFC 4180).")
+    /// Options of commands that use a running cluster.
+    static let options = [CommonOptions.state, json] + TLSOptions.client
+    /// Options of commands that print a list of one.
+    static let listOptions = options + [csv]
     /// Help of such commands.
     static let place = "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
     /// Help of commands that may start the private cluster.
@@ -45,6 +50,10 @@ enum ClusterCall {
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .warning)
             try CommonOptions.checkState(arguments)
+            if arguments.flag(json.name), arguments.flag(csv.name) {
+                throw UsageError(
+                    "--json and --csv cannot be combined", hint: "Use one of them.")
+            }
             if let named = try ClusterPlace.named() {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
                 return try await ask(named, body)
@@ -107,10 +116,12 @@ enum ClusterCall {
             + "\(printable(path))`"
     }
 
-    /// Returns `value` as JSON with `--json`, or else as `text`.
+    /// Returns `value` as JSON with `--json`, as CSV with `--csv`, or else as `text`.
     static func show(
-        _ value: some Encodable, _ arguments: Arguments, as text: () -> String
+        _ value: some Encodable, _ arguments: Arguments, csv: (() -> String)? = nil,
+        as text: () -> String
     ) throws -> String {
+        if let csv, arguments.flag(Self.csv.name) { return csv() }
         guard arguments.flag("json") else { return text() }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]

@@ -4,6 +4,7 @@ import Coordinator
 import JobQueue
 import Model
 import Services
+import TLS
 import Text
 
 /// `dray coordinator`: runs one of any number of coordinators over one database.
@@ -24,6 +25,10 @@ enum CoordinatorCommand {
             heartbeat. The jobs of a killed worker wait that long. A shorter lease replaces lost \
             workers sooner, but tolerates shorter outages of coordinators and database.
 
+            With --tls-certificate and --tls-key it serves https only, TLS 1.2 and 1.3. Changed files \
+            are used for new connections; files that cannot be used are reported, and the old ones \
+            stay. SIGHUP then reads them again instead of stopping the coordinator.
+
             DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
             days ago. Default: keep them.
             """,
@@ -31,11 +36,12 @@ enum CoordinatorCommand {
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"), required: true,
                 help: "Address and port to listen on; port 0 picks a free port.")
-        ] + Secrets.databaseOptions
+        ] + TLSOptions.server + Secrets.databaseOptions
     ) { arguments in
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .info)
             let listen = try ListenAddress(arguments.text("listen") ?? "")
+            let tls = try TLSOptions.server(arguments)
             let databaseURL = try Secrets.databaseURL(arguments)
             let token = try Secrets.requiredToken()
             try listen.checkFree()
@@ -44,10 +50,14 @@ enum CoordinatorCommand {
                     databaseURL: databaseURL, address: listen.address,
                     port: listen.port, token: token,
                     queue: JobQueue.Settings(
-                        leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays())))
+                        leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays()),
+                    tls: tls))
             ServiceUser.warn("coordinator")
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
-            return await runServices([[service]], graceSeconds: 10)
+            guard tls != nil else { return await runServices([[service]], graceSeconds: 10) }
+            return await runServices([[service]], graceSeconds: 10) {
+                coordinator.reloadCertificate()
+            }
         } catch {
             return Console.fail(error)
         }
@@ -90,7 +100,8 @@ enum CoordinatorCommand {
         func start() async throws {
             do {
                 let port = try await coordinator.start()
-                Console.write("export DRAY_COORDINATOR=\(listen.url(port: port))\n")
+                let url = listen.url(port: port, certificate: coordinator.serverCertificate)
+                Console.write("export DRAY_COORDINATOR=\(url)\n")
             } catch {
                 await coordinator.stop()
                 throw error

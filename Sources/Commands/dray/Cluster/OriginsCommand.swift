@@ -19,21 +19,24 @@ enum OriginsCommand {
         subcommands: [
             Command(
                 "list", summary: "List origins, limits, cooldowns and decisions.",
-                options: [CommonOptions.state, ClusterCall.json], action: list),
+                options: ClusterCall.listOptions, action: list),
             Command(
                 "set", summary: "Set the limits of one origin.",
                 discussion: "Replaces all default limits: a limit that is not given is unlimited.",
-                operands: [operand], options: limitOptions + [CommonOptions.state], action: set),
+                operands: [operand],
+                options: limitOptions + [CommonOptions.state] + TLSOptions.client, action: set),
             Command(
                 "clear", summary: "Remove an origin's own limits; the default applies again.",
-                operands: [operand], options: [CommonOptions.state], action: clear),
+                operands: [operand], options: [CommonOptions.state] + TLSOptions.client,
+                action: clear),
             Command(
                 "default", summary: "Set the limits of all origins without their own.",
                 discussion:
                     "Replaces all previous default limits: a limit that is not given is "
                     + "unlimited.",
-                options: limitOptions + [CommonOptions.state], action: setDefault),
-        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+                options: limitOptions + [CommonOptions.state] + TLSOptions.client,
+                action: setDefault),
+        ], options: ClusterCall.listOptions, action: list)
 
     private static let operand = CommandOperand("ORIGIN", help: "For example https://cdn.example.")
 
@@ -128,7 +131,10 @@ enum OriginsCommand {
                 page.origins += more.origins
                 page.next = more.next
             }
-            return try ClusterCall.show(page, arguments) { OriginsText.text(page) }
+            let found = page
+            return try ClusterCall.show(
+                found, arguments, csv: { ListCSV.origins(found) },
+                as: { OriginsText.text(found) })
         }
     }
 }

@@ -17,7 +17,7 @@ enum QueueCommand {
         subcommands: [
             Command(
                 "list", summary: "List the queues and their waiting jobs.",
-                options: [CommonOptions.state, ClusterCall.json], action: list),
+                options: ClusterCall.listOptions, action: list),
             change(
                 "pause", .pause, "Stop handing out the jobs of a queue.",
                 "Workers finish the jobs they hold. All others wait until `dray queue "
@@ -28,7 +28,7 @@ enum QueueCommand {
             change(
                 "drain", .drain, "Finish the jobs of a queue and accept no new submissions.",
                 "Submissions to its site are refused until `dray queue resume`."),
-        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+        ], options: ClusterCall.listOptions, action: list)
 
     private static func change(
         _ name: String, _ action: QueueControl.Action, _ summary: String, _ discussion: String
@@ -36,7 +36,7 @@ enum QueueCommand {
         Command(
             name, summary: summary, discussion: discussion,
             operands: [CommandOperand("NAME", help: "Name of the queue, from `dray queue`.")],
-            options: [CommonOptions.state, ClusterCall.json]
+            options: ClusterCall.options
         ) { arguments in
             await ClusterCall.run(arguments, isCheck: true) { client in
                 let status = try await client.control(
@@ -54,7 +54,9 @@ enum QueueCommand {
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in
             let list = try await client.queues(retrySeconds: ClusterCall.retrySeconds)
-            return try ClusterCall.show(list, arguments) { table(list.queues) }
+            return try ClusterCall.show(
+                list, arguments, csv: { ListCSV.queues(list.queues) },
+                as: { table(list.queues) })
         }
     }
 

@@ -14,11 +14,25 @@ enum StatusCommand {
             \(ClusterCall.place) Exits with 3 if it does not answer. With --state, starts the \
             private cluster of `dray prefetch` for the answer.
             """,
-        options: [CommonOptions.state, ClusterCall.json]
+        options: ClusterCall.listOptions + [
+            CommandOption(
+                "list", .choice(placeholder: "LIST", of: ["catalogs", "queues", "workers"]),
+                help: "The list of --csv: catalogs, queues or workers. Default: catalogs.")
+        ]
     ) { arguments in
         await ClusterCall.run(arguments, isCheck: true) { client in
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
-            return try ClusterCall.show(status, arguments) { text(status) }
+            return try ClusterCall.show(
+                status, arguments, csv: { csv(status, arguments.text("list")) },
+                as: { text(status) })
+        }
+    }
+
+    private static func csv(_ status: ClusterStatus, _ list: String?) -> String {
+        switch list {
+        case "queues": ListCSV.queues(status.queues)
+        case "workers": ListCSV.workers(status.workers)
+        default: ListCSV.catalogs(status.catalogs)
         }
     }
 

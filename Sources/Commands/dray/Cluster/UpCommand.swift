@@ -42,7 +42,7 @@ enum UpCommand {
                 workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
                 connectionsPerWorker: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
-                durability: try CommonOptions.durability(arguments),
+                durability: CommonOptions.durability(arguments),
                 address: listen.address, port: listen.port,
                 token: token.map { .given($0) } ?? .ofState,
                 interruptsOthers: false, drainSeconds: ClientSettings.drainSeconds,

@@ -24,7 +24,7 @@ enum WorkerCommand {
             """,
         options: [
             CommandOption(
-                "coordinator", .text(placeholder: "URL"),
+                "coordinator", .text(placeholder: "URL"), setting: Settings.coordinator,
                 help: "URL of the coordinator, several separated by commas. Default: "
                     + "$DRAY_COORDINATOR."),
             RootOptions.root,
@@ -36,7 +36,11 @@ enum WorkerCommand {
                 help: "Concurrent transfers, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
             CommonOptions.durability,
-        ] + TransferOptions.all
+            CommandOption(
+                MetricsListener.option, .text(placeholder: "ADDR:PORT"),
+                help: "Answer GET /metrics for Prometheus, and /health, at this address; a port "
+                    + "alone is on loopback. No token is required. Default: no listener."),
+        ] + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .info)
@@ -55,13 +59,16 @@ enum WorkerCommand {
                 connections: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
                 name: "\(hostName)-\(getpid())",
-                durability: try CommonOptions.durability(arguments),
+                durability: CommonOptions.durability(arguments),
                 drainSeconds: ClientSettings.drainSeconds)
+            configuration.tls = try ClientSettings.coordinatorTLS()
             // Anyone who reaches a coordinator may submit, from anywhere.
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)
             configuration.isAlone = true
+            let listen = try arguments.text(MetricsListener.option)
+                .map(MetricsListener.address)
             let worker = try WorkerService(configuration)
             ServiceUser.warn("worker")
             for root in configuration.roots.unwritable {
@@ -77,8 +84,10 @@ enum WorkerCommand {
                     "roots": (configuration.roots.urls ?? []).joined(separator: ","),
                     "connections": configuration.connections,
                 ])
+            // Scraped until the worker has ended.
+            let watched = listen.map { [MetricsListener($0, worker.metrics.registry)] }
             return await runServices(
-                [[worker]], graceSeconds: ClientSettings.drainSeconds + 6)
+                [watched ?? [], [worker]], graceSeconds: ClientSettings.drainSeconds + 6)
         } catch {
             return Console.fail(error)
         }

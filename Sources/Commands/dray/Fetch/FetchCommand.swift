@@ -29,7 +29,7 @@ enum FetchCommand {
         operands: [CommandOperand("URL", help: "An http or https URL.")],
         options: [
             CommandOption(
-                "output", short: "o", .text(placeholder: "FILE"),
+                "output", short: "o", .file(placeholder: "FILE"),
                 help: "File to write, - for stdout. Default: the last part of the URL's path, "
                     + "if no such file exists."),
             CommandOption(

@@ -30,7 +30,7 @@ enum InspectCommand {
             Exit codes: 0 read, 1 `dray prefetch` would reject the title, 2 bad usage or FILE \
             cannot be read, 130 interrupted.
             """,
-        operands: [CommandOperand("MANIFEST", help: "A URL, a FILE, or - for stdin.")],
+        operands: [CommandOperand("MANIFEST", .files, help: "A URL, a FILE, or - for stdin.")],
         options: [
             CommandOption(
                 "base", .text(placeholder: "URL"),

@@ -17,7 +17,7 @@ enum HistogramCommand {
             loss: `cat one.hlog two.hlog | dray histogram -` merges two tests. Exits with 2 if a \
             log cannot be read.
             """,
-        operands: [CommandOperand("LOG", help: "A histogram log, or - for stdin.")],
+        operands: [CommandOperand("LOG", .files, help: "A histogram log, or - for stdin.")],
         options: [ClusterCall.json]
     ) { arguments in
         do {

@@ -35,7 +35,7 @@ enum LoadTestCommand {
             """,
         operands: [
             CommandOperand(
-                "TARGET", required: false, help: "A URL, a scenario file, or - for stdin.")
+                "TARGET", .files, required: false, help: "A URL, a scenario file, or - for stdin.")
         ],
         options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
             + LoadTestOptions.requests + LoadTestOptions.goals + places + courses + outputs
@@ -76,13 +76,13 @@ enum LoadTestCommand {
     ]
     private static let outputs = [
         CommandOption("json", .flag, help: "Print the result as JSON."),
-        CommandOption("html", .text(placeholder: "FILE"), help: "Write a page with charts."),
-        CommandOption("csv", .text(placeholder: "FILE"), help: "Write a row for each second."),
+        CommandOption("html", .file(placeholder: "FILE"), help: "Write a page with charts."),
+        CommandOption("csv", .file(placeholder: "FILE"), help: "Write a row for each second."),
         CommandOption(
-            "hdr-log", .text(placeholder: "FILE"),
+            "hdr-log", .file(placeholder: "FILE"),
             help: "Write an HdrHistogram log with a line for each second."),
         CommandOption(
-            "prometheus", .text(placeholder: "FILE"),
+            "prometheus", .file(placeholder: "FILE"),
             help: "Write the result in the Prometheus text format."),
         CommandOption(
             "metrics-listen", .text(placeholder: "ADDR:PORT"),
@@ -105,7 +105,7 @@ enum LoadTestCommand {
         let course = try course(arguments, scenario)
         let files = try LoadTestFiles(arguments)
         let isQuiet = arguments.flag("quiet")
-        let listen = try arguments.text("metrics-listen").map(LoadMetricsService.address)
+        let listen = try arguments.text(MetricsListener.option).map(MetricsListener.address)
         let environment = ClientSettings.environment
         let display = LoadTestDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
@@ -115,7 +115,7 @@ enum LoadTestCommand {
         let service = LoadTestService(
             scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
             told: { LoadTestOptions.inOptions($0, arguments) })
-        let watched = listen.map { [LoadMetricsService($0, isQuiet: isQuiet, metrics)] }
+        let watched = listen.map { [MetricsListener($0, isQuiet: isQuiet, metrics)] }
         // Lost workers are waited for before the rest is reported.
         let code = await runServices(
             [watched ?? [], [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)

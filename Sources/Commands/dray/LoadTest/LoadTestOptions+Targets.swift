@@ -60,10 +60,7 @@ extension LoadTestOptions {
             throw error.failure(given: operand)
         }
         var kind = ListReader.defaultKind(of: url)
-        if let text = arguments.text("kind") {
-            guard let given = AssetKind(rawValue: text) else {
-                throw refusal("kind", text, "file, hls or dash")
-            }
+        if let given = arguments.choice("kind", AssetKind.self) {
             kind = given
         }
         return LoadTarget(name: Redaction.shown(url.text), source: .url(url.text, kind))

@@ -39,11 +39,11 @@ enum LoadTestOptions {
             "target", .text(placeholder: "URL"), repeatable: true,
             help: "Additional target; the only one for a scenario without targets. Repeatable."),
         CommandOption(
-            "list", .text(placeholder: "FILE"), repeatable: true,
+            "list", .file(placeholder: "FILE"), repeatable: true,
             help: "Request everything that a list names, in any format of `dray prefetch`. "
                 + "Repeatable."),
         CommandOption(
-            "kind", .text(placeholder: "KIND"),
+            "kind", .choice(placeholder: "KIND", of: AssetKind.allCases.map(\.rawValue)),
             help: "Kind of the URLs: file, hls or dash. Default: from their names."),
         CommandOption(
             "zipf", .number(placeholder: "EXPONENT", range: LoadLimits.zipfExponent),
@@ -87,7 +87,9 @@ enum LoadTestOptions {
     ]
     static let requests = [
         CommandOption(
-            "http", .text(placeholder: "VERSION"),
+            "http",
+            .choice(
+                placeholder: "VERSION", of: LoadHTTP.Version.allCases.map(\.rawValue)),
             help: "HTTP version: 1.1, 2 (without TLS: prior knowledge) or automatic. Default: "
                 + "automatic."),
         CommandOption("no-keep-alive", .flag, help: "Open a connection for each request."),
@@ -98,10 +100,10 @@ enum LoadTestOptions {
         CommandOption(
             "timeout", .text(placeholder: "TIME"), help: "Timeout of one request. Default: 60s."),
         CommandOption(
-            "header", short: "H", .text(placeholder: "LINE"), repeatable: true,
+            "header", short: "H", .text(placeholder: "LINE"), repeatable: true, secret: true,
             help: "'Name: value' to send with every request. Repeatable."),
         CommandOption(
-            "ca-file", .text(placeholder: "FILE"),
+            "ca-file", .file(placeholder: "FILE"),
             help: "Certificate authorities (PEM) instead of the system's."),
         CommandOption(
             "check-digests", .flag,
@@ -309,10 +311,7 @@ enum LoadTestOptions {
     private static func setRequests(
         _ scenario: inout LoadScenario, _ arguments: Arguments
     ) throws {
-        if let text = arguments.text("http") {
-            guard let version = LoadHTTP.Version(rawValue: text) else {
-                throw refusal("http", text, "automatic, 1.1 or 2")
-            }
+        if let version = arguments.choice("http", LoadHTTP.Version.self) {
             scenario.http.version = version
         }
         if arguments.flag("no-keep-alive") { scenario.http.keepsAlive = false }

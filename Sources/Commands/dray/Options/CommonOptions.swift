@@ -8,7 +8,7 @@ import Text
 /// Options of several commands.
 enum CommonOptions {
     static let state = CommandOption(
-        "state", .text(placeholder: "DIR"),
+        "state", .directory(placeholder: "DIR"),
         help: "Directory of the private cluster's database. Default: $XDG_STATE_HOME/dray, for "
             + "root /var/lib/dray.")
     static let workers = CommandOption(
@@ -19,7 +19,8 @@ enum CommonOptions {
         help: "Concurrent transfers of each worker, 1 to 1000. Default: \(defaultConnections).")
 
     static let durability = CommandOption(
-        "durability", .text(placeholder: "WHEN"),
+        "durability",
+        .choice(placeholder: "WHEN", of: Durability.allCases.map(\.rawValue)),
         help: "When a file counts as stored: batch syncs many files together, file syncs each "
             + "one, none does not sync, so a power failure may lose files. Default: batch.")
 
@@ -57,13 +58,7 @@ enum CommonOptions {
     }
 
     /// Returns `--durability`; the default is `batch`.
-    static func durability(_ arguments: Arguments) throws(UsageError) -> Durability {
-        guard let text = arguments.text("durability") else { return .batch }
-        guard let durability = Durability(rawValue: text) else {
-            throw UsageError(
-                "--durability is '\(printable(String(text.prefix(40))))'",
-                hint: "Write batch, file or none.")
-        }
-        return durability
+    static func durability(_ arguments: Arguments) -> Durability {
+        arguments.choice("durability", Durability.self) ?? .batch
     }
 }

@@ -10,7 +10,7 @@ import WebURL
 /// carry them, not redirects to other origins. They stay in this process's memory.
 enum HeaderOptions {
     static let header = CommandOption(
-        "header", .text(placeholder: "LINE"), repeatable: true,
+        "header", .text(placeholder: "LINE"), repeatable: true, secret: true,
         help: "'Name: value' to send to the URL's origin, or to the origins of "
             + "--header-origin, in this run only. Repeatable.")
     static let origin = CommandOption(

@@ -10,21 +10,15 @@ import WebURL
 /// Options of commands that read a list.
 enum ListOptions {
     static let format = CommandOption(
-        "format", .text(placeholder: "FORMAT"),
+        "format",
+        .choice(placeholder: "FORMAT", of: ListFormat.allCases.map(\.rawValue)),
         help: "Format of LIST: "
             + ListFormat.allCases.map(\.rawValue).joined(separator: ", ")
             + ". Default: detected. A URL is read as a list only with this option.")
 
     /// Returns the format; nil to detect it.
-    static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {
-        guard let text = arguments.text("format") else { return nil }
-        guard let format = ListFormat(rawValue: text) else {
-            throw UsageError(
-                "--format is '\(printable(String(text.prefix(100))))'",
-                hint: "Use one of "
-                    + ListFormat.allCases.map(\.rawValue).joined(separator: ", ") + ".")
-        }
-        return format
+    static func format(_ arguments: Arguments) -> ListFormat? {
+        arguments.choice("format", ListFormat.self)
     }
 
     /// Returns the list of a command that sends no requests.

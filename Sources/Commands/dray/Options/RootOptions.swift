@@ -9,7 +9,7 @@ import Text
 /// The directories that workers may write to.
 enum RootOptions {
     static let root = CommandOption(
-        "root", .text(placeholder: "DIR"), repeatable: true,
+        "root", .directory(placeholder: "DIR"), repeatable: true, setting: Settings.roots,
         help: "Directory that workers may write to, including its subdirectories. Repeatable. "
             + "Default: $\(variable), separated by colons.")
 
@@ -18,7 +18,7 @@ enum RootOptions {
     /// Returns the directories of `--root`, or else of the environment; nil without either.
     static func roots(_ arguments: Arguments) throws(UsageError) -> SiteRoots? {
         let given = arguments.texts("root")
-        let source = given.isEmpty ? variable : "--root"
+        let source = given.isEmpty ? ClientSettings.source(of: variable) : "--root"
         let paths =
             given.isEmpty
             ? (ClientSettings.environment[variable] ?? "").split(separator: ":").map(String.init)

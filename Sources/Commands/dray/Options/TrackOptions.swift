@@ -26,14 +26,14 @@ enum TrackOptions {
             "subtitles", .text(placeholder: "LANGUAGES"),
             help: "Titles: fetch subtitles in these languages only: en,de; or none."),
         CommandOption(
-            "tracks", .text(placeholder: "all"),
+            "tracks", .choice(placeholder: "all", of: ["all"]),
             help: "Titles: fetch all tracks. This is the default."
         ),
         CommandOption(
             "no-keys", .flag,
             help: "Do not store decryption keys; manifests keep the origin's key URLs."),
         CommandOption(
-            "live", .text(placeholder: "snapshot"),
+            "live", .choice(placeholder: "snapshot", of: ["snapshot"]),
             help:
                 "Fetch what a live title lists when its manifest is read. Default: a "
                 + "live title fails."),
@@ -54,23 +54,16 @@ enum TrackOptions {
         titles.tracks.subtitles = try names("subtitles", arguments)
         if arguments.flag("no-keys") { titles.leavesKeys = true }
         if arguments.flag("strict") { titles.isStrict = true }
-        if let tracks = arguments.text("tracks") {
-            guard tracks == "all", titles.tracks.isEverything else {
+        if arguments.text("tracks") != nil {
+            guard titles.tracks.isEverything else {
                 throw UsageError(
-                    tracks == "all"
-                        ? "--tracks all cannot be used with other track options"
-                        : "--tracks is '\(printable(tracks))'",
+                    "--tracks all cannot be used with other track options",
                     hint:
                         "Use --tracks all alone, or --max-height, --audio and others "
                         + "without it.")
             }
         }
-        if let live = arguments.text("live") {
-            guard live == "snapshot" else {
-                throw UsageError("--live is '\(printable(live))'", hint: "Use --live snapshot.")
-            }
-            titles.takesSnapshots = true
-        }
+        if arguments.text("live") != nil { titles.takesSnapshots = true }
         return titles.isDefault ? nil : titles
     }
 

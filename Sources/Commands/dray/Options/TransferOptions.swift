@@ -10,15 +10,17 @@ import Transfer
 /// Options of transfers: allowed addresses and settings of origins.
 enum TransferOptions {
     static let originSettings = CommandOption(
-        "origin-settings", .text(placeholder: "FILE"),
+        "origin-settings", .file(placeholder: "FILE"), setting: Settings.originSettings,
         help: "JSON file with headers, credentials, proxies and limits for each origin. "
             + "Default: $\(settingsVariable).")
     static let allowAddresses = CommandOption(
         "allow-addresses", .text(placeholder: "BLOCKS"), repeatable: true,
+        setting: Settings.allowAddresses,
         help: "Private addresses to allow: 10.0.0.0/8, several separated by commas. Default: "
             + "$\(allowVariable).")
     static let denyAddresses = CommandOption(
         "deny-addresses", .text(placeholder: "BLOCKS"), repeatable: true,
+        setting: Settings.denyAddresses,
         help: "Addresses to deny. Default: $\(denyVariable).")
 
     static let all = [originSettings, allowAddresses, denyAddresses]
@@ -44,7 +46,7 @@ enum TransferOptions {
         _ option: String, _ variable: String, _ arguments: Arguments
     ) throws(UsageError) -> [AddressBlock] {
         let given = arguments.texts(option)
-        let source = given.isEmpty ? variable : "--\(option)"
+        let source = given.isEmpty ? ClientSettings.source(of: variable) : "--\(option)"
         let texts = given.isEmpty ? [ClientSettings.environment[variable] ?? ""] : given
         var blocks: [AddressBlock] = []
         for text in texts.joined(separator: ",").split(separator: ",") {

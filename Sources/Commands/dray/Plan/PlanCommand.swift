@@ -23,7 +23,7 @@ enum PlanCommand {
             PlanQueueCommand.command, PlanFitCommand.command, PlanLogCommand.command,
         ],
         operands: [
-            CommandOperand("SCENARIO", required: false, help: "A JSON file, - for stdin.")
+            CommandOperand("SCENARIO", .files, required: false, help: "A JSON file, - for stdin.")
         ],
         options: inputs.map { flag in
             CommandOption(
@@ -69,10 +69,12 @@ enum PlanCommand {
             help: "Bit rates of the renditions in kbit/s: 1100,3000,6000. Default: Apple's "
                 + "ladder, or the one rendition of --bitrate or of --width and --height."),
         CommandOption(
-            "codec", .text(placeholder: "NAME"),
+            "codec", .choice(placeholder: "NAME", of: VideoCodec.allCases.map(\.rawValue)),
             help: "Codec for --width and --height: raw, h264, hevc, vp9 or av1. Default: h264."),
         CommandOption(
-            "correction", .text(placeholder: "NAME"),
+            "correction",
+            .choice(
+                placeholder: "NAME", of: WaitingModel.Correction.allCases.map(\.rawValue)),
             help: "Correction of waits for variation: kimura or allen-cunneen. Default: kimura."
         ),
         CommandOption(
@@ -87,7 +89,7 @@ enum PlanCommand {
             "origin-provider", .text(placeholder: "NAME"),
             help: "Provider of the prices for the origin's traffic. Default: the same."),
         CommandOption(
-            "prices", .text(placeholder: "PATH"), repeatable: true,
+            "prices", .file(placeholder: "PATH"), repeatable: true,
             help: "Price file, or a directory of them, to use instead of the built-in prices "
                 + "of the same provider. Repeatable."),
         CommandOption(
@@ -112,10 +114,10 @@ enum PlanCommand {
         CommandOption("json", .flag, help: "Print JSON."),
         CommandOption("markdown", .flag, help: "Print Markdown."),
         CommandOption(
-            "html", .text(placeholder: "FILE"),
+            "html", .file(placeholder: "FILE"),
             help: "Also write a page with charts to FILE; it needs no network."),
         CommandOption(
-            "emit", .text(placeholder: "KIND"),
+            "emit", .choice(placeholder: "KIND", of: PlanManifests.allCases.map(\.rawValue)),
             help: "Print configuration instead of the plan: compose, kubernetes, keda or "
                 + "postgresql."),
     ]
@@ -163,12 +165,7 @@ enum PlanCommand {
             var chosen: [(String, Output)] = []
             if arguments.flag("json") { chosen.append(("--json", .json)) }
             if arguments.flag("markdown") { chosen.append(("--markdown", .markdown)) }
-            if let kind = arguments.text("emit") {
-                guard let manifest = PlanManifests(rawValue: kind) else {
-                    throw UsageError(
-                        "--emit is '\(printable(String(kind.prefix(40))))'",
-                        hint: "Write compose, kubernetes, keda or postgresql.")
-                }
+            if let manifest = arguments.choice("emit", PlanManifests.self) {
                 chosen.append(("--emit", .manifest(manifest)))
             }
             guard chosen.count < 2 else {
@@ -219,16 +216,11 @@ enum PlanCommand {
             scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
         }
         if let text = arguments.text("ladder") { scenario.ladder = try ladder(text) }
-        if let name = arguments.text("codec") {
-            guard let codec = VideoCodec(rawValue: name) else {
-                throw UsageError(
-                    "--codec is '\(printable(String(name.prefix(40))))'",
-                    hint: "Write \(VideoCodec.allCases.map(\.rawValue).joined(separator: ", ")).")
-            }
+        if let codec = arguments.choice("codec", VideoCodec.self) {
             scenario.codec = codec
         }
-        if let name = arguments.text("correction") {
-            scenario.correction = try PlanQueueCommand.correction(name)
+        if let correction = PlanQueueCommand.correction(arguments) {
+            scenario.correction = correction
         }
         if let provider = arguments.text("provider") { scenario.money.provider = provider }
         if let provider = arguments.text("origin-provider") {

@@ -19,7 +19,7 @@ enum PlanFitCommand {
             squares with 0 ≤ α ≤ 1 and β ≥ 0. If β is 0 there is no peak, and throughput \
             approaches γ/α.
             """,
-        operands: [CommandOperand("DATA.csv", help: "A file, or - for standard input.")],
+        operands: [CommandOperand("DATA.csv", .files, help: "A file, or - for standard input.")],
         options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)
 
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {

@@ -18,7 +18,7 @@ enum PlanLogCommand {
             number. A number with a decimal point is in seconds ($request_time); one without is \
             in microseconds (%D) or seconds (%T), whichever fits most lines.
             """,
-        operands: [CommandOperand("LOG", help: "A file, or - for standard input.")],
+        operands: [CommandOperand("LOG", .files, help: "A file, or - for standard input.")],
         options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)
 
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {

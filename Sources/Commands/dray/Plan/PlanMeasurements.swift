@@ -13,11 +13,11 @@ import Text
 enum PlanMeasurements {
     static let options = [
         CommandOption(
-            "calibrate", .text(placeholder: "FILE"), repeatable: true,
+            "calibrate", .file(placeholder: "FILE"), repeatable: true,
             help: "Take worker and database speed from JSON of `dray benchmark` or `dray "
                 + "loadtest`, pool runs, or a CSV file of N and X. Repeatable."),
         CommandOption(
-            "from-access-log", .text(placeholder: "FILE"),
+            "from-access-log", .file(placeholder: "FILE"),
             help: "Take requests, sizes and hit ratio from an access log of nginx, Apache or "
                 + "CloudFront, - for stdin."),
         CommandOption(
@@ -25,7 +25,7 @@ enum PlanMeasurements {
             help: "Take worker speed from a cluster's history; needs DRAY_TOKEN or "
                 + "DRAY_TOKEN_FILE."),
         CommandOption(
-            "check", .text(placeholder: "RUN"),
+            "check", .file(placeholder: "RUN"),
             help: "Compare the plan with a run: the file that `dray prefetch --report` wrote."),
         CommandOption(
             "check-workers", .integer(placeholder: "N", range: 1...100_000),
@@ -64,7 +64,8 @@ enum PlanMeasurements {
             }
         }
         if let url = arguments.text("from-cluster") {
-            let client = try CoordinatorClient(endpoints: url, token: Secrets.token)
+            let client = try CoordinatorClient(
+                endpoints: url, token: Secrets.token, tls: ClientSettings.coordinatorTLS())
             defer { client.shutdown() }
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             let work = try await client.workersHistory(

@@ -37,7 +37,9 @@ enum PlanQueueCommand {
                 "service-cv2", .number(placeholder: "X", range: 0...1e4),
                 help: "The same for service times: 0 is constant, 1 exponential. Default: 1."),
             CommandOption(
-                "correction", .text(placeholder: "NAME"),
+                "correction",
+                .choice(
+                    placeholder: "NAME", of: WaitingModel.Correction.allCases.map(\.rawValue)),
                 help: "Correction for variation: kimura, more accurate with many servers, or "
                     + "allen-cunneen. They differ with several servers and a CV² other than 1. "
                     + "Default: kimura."),
@@ -54,7 +56,7 @@ enum PlanQueueCommand {
 
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
         do {
-            let question = try Question(arguments)
+            let question = Question(arguments)
             if arguments.text("servers") != nil, arguments.text("target-level") != nil {
                 throw UsageError(
                     "--servers and --target-level cannot be combined",
@@ -84,17 +86,13 @@ enum PlanQueueCommand {
         let correction: WaitingModel.Correction
         let withinSeconds: Double
 
-        init(_ arguments: Arguments) throws(UsageError) {
+        init(_ arguments: Arguments) {
             load = arguments.number("load") ?? 0
             serviceSeconds = arguments.number("service-time") ?? 1
             arrivalCV2 = arguments.number("arrival-cv2") ?? 1
             serviceCV2 = arguments.number("service-cv2") ?? 1
             withinSeconds = arguments.number("within") ?? 0
-            let name = arguments.text("correction")
-            correction =
-                try name.map { (name) throws(UsageError) in
-                    try PlanQueueCommand.correction(name)
-                } ?? Scenario.standardCorrection
+            correction = PlanQueueCommand.correction(arguments) ?? Scenario.standardCorrection
         }
 
         func model(
@@ -106,14 +104,9 @@ enum PlanQueueCommand {
         }
     }
 
-    /// Reads `kimura` or `allen-cunneen`.
-    static func correction(_ name: String) throws(UsageError) -> WaitingModel.Correction {
-        guard let correction = WaitingModel.Correction(rawValue: name) else {
-            throw UsageError(
-                "--correction is '\(printable(String(name.prefix(40))))'",
-                hint: "Write kimura or allen-cunneen.")
-        }
-        return correction
+    /// Returns `--correction`; nil without it.
+    static func correction(_ arguments: Arguments) -> WaitingModel.Correction? {
+        arguments.choice("correction", WaitingModel.Correction.self)
     }
 
     private static func fewest(

@@ -27,10 +27,10 @@ enum PrefetchCommand {
 
             \(TimeOptions.discussion)
             """,
-        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
+        operands: [CommandOperand("LIST", .files, help: "A list file, - for stdin, or one URL.")],
         options: [
             CommandOption(
-                "to", .text(placeholder: "DEST"), required: true,
+                "to", .directory(placeholder: "DEST"), required: true,
                 help: "Directory or file:// URL to store the files in."),
             CommandOption(
                 "name", .text(placeholder: "NAME"),
@@ -40,7 +40,7 @@ enum PrefetchCommand {
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
-                "report", .text(placeholder: "FILE"),
+                "report", .file(placeholder: "FILE"),
                 help: "Write a JSON report with each asset, file, length and SHA-256."),
             CommandOption(
                 "accept-volume", .flag,
@@ -49,7 +49,7 @@ enum PrefetchCommand {
                     + "another one before."),
             MediaCheck.option,
             CommandOption("quiet", .flag, help: "Show errors only."),
-        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
+        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -74,7 +74,6 @@ enum PrefetchCommand {
         let destination =
             remote == nil
             ? try Destination(local: destinationText) : try Destination(remote: destinationText)
-        _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let notBefore = try TimeOptions.time("not-before", arguments)
         let deadline = try TimeOptions.deadline(arguments)
@@ -132,7 +131,7 @@ enum PrefetchCommand {
     static func noteEmbeddedOptions(
         _ arguments: Arguments, _ options: [String] = allEmbeddedOptions
     ) {
-        for option in options where arguments.text(option) != nil {
+        for option in options where arguments.origin(of: option) == .commandLine {
             Console.note(
                 "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
             )
@@ -140,7 +139,8 @@ enum PrefetchCommand {
     }
 
     private static func noteTransferOptions(_ arguments: Arguments) {
-        for option in TransferOptions.all where arguments.text(option.name) != nil {
+        for option in TransferOptions.all
+        where arguments.origin(of: option.name) == .commandLine {
             let isSettings = option.name == TransferOptions.originSettings.name
             Console.note(
                 "--\(option.name) is for the lists that this command fetches"
@@ -204,7 +204,7 @@ enum PrefetchCommand {
             workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
             connectionsPerWorker: arguments.integer("connections")
                 ?? CommonOptions.defaultConnections,
-            durability: try CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
+            durability: CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
             token: .ofThisRun,
             interruptsOthers: true, drainSeconds: ClientSettings.drainSeconds,
             environment: environment)

@@ -27,16 +27,16 @@ enum RefreshCommand {
         ],
         options: [
             CommandOption(
-                "site", .text(placeholder: "DEST"),
+                "site", .directory(placeholder: "DEST"),
                 help: "Site of the catalog, if several sites have a catalog of that name."),
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
-                "report", .text(placeholder: "FILE"),
+                "report", .file(placeholder: "FILE"),
                 help: "Write a JSON report with each asset, file, length and SHA-256."),
             MediaCheck.option, ClusterCall.json,
             CommandOption("quiet", .flag, help: "Show errors only."),
-        ] + HeaderOptions.all + TransferOptions.all
+        ] + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -54,7 +54,6 @@ enum RefreshCommand {
             try PrefetchCommand.checkHeaders(arguments, isListAtURL: false)
         }
         if remote == nil { try ClusterCall.checkPrivate(arguments) }
-        _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let isQuiet = arguments.flag("quiet")
         let plan = RefreshSession.Plan(

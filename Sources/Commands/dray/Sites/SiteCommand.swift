@@ -16,7 +16,7 @@ enum SiteCommand {
         subcommands: [
             Command(
                 "list", summary: "List the sites, their schedules and the limits in force.",
-                options: [CommonOptions.state, ClusterCall.json], action: list),
+                options: ClusterCall.listOptions, action: list),
             Command(
                 "set", summary: "Set a site's schedule, bandwidth and space limits.",
                 discussion: """
@@ -60,16 +60,15 @@ enum SiteCommand {
                     CommandOption(
                         "accept-volume", .flag,
                         help: "Accept the file system that the site's directory is on now."),
-                    CommonOptions.state, ClusterCall.json,
-                ], action: set),
+                ] + ClusterCall.options, action: set),
             Command(
                 "resume", summary: "Retry a paused site now.",
                 discussion: "Without this command, Dray retries within a minute after the storage "
                     + "works again.",
                 operands: [
                     CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
-                ], options: [CommonOptions.state, ClusterCall.json], action: resume),
-        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+                ], options: ClusterCall.options, action: resume),
+        ], options: ClusterCall.listOptions, action: list)
 
     @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in
@@ -146,7 +145,8 @@ enum SiteCommand {
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in
             let list = try await client.sites(retrySeconds: ClusterCall.retrySeconds)
-            return try ClusterCall.show(list, arguments) { table(list) }
+            return try ClusterCall.show(
+                list, arguments, csv: { ListCSV.sites(list.sites) }, as: { table(list) })
         }
     }
 

@@ -50,7 +50,7 @@ SELECT catalog_id AS id FROM tallied
 -- name: fold
 -- The catalog's lock is held. Adds what reports left in tallies to the counts of its assets, its
 -- directories and itself. A directory without unsettled assets gets its SHA256SUMS written; after
--- the last of them the catalog has ended.
+-- the last of them the catalog has ended. One row: the new jobs, and what was added.
 WITH gone AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = @catalog::bigint RETURNING *
 ), assets AS (
@@ -143,7 +143,15 @@ WITH gone AS MATERIALIZED (
     ) AS s
     WHERE c.id = @catalog::bigint
 )
-SELECT count(*) AS jobs FROM checksum_jobs
+SELECT (SELECT count(*) FROM checksum_jobs) AS jobs,
+       coalesce((SELECT q.name FROM catalog c JOIN queue q ON q.id = c.queue_id
+                 WHERE c.id = @catalog::bigint), '') AS queue,
+       completed::bigint, failed::bigint, cancelled::bigint,
+       coalesce(segments_done, 0)::bigint AS segments_done,
+       coalesce(segments_failed, 0)::bigint AS segments_failed,
+       coalesce(bytes, 0)::bigint AS bytes, coalesce(adopted_bytes, 0)::bigint AS adopted_bytes,
+       coalesce(retries, 0)::bigint AS retries
+FROM added
 
 -- unprepared: interruptJobs
 -- Deletes jobs, except those that publish, which continue. Jobs that workers still hold become

@@ -56,6 +56,11 @@ static const unsigned char sql_common_bytes[] = {
 };
 EMBEDDED(sql_common)
 
+static const unsigned char sql_figures_bytes[] = {
+#embed "../figures.sql"
+};
+EMBEDDED(sql_figures)
+
 static const unsigned char sql_functions_claims_bytes[] = {
 #embed "../functions/claims.sql"
 };

@@ -22,6 +22,7 @@ EmbeddedFile sql_starting(void);
 EmbeddedFile sql_submitting(void);
 EmbeddedFile sql_waiting(void);
 EmbeddedFile sql_common(void);
+EmbeddedFile sql_figures(void);
 EmbeddedFile sql_functions_claims(void);
 EmbeddedFile sql_functions_lanes(void);
 EmbeddedFile sql_functions_leased_jobs(void);

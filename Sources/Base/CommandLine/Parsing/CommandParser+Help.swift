@@ -34,7 +34,7 @@ extension CommandParser {
             text += "\nArguments:\n"
             text += TextLayout.definitions(command.operands.map { ($0.name, $0.help) }, width: 80)
         }
-        var options = command.options.map { ($0.listed, $0.help) }
+        var options = (command.options + common).map { ($0.listed, $0.help) }
         options.append(("--help", "Show this text."))
         if path.count == 1 { options.append(("--version", "Show the version.")) }
         text += "\nOptions:\n" + TextLayout.definitions(options, width: 80)

@@ -11,13 +11,26 @@ package enum ParsedCommand: Sendable {
 ///
 /// GNU conventions: `--name value` or `--name=value`, `-n value` for options with a letter, options
 /// and operands in any order, `--` ends the options, a lone `-` is an operand.
-package struct CommandParser: Sendable {
+package struct CommandParser {
+    /// Sets options that the command line leaves open.
+    package typealias Defaults = (CommandTree.Node, inout Arguments) throws(UsageError) -> Void
+
     private let root: Command
     private let version: String
+    let common: [CommandOption]
+    private let defaults: Defaults?
 
     package init(root: Command, version: String) {
-        self.root = root
-        self.version = version
+        self.init(CommandTree(root: root, version: version))
+    }
+
+    /// - Parameter defaults: called once the command and its options are known, before required
+    ///   options are checked.
+    package init(_ tree: CommandTree, defaults: Defaults? = nil) {
+        root = tree.root
+        version = tree.version
+        common = tree.common
+        self.defaults = defaults
     }
 
     /// Parses a command line; `words` excludes the program's own name.
@@ -73,6 +86,11 @@ package struct CommandParser: Sendable {
         while let word = rest.popFirst() {
             if optionsEnded || word == "-" || !word.hasPrefix("-") {
                 arguments.operands.append(word)
+                let index = min(arguments.operands.count, command.operands.count) - 1
+                if index >= 0, command.operands[index].takesRest {
+                    arguments.operands += rest
+                    rest = []
+                }
             } else if word == "--" {
                 optionsEnded = true
             } else if word == "--help" || word == "-h" {
@@ -81,6 +99,9 @@ package struct CommandParser: Sendable {
                 try parseOption(word, &rest, command, path, into: &arguments)
             }
         }
+        let node = CommandTree.Node(
+            path: path, command: command, options: command.options + common)
+        try defaults?(node, &arguments)
         try check(arguments, of: command, path)
         guard let action = command.action else { return .show(help(command, path)) }
         return .run(action, arguments)
@@ -91,76 +112,56 @@ package struct CommandParser: Sendable {
         into arguments: inout Arguments
     ) throws(UsageError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let option = command.options.first { option in
+        let options = command.options + common
+        let option = options.first { option in
             parts[0] == "--\(option.name)" || option.short.map { word == "-\($0)" } == true
         }
         guard let option else {
-            let candidates = command.options.map { "--\($0.name)" } + ["--help"]
+            let candidates = options.map { "--\($0.name)" } + ["--help"]
             throw UsageError(
                 "unknown option '\(printable(String(parts[0])))'",
                 hint: suggestion(for: String(parts[0]), from: candidates)
                     ?? "`\(path.joined(separator: " ")) --help` lists the options.")
         }
         let name = option.name
-        if !option.isRepeatable, arguments.values[name] != nil {
+        if !option.isRepeatable, arguments.origin(of: name) != nil {
             throw UsageError("--\(name) is given twice", hint: "Give it once.")
         }
         let inlineValue = parts.count == 2 ? String(parts[1]) : nil
         guard let placeholder = option.placeholder else {
-            if inlineValue != nil {
+            if inlineValue == "false" { return arguments.deny(name) }
+            if inlineValue != nil, inlineValue != "true" {
                 throw UsageError("--\(name) takes no value", hint: "Write --\(name).")
             }
             arguments.values[name] = []
             return
         }
         // The next option is not the value; `--name=--value` allows such a value.
-        let isNextOption = command.options.contains { "--\($0.name)" == rest.first }
+        let isNextOption = options.contains { "--\($0.name)" == rest.first }
         guard let value = inlineValue ?? (isNextOption ? nil : rest.popFirst()) else {
             throw UsageError("--\(name) needs a value", hint: "Write --\(name) \(placeholder).")
         }
-        try check(value, of: option)
+        try option.check(value)
         arguments.values[name, default: []].append(value)
-    }
-
-    private func check(_ value: String, of option: CommandOption) throws(UsageError) {
-        guard !value.isEmpty else {
-            throw UsageError(
-                "--\(option.name) is empty", hint: "Write \(option.synopsis).")
-        }
-        switch option.kind {
-        case .flag, .text: return
-        case .integer(_, let range):
-            if let number = Int(value), range.contains(number) { return }
-            throw UsageError(
-                "--\(option.name) is '\(printable(value))'",
-                hint: "Use a whole number from \(range.lowerBound) to \(range.upperBound).")
-        case .number(_, let range):
-            // Double also parses hexadecimal, infinity and nan.
-            let isDecimal = value.utf8.allSatisfy { "0123456789.+-eE".utf8.contains($0) }
-            if isDecimal, let number = Double(value), range.contains(number) { return }
-            throw UsageError(
-                "--\(option.name) is '\(printable(value))'",
-                hint: "Use a number from \(Self.text(range.lowerBound)) to "
-                    + "\(Self.text(range.upperBound)).")
-        }
-    }
-
-    /// Returns `1000000` rather than `1000000.0`.
-    private static func text(_ bound: Double) -> String {
-        Int(exactly: bound).map { "\($0)" } ?? "\(bound)"
     }
 
     private func check(
         _ arguments: Arguments, of command: Command, _ path: [String]
     ) throws(UsageError) {
         let usage = usage(command, path)
-        if arguments.operands.count > command.operands.count {
+        if arguments.operands.count > command.operands.count,
+            command.operands.last?.takesRest != true
+        {
             let extra = arguments.operands[command.operands.count]
             throw UsageError("unexpected argument '\(printable(extra))'", hint: usage)
         }
         if arguments.operands.count < command.operands.count {
             let missing = command.operands[arguments.operands.count]
             if missing.isRequired { throw UsageError("\(missing.name) is missing", hint: usage) }
+        }
+        for (operand, value) in zip(command.operands, arguments.operands) {
+            guard case .words(let words) = operand.values, !words.contains(value) else { continue }
+            throw CommandOption.unknown(value, for: operand.name, words)
         }
         for option in command.options
         where option.isRequired && arguments.values[option.name] == nil {

@@ -15,8 +15,16 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
 package struct CommandOption: Sendable {
     package enum Kind: Sendable {
         case flag
-        /// Any text; `placeholder` is its name in the help: `DIR`.
+        /// Any text; `placeholder` is its name in the help: `RATE`.
         case text(placeholder: String)
+        /// The path of a file. Shells complete it; the command checks it.
+        case file(placeholder: String)
+        /// The path of a directory. Shells complete it; the command checks it.
+        case directory(placeholder: String)
+        /// One of several words.
+        case choice(placeholder: String, of: [String])
+        /// Some of several words, separated by commas.
+        case choices(placeholder: String, of: [String])
         /// A whole decimal number within `range`.
         case integer(placeholder: String, range: ClosedRange<Int>)
         /// A decimal number within `range`, with or without a fraction or an exponent.
@@ -30,25 +38,45 @@ package struct CommandOption: Sendable {
     package let kind: Kind
     package let isRequired: Bool
     package let isRepeatable: Bool
+    /// The setting whose variable sets it for all commands; nil for an option with a variable of
+    /// its own, made of the command's name and its own.
+    package let setting: CommandSetting?
+    /// True if its value may hold a secret, which configuration files of others must not have.
+    package let isSecret: Bool
     package let help: String
 
     package init(
         _ name: String, short: Character? = nil, _ kind: Kind, required: Bool = false,
-        repeatable: Bool = false, help: String
+        repeatable: Bool = false, setting: CommandSetting? = nil, secret: Bool = false, help: String
     ) {
         self.name = name
         self.short = short
         self.kind = kind
         isRequired = required
         isRepeatable = repeatable
+        self.setting = setting
+        isSecret = secret || setting?.isSecret == true
         self.help = help
     }
 
     var placeholder: String? {
         switch kind {
         case .flag: nil
-        case .text(let placeholder), .integer(let placeholder, _), .number(let placeholder, _):
+        case .text(let placeholder), .file(let placeholder), .directory(let placeholder),
+            .choice(let placeholder, _), .choices(let placeholder, _),
+            .integer(let placeholder, _), .number(let placeholder, _):
             placeholder
+        }
+    }
+
+    /// What a shell may complete the value to.
+    var values: CompletedValues {
+        switch kind {
+        case .flag, .text, .integer, .number: .none
+        case .file: .files
+        case .directory: .directories
+        case .choice(_, let words): .words(words)
+        case .choices(_, let words): .commaSeparated(words)
         }
     }
 
@@ -59,21 +87,41 @@ package struct CommandOption: Sendable {
     var synopsis: String { placeholder.map { "--\(name) \($0)" } ?? "--\(name)" }
 }
 
+/// Values that a shell completes.
+package enum CompletedValues: Hashable, Sendable {
+    case none
+    case files
+    case directories
+    case words([String])
+    case commaSeparated([String])
+    /// Names of the root's commands.
+    case commands
+}
+
 /// A word of a command line that is not an option.
 package struct CommandOperand: Sendable {
     package let name: String
     /// False for optional operands, which come last.
     package let isRequired: Bool
+    /// What a shell may complete it to. `words` are the only ones that the parser accepts.
+    package let values: CompletedValues
+    /// True for a command line of its own: it has all words that follow, options too.
+    package let takesRest: Bool
     package let help: String
 
-    package init(_ name: String, required: Bool = true, help: String) {
+    package init(
+        _ name: String, _ values: CompletedValues = .none, required: Bool = true,
+        takesRest: Bool = false, help: String
+    ) {
         self.name = name
+        self.values = values
         isRequired = required
+        self.takesRest = takesRest
         self.help = help
     }
 
-    /// `LIST`, or `[LIST]` if it is optional.
-    var synopsis: String { isRequired ? name : "[\(name)]" }
+    /// `LIST`, `[LIST]` if it is optional, `[COMMAND]…` if it takes the rest.
+    var synopsis: String { (isRequired ? name : "[\(name)]") + (takesRest ? "…" : "") }
 }
 
 /// A node of the command tree: a command that runs, one with subcommands, or both.
@@ -118,22 +166,4 @@ package struct Command: Sendable {
         self.subcommands = subcommands
         self.action = action
     }
-}
-
-/// A checked command line.
-package struct Arguments: Sendable {
-    /// Operands in the order of their declaration.
-    package internal(set) var operands: [String] = []
-    var values: [String: [String]] = [:]
-
-    package init() {}
-
-    package func flag(_ name: String) -> Bool { values[name] != nil }
-    /// Returns the option's value; the last one if it was given repeatedly.
-    package func text(_ name: String) -> String? { values[name]?.last }
-    package func texts(_ name: String) -> [String] { values[name] ?? [] }
-    /// Returns the option's value, which the parser checked against its range.
-    package func integer(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
-    /// Returns the option's value, which the parser checked against its range.
-    package func number(_ name: String) -> Double? { text(name).flatMap { Double($0) } }
 }

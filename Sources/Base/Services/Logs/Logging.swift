@@ -1,5 +1,6 @@
 package import CommandLine
 import Glibc
+import Model
 import Synchronization
 import Text
 
@@ -27,7 +28,7 @@ package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
 /// Writes structured lines: a static message and key=value metadata.
 ///
 /// The message is the same for each occurrence, so that lines can be counted and searched; variable
-/// parts go into the metadata. Callers must leave out secrets: URLs go through `redacted(url:)`.
+/// parts go into the metadata, where URLs lose what may be a secret.
 package struct Logger: Sendable {
     /// The part of Dray that logs: `coordinator`, `worker`.
     package let component: String
@@ -63,11 +64,13 @@ package struct Logger: Sendable {
 
     private func write(_ level: LogLevel, _ message: StaticString, _ metadata: () -> Metadata) {
         let options = LogOutput.options.withLock { $0 }
-        guard level >= options.level else { return }
+        guard options.levels.writes(level, of: component) else { return }
         let line = LogLine(
             timestamp: timestamp(ofSeconds: SystemWallClock().nowSeconds), level: level,
             component: component, message: message.description,
-            metadata: fields + metadata().map { ($0.key, $0.value.description) })
+            metadata: (fields + metadata().map { ($0.key, $0.value.description) }).map {
+                ($0.0, Redaction.message($0.1))
+            })
         LogOutput.write((options.isJSON ? line.json : line.text) + "\n")
     }
 }
@@ -75,27 +78,29 @@ package struct Logger: Sendable {
 /// Destination and format of log lines; process-wide, set once when the process starts.
 package enum LogOutput {
     struct Options {
-        var level = LogLevel.info
+        var levels = LogLevels(.info)
         var isJSON = false
     }
 
     static let options = Mutex(Options())
     private static let sink = Mutex<(@Sendable (String) -> Void)?>(nil)
 
-    /// Reads `DRAY_LOG` (debug, info, warning, error) and `DRAY_LOG_FORMAT` (text, json).
+    /// Reads `DRAY_LOG` (`info`, or with levels of components `info,queue=debug`) and
+    /// `DRAY_LOG_FORMAT` (text, json).
     ///
     /// Throws a `UsageError` with the variable and its allowed values.
     package static func configure(
         environment: [String: String], defaultLevel: LogLevel
     ) throws(UsageError) {
-        var new = Options(level: defaultLevel)
+        var new = Options(levels: LogLevels(defaultLevel))
         if let name = environment["DRAY_LOG"], !name.isEmpty {
-            guard let level = LogLevel(name: name) else {
+            guard let levels = LogLevels(name, standard: defaultLevel) else {
                 throw UsageError(
                     "DRAY_LOG is '\(printable(name))'",
-                    hint: "Use debug, info, warning or error.")
+                    hint: "Use debug, info, warning or error; for one component, queue=debug; "
+                        + "separate several by commas.")
             }
-            new.level = level
+            new.levels = levels
         }
         if let format = environment["DRAY_LOG_FORMAT"], !format.isEmpty {
             guard format == "json" || format == "text" else {
@@ -106,6 +111,9 @@ package enum LogOutput {
         }
         options.withLock { $0 = new }
     }
+
+    /// Changes the levels while the process runs.
+    package static func set(_ levels: LogLevels) { options.withLock { $0.levels = levels } }
 
     /// Sends the lines to `newSink` instead of stderr; nil restores stderr.
     ///

@@ -1,0 +1,122 @@
+import API
+import Model
+import Rendering
+import Services
+
+/// Lists of a cluster as CSV: numbers without units, times in UTC, columns named as in JSON.
+enum ListCSV {
+    static func queues(_ queues: [ClusterStatus.QueueStatus]) -> String {
+        CSVText(
+            [
+                "name", "state", "waiting", "leased", "bytesPerSecond", "isSiteClosed",
+                "storageURL", "failureCode",
+            ],
+            queues.map { queue in
+                [
+                    .text(queue.name), .text(queue.state.rawValue), .integer(queue.waiting),
+                    .integer(queue.leased), .integer(queue.siteBytesPerSecond),
+                    .text("\(queue.isSiteClosed)"), .text(redacted(url: queue.storageURL)),
+                    .optional(queue.siteFault?.code.rawValue),
+                ]
+            }
+        ).text
+    }
+
+    static func sites(_ sites: [SiteStatus]) -> String {
+        CSVText(
+            [
+                "queue", "storageURL", "schedule", "isClosed", "bytesPerSecond",
+                "maximumBytesPerSecond", "nextChange", "workers", "availableBytes", "usedBytes",
+                "floorBytes", "quotaBytes", "failureCode",
+            ],
+            sites.map { site in
+                [
+                    .text(site.queue), .text(redacted(url: site.storageURL)),
+                    .text(site.schedule), .text("\(site.isClosed)"),
+                    .integer(site.bytesPerSecond), .integer(site.maximumBytesPerSecond),
+                    time(site.nextChange), .integer(site.shares.count),
+                    .integer(site.availableBytes), .integer(site.usedBytes),
+                    .integer(site.floorBytes), .integer(site.quotaBytes),
+                    .optional(site.fault?.code.rawValue),
+                ]
+            }
+        ).text
+    }
+
+    static func origins(_ page: OriginPage) -> String {
+        CSVText(
+            [
+                "origin", "hasOwnLimits", "connections", "maximumConnections",
+                "requestsPerSecond", "maximumRequestsPerSecond", "maximumBytesPerSecond", "waiting",
+                "leased", "breaker", "cooldownUntil", "reason",
+            ],
+            page.origins.map { origin in
+                [
+                    .text(origin.origin), .text("\(origin.hasOwnLimits)"),
+                    .integer(origin.inUse.connections), .integer(origin.limits.connections),
+                    .number("\(origin.inUse.requestsPerSecond)"),
+                    origin.limits.requestsPerSecond.map { .number("\($0)") } ?? .none,
+                    .integer(origin.limits.bytesPerSecond), .integer(origin.waiting),
+                    .integer(origin.leased), .text("\(origin.breaker)"),
+                    time(origin.cooldownUntil), .optional(origin.reason),
+                ]
+            }
+        ).text
+    }
+
+    static func assets(_ assets: [AssetStatus]) -> String {
+        CSVText(
+            [
+                "name", "url", "kind", "state", "segments", "segmentsDone", "bytes",
+                "expectedBytes", "retries", "path", "changed", "failureCode", "failureMessage",
+            ],
+            assets.map { asset in
+                [
+                    .text(asset.name), .text(asset.url), .text(asset.kind.rawValue),
+                    .text(asset.state.rawValue), .integer(asset.segments),
+                    .integer(asset.segmentsDone), .integer(asset.bytes),
+                    .integer(asset.expectedBytes), .integer(asset.retries),
+                    .optional(asset.path), time(asset.changed),
+                    .optional(asset.failure?.code.rawValue), .optional(asset.failure?.message),
+                ]
+            }
+        ).text
+    }
+
+    static func catalogs(_ catalogs: [CatalogStatus]) -> String {
+        CSVText(
+            [
+                "id", "name", "state", "queue", "storageURL", "priority", "assets", "completed",
+                "failed", "cancelled", "bytes", "seconds", "notBefore", "deadline",
+            ],
+            catalogs.map { catalog in
+                let totals = catalog.totals
+                return [
+                    .number(catalog.id.description), .text(catalog.name),
+                    .text(catalog.state.rawValue), .text(catalog.queue),
+                    .text(redacted(url: catalog.storageURL)), .integer(catalog.priority),
+                    .integer(totals.assets), .integer(totals.completed), .integer(totals.failed),
+                    .integer(totals.cancelled ?? 0), .integer(totals.bytes),
+                    .number("\(totals.seconds)"), time(catalog.notBefore), time(catalog.deadline),
+                ]
+            }
+        ).text
+    }
+
+    static func workers(_ workers: [ClusterStatus.WorkerStatus]) -> String {
+        CSVText(
+            ["name", "activeTransfers", "silentSeconds", "failureCode"],
+            workers.map { worker in
+                [
+                    .text(worker.name), .integer(worker.activeTransfers),
+                    .number("\(worker.silentSeconds)"),
+                    .optional(worker.trouble?.code.rawValue),
+                ]
+            }
+        ).text
+    }
+
+    private static func time(_ seconds: Double?) -> CSVText.Cell {
+        seconds.map { .number(timestamp(ofSeconds: $0)) } ?? .none
+    }
+}
