@@ -136,7 +136,7 @@ let package = Package(
         library(
             "Cluster/Coordinator",
             [
-                "API",
+                "API", "Digest",
                 "EventLoop", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres", "Schedule",
                 "Services", "TLS", "Text",
             ]),
@@ -161,9 +161,10 @@ let package = Package(
             [
                 "API",
                 "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Digest",
-                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue", "Lists",
                 "LoadGenerator", "LoadModel", "LoadReport", "Metrics", "Model", "Planner",
-                "Rendering", "Services", "Statistics", "Storage", "TLS", "Text", "Titles",
+                "Postgres", "Rendering", "Services", "Statistics", "Storage", "TLS", "Text",
+                "Titles",
                 "Transfer", "WebURL",
             ]),
 
@@ -260,8 +261,8 @@ let package = Package(
         tests(
             "Client",
             [
-                "API", "CommandLine", "LoadModel", "LoadReport", "Model", "Planner", "Rendering",
-                "Services", "Statistics",
+                "API", "CommandLine", "CoordinatorClient", "LoadModel", "LoadReport", "Model",
+                "Planner", "Rendering", "Services", "Statistics",
             ]),
         tests(
             "dray",

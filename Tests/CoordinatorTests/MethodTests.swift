@@ -26,6 +26,8 @@ import Testing
         ("/v1/load-tests/x/breakdown", "GET, HEAD, OPTIONS"),
         ("/v1/load-tests/x/shards", "POST, OPTIONS"),
         ("/v1/load-tests/x/reports", "POST, OPTIONS"),
+        ("/v1/tokens", "GET, HEAD, POST, OPTIONS"), ("/v1/tokens/1/revoke", "POST, OPTIONS"),
+        ("/v1/audit", "GET, HEAD, OPTIONS"), ("/v1/diagnosis", "GET, HEAD, OPTIONS"),
     ]
 
     @Test func otherMethodsAreNamedAsWrong() async throws {

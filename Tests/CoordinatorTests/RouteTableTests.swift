@@ -1,15 +1,18 @@
 import HTTPServer
+import TestSupport
 import Testing
 
 @testable import Coordinator
 
 @Suite struct RouteTableTests {
     private static let table = RouteTable([
-        .get("/healthz") { _ in .text(200, "") }.open,
-        .get("/v1/catalogs/{catalog}") { _ in .text(200, "one") },
-        .get("/v1/catalogs/{catalog}/assets") { _ in .text(200, "list") },
-        .post("/v1/catalogs/{catalog}/assets") { .text(200, $1["catalog"] + $0.method) },
-        .post("/v1/leases") { _ in .text(200, "") }.frequent,
+        .open("/healthz") { _ in .text(200, "") },
+        .get("/v1/catalogs/{catalog}", .readers) { _ in .text(200, "one") },
+        .get("/v1/catalogs/{catalog}/assets", .readers) { _ in .text(200, "list") },
+        .post("/v1/catalogs/{catalog}/assets", .submitters) { request, path, _ in
+            .text(200, path["catalog"] + request.method)
+        },
+        .post("/v1/leases", .workers) { _ in .text(200, "") }.frequent,
     ])
 
     private static func route(_ method: String, _ path: String) throws -> (Route, PathParameters) {
@@ -26,10 +29,12 @@ import Testing
         let (route, parameters) = try Self.route("POST", "/v1/catalogs/a b/assets")
         #expect(parameters["catalog"] == "a b" && route.path == "/v1/catalogs/{catalog}/assets")
         let request = HTTPRequest(method: "POST", path: "", segments: [])
-        let answer = try await route.handler(request, parameters)
+        guard case .answer(.submitters, let handler) = route.handling else { throw NotFound() }
+        let caller = Caller(access: Access(token: .test), token: nil)
+        let answer = try await handler(request, parameters, caller)
         #expect(String(decoding: answer.body, as: UTF8.self) == "a bPOST")
         #expect(try Self.route("POST", "/v1/leases").0.isFrequent)
-        #expect(try Self.route("GET", "/healthz").0.isOpen)
+        #expect(try Self.route("GET", "/healthz").0.rule == nil)
     }
 
     @Test func whatAPathCanBeAskedFollowsFromItsRoutes() {

@@ -148,6 +148,11 @@ extension EmbeddedPostgresTests {
                 let found = StateDirectory.running(in: path)
                 #expect(found?.coordinatorURL == "http://127.0.0.1:7")
                 #expect(found?.tokenFile.path == "\(path)/token")
+                #expect(found?.runToken == nil)
+                let token = AccessToken.random()
+                try state?.announce("http://127.0.0.1:7", runToken: token)
+                #expect(StateDirectory.running(in: path)?.runToken?.text == token.text)
+                try state?.announce("http://127.0.0.1:7")
                 // Looking takes no lock away.
                 #expect(StateDirectory.running(in: path) == found)
                 state = nil

@@ -37,6 +37,12 @@ import Testing
         #expect(text.isEmpty || failure?.message.contains(text) == false)
     }
 
+    @Test func issuedTokensAreRecognisedAndAccepted() throws {
+        let token = AccessToken.issued()
+        #expect(token.text.wholeMatch(of: /dray_[0-9a-f]{64}/) != nil)
+        #expect(try AccessToken(token.text) == token && AccessToken.issued() != token)
+    }
+
     @Test func randomTokensDifferAndAreAccepted() throws {
         let tokens = (0..<100).map { _ in AccessToken.random().text }
         #expect(Set(tokens).count == 100)

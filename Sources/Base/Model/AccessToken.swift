@@ -5,12 +5,13 @@ package enum CoordinatorUsers: Sendable, Equatable {
     case anyone
 }
 
-/// A coordinator's access token: its holder may do everything in the cluster.
+/// An access token of a cluster, as a request carries it. Its holder may do what its role allows, with
+/// the token of the coordinators' environment everything.
 ///
 /// 22 to 1,024 printable ASCII characters without spaces. It must be long enough in its alphabet to
 /// hold 128 bits. No description and no message contains its text.
 package struct AccessToken: Sendable, Equatable {
-    package let text: String
+    package private(set) var text: String
     /// The user of the file that it was read from, who knows it anyway; nil without a file.
     package var owner: UInt32?
     /// Other users on this machine that may run the coordinator receiving it.
@@ -58,6 +59,16 @@ package struct AccessToken: Sendable, Equatable {
     package static func random() -> AccessToken {
         var random = SystemRandomNumberGenerator()
         return AccessToken(digits: (0..<4).map { _ in random.next() })
+    }
+
+    /// The start of every token that a coordinator issues, by which people and scanners recognise it.
+    package static let issuedPrefix = "dray_"
+
+    /// Returns 256 random bits for a coordinator to issue: `dray_` and hexadecimal digits.
+    package static func issued() -> AccessToken {
+        var token = random()
+        token.text = issuedPrefix + token.text
+        return token
     }
 
     /// Returns how many characters of a text's alphabet hold 128 bits, and the alphabet's name.

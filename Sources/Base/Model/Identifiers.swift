@@ -43,12 +43,14 @@ package enum VolumeEntity {}
 package enum WorkerEntity {}
 package enum LoadTestEntity {}
 package enum MultipartEntity {}
+package enum AccessTokenEntity {}
 
 package typealias CatalogID = Identifier<CatalogEntity>
 package typealias AssetID = Identifier<AssetEntity>
 package typealias SegmentID = Identifier<SegmentEntity>
 package typealias JobID = Identifier<JobEntity>
 package typealias SiteID = Identifier<SiteEntity>
+package typealias AccessTokenID = Identifier<AccessTokenEntity>
 
 /// Identity of a lease, chosen by the worker that asks for it, so that it stays unique across a
 /// database failover.

@@ -40,6 +40,9 @@ package final class EmbeddedCluster: Sendable {
         package var interruptsOthers: Bool
         /// Maximum seconds for running transfers when the cluster stops.
         package var drainSeconds: Double
+        /// True to let this user's commands find the cluster while the command runs that started it.
+        /// For `Token.ofThisRun`; `announce` is for the others.
+        package var isAnnounced = false
         package var environment: [String: String]
         /// Addresses that transfers may connect to; `origins` has their settings.
         package var addressPolicy = AddressPolicy()
@@ -97,7 +100,9 @@ package final class EmbeddedCluster: Sendable {
         self.state = state
         self.token = token
         let postgres = EmbeddedPostgres(state: state, environment: configuration.environment)
-        let coordinator = CoordinatorRunner(configuration, token: token, postgres: postgres)
+        let coordinator = CoordinatorRunner(
+            configuration, token: token, postgres: postgres,
+            announces: configuration.isAnnounced ? state : nil)
         let workers = (0..<configuration.workers).map { number in
             WorkerRunner(
                 number: number + 1, configuration, token: token, coordinator: coordinator)
@@ -143,12 +148,15 @@ private final class CoordinatorRunner: Service {
     private let configuration: EmbeddedCluster.Configuration
     private let token: AccessToken
     private let postgres: EmbeddedPostgres
+    /// Where it announces itself; nil for not at all.
+    private let state: StateDirectory?
     private let running = Mutex(Running())
 
     init(
         _ configuration: EmbeddedCluster.Configuration, token: AccessToken,
-        postgres: EmbeddedPostgres
+        postgres: EmbeddedPostgres, announces state: StateDirectory?
     ) {
+        self.state = state
         self.configuration = configuration
         self.token = token
         self.postgres = postgres
@@ -180,6 +188,7 @@ private final class CoordinatorRunner: Service {
                 try await coordinator.queue.submissions.interruptAll()
             }
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
+            try state?.announce(url, runToken: token)
         } catch {
             await coordinator.stop()
             throw inStateDirectory(error)

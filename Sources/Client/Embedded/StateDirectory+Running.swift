@@ -1,6 +1,6 @@
 import FileSystem
 import Glibc
-import Model
+package import Model
 import Services
 
 extension StateDirectory {
@@ -9,14 +9,29 @@ extension StateDirectory {
         package var coordinatorURL: String
         /// File of the coordinator's token, unless it was given one.
         package var tokenFile: TokenFile
+        /// The token of a cluster that ends with a command; nil for `dray up`.
+        package var runToken: AccessToken?
+
+        package static func == (one: Self, other: Self) -> Bool {
+            one.coordinatorURL == other.coordinatorURL && one.tokenFile == other.tokenFile
+                && one.runToken?.text == other.runToken?.text
+        }
     }
 
     /// Writes the coordinator's URL behind the process id in `lock`, until this process ends.
     ///
+    /// - Parameter runToken: the token of a cluster that ends with this command. It is of no use
+    ///   afterwards; only this user can read the file.
+    ///
     /// A second kind of lock marks it as valid. Readers need not take that lock, so they do not
     /// block the start of another Dray.
-    func announce(_ coordinatorURL: String) throws(Failure) {
-        Self.write("\(getpid())\n\(coordinatorURL)\n", to: lockDescriptor)
+    func announce(_ coordinatorURL: String, runToken: AccessToken? = nil) throws(Failure) {
+        // Created so, but perhaps changed since.
+        if runToken != nil, fchmod(lockDescriptor, 0o600) != 0 {
+            throw Self.failure("change the mode of \(path)/lock", errno)
+        }
+        let token = runToken.map { "\($0.text)\n" } ?? ""
+        Self.write("\(getpid())\n\(coordinatorURL)\n\(token)", to: lockDescriptor)
         let code = FileLock.take(lockDescriptor)
         guard code == 0 else { throw Self.failure("lock \(path)/lock", code) }
     }
@@ -33,12 +48,19 @@ extension StateDirectory {
             FileLock.isHeld(lock.rawValue)
         else { return nil }
         let lines = text(of: lock.rawValue).split(separator: "\n")
-        guard lines.count == 2 else { return nil }
-        return RunningCluster(
+        guard (2...3).contains(lines.count) else { return nil }
+        var running = RunningCluster(
             coordinatorURL: String(lines[1]), tokenFile: TokenFile(in: directory, of: path))
+        if lines.count == 3 {
+            guard status.permissions & 0o077 == 0, let token = try? AccessToken(String(lines[2]))
+            else { return nil }
+            running.runToken = token
+        }
+        return running
     }
 
-    /// Reads `lock`: lines with a process id and, for an announced cluster, its URL.
+    /// Reads `lock`: lines with a process id and, for an announced cluster, its URL and the token of
+    /// this run.
     static func text(of lock: Int32) -> String {
         var buffer = [UInt8](repeating: 0, count: 256)
         let count = pread(lock, &buffer, buffer.count, 0)

@@ -18,10 +18,12 @@ final class CalledLoadTests: Sendable {
         }
     }
 
-    /// All of them; nil for none.
-    var all: [LoadTestCall]? {
-        let all = calls.withLock(\.self)
-        return all.isEmpty ? nil : all
+    /// Returns those for a worker of these queues, all without queues; nil for none.
+    func all(for queues: [String]) -> [LoadTestCall]? {
+        let calls = calls.withLock(\.self)
+        guard !calls.isEmpty else { return nil }
+        let meant = calls.filter { $0.isFor(queues) }
+        return meant.isEmpty ? nil : meant
     }
 
     /// Returns the first test for the requesting worker.

@@ -20,7 +20,7 @@ package final class Coordinator: Sendable {
         package var address: String
         /// Port number; 0 for any free port.
         package var port: Int
-        /// The token that requests must carry.
+        /// The token of its environment, which allows everything.
         package var token: AccessToken
         package var queue: JobQueue.Settings
         /// Maximum number of database connections, besides the listening one.
@@ -88,7 +88,8 @@ package final class Coordinator: Sendable {
             maximumConnections: configuration.databaseConnections, on: loop)
         memory = ClusterMemory(
             queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
-            cooling: CoolingOrigins(), loadTests: CalledLoadTests(), failures: failures)
+            cooling: CoolingOrigins(), loadTests: CalledLoadTests(),
+            access: Access(token: configuration.token), failures: failures)
         let queue = memory.queue
         let chores = Chore.all(queue, memory, memory.signal, metrics)
         housekeeping = Housekeeping(
@@ -108,12 +109,10 @@ package final class Coordinator: Sendable {
     /// `input.field` (an invalid address or port).
     package func start() async throws(Failure) -> Int {
         try await Migrations.migrate(pool)
-        let api = API(
-            queue: queue, signal: memory.signal, reported: reported, cooling: memory.cooling,
-            loadTests: memory.loadTests, metrics: metrics, figures: figures)
+        try await memory.loadTokens()
         let router = Router(
-            table: RouteTable(api.routes.map(metrics.counting)),
-            access: Access(token: configuration.token), executor: executor)
+            table: RouteTable(api.routes.map(metrics.counting)), access: memory.access,
+            audit: AuditTrail(audit: queue.audit), executor: executor)
         let server = try listen(router)
         var services: [any Service] = [
             WorkListener(
@@ -133,6 +132,13 @@ package final class Coordinator: Sendable {
         running.withLock { $0 = Running(server: server, background: background) }
         log.info("listening", ["address": configuration.address, "port": server.port])
         return Int(server.port)
+    }
+
+    /// All routes.
+    var api: API {
+        API(
+            memory: memory, reported: reported, metrics: metrics, figures: figures,
+            databaseConnections: configuration.databaseConnections + 1)
     }
 
     private func listen(_ router: Router) throws(Failure) -> HTTPServer {

@@ -17,12 +17,12 @@ package final class CoordinatorClient: Sendable {
     /// Maximum seconds of a request for a whole catalog, with for example ten million assets.
     package static let catalogSeconds = 3_600.0
 
-    private let endpoints: [String]
+    let endpoints: [String]
     /// Index of the endpoint to use first; moves on when that one is down.
     private let current = Atomic<Int>(0)
-    private let loop: RequestLoop
+    let loop: RequestLoop
     private let retrySeconds: Double
-    private let timeoutSeconds: Double
+    let timeoutSeconds: Double
     /// Source of the token; nil without one.
     private let tokenSource: String?
 
@@ -36,10 +36,11 @@ package final class CoordinatorClient: Sendable {
     ///     catalogs have `catalogSeconds`.
     ///   - tls: the files for https.
     ///   - maximumConnections: maximum number of connections; further requests wait.
+    ///   - isProbe: true for a client that only calls `look`.
     package init(
         endpoints: String, token: AccessToken? = nil, retrySeconds: Double = 30,
         timeoutSeconds: Double = 30, tls: CoordinatorTLS = CoordinatorTLS(),
-        maximumConnections: Int = 16
+        maximumConnections: Int = 16, isProbe: Bool = false
     ) throws(Failure) {
         var parsed: [String] = []
         for part in endpoints.split(separator: ",") {
@@ -64,7 +65,7 @@ package final class CoordinatorClient: Sendable {
         options.certificateKey = tls.key
         loop = try RequestLoop(
             maximumConnections: maximumConnections, options: options, headerLines: lines,
-            peers: PeerCheck(token: token))
+            peers: PeerCheck(token: token), keepsDetails: isProbe)
     }
 
     /// Cancels running requests and joins the thread.
@@ -161,7 +162,7 @@ package final class CoordinatorClient: Sendable {
         }
     }
 
-    private static func decode<Answer: Decodable>(
+    static func decode<Answer: Decodable>(
         _ body: WireBody, _ path: String
     ) throws(Failure) -> Answer {
         do {
@@ -222,12 +223,11 @@ package final class CoordinatorClient: Sendable {
                 maximumAnswerBytes: Self.maximumAnswerBytes)
             do throws(WireFailure) {
                 let answer = try await loop.perform(request)
-                guard (200..<300).contains(answer.status) else {
-                    throw WireFailure(
-                        failure: explained(Self.failure(answer, path), of: endpoints[index]),
-                        isUnsent: false)
+                do throws(Failure) {
+                    return try accepted(answer, path, of: endpoints[index])
+                } catch {
+                    throw WireFailure(failure: error, isUnsent: false)
                 }
-                return answer.body
             } catch {
                 // Unsent only if no endpoint received it.
                 last = WireFailure(
@@ -243,14 +243,25 @@ package final class CoordinatorClient: Sendable {
         throw last
     }
 
-    /// Adds the coordinator that rejected a token, and the token's source; or the server that seems
-    /// to be no coordinator.
+    /// Returns the body of a 2xx answer; throws the failure of another one.
+    func accepted(
+        _ answer: WireAnswer, _ path: String, of endpoint: String
+    ) throws(Failure) -> WireBody {
+        guard (200..<300).contains(answer.status) else {
+            throw explained(Self.failure(answer, path), of: endpoint)
+        }
+        return answer.body
+    }
+
+    /// Adds the coordinator that rejected a token or its role, and the token's source; or the server
+    /// that seems to be no coordinator.
     private func explained(_ failure: Failure, of endpoint: String) -> Failure {
         let shown = Redaction.shown(endpoint, limit: 2_000)
         guard failure.code != .clusterProtocol else {
             return Failure(failure.code, "\(shown): \(failure.message)")
         }
-        guard failure.code == .clusterUnauthorized else { return failure }
+        guard [.clusterUnauthorized, .clusterForbidden, .clusterOutOfScope].contains(failure.code)
+        else { return failure }
         let token =
             tokenSource.map { "the token is from \($0)" }
             ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"

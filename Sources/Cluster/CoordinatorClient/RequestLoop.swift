@@ -17,6 +17,15 @@ struct WireRequest: Sendable {
 struct WireAnswer: Sendable {
     var status: Int
     var body: WireBody
+    /// Nil unless the loop keeps them.
+    var details: WireDetails?
+}
+
+/// What `CoordinatorClient.look` reads of an answer, besides its body.
+struct WireDetails: Sendable {
+    var dateSeconds: Int64?
+    var certificateEnd: Int64?
+    var totalSeconds: Double
 }
 
 /// A body with its format.
@@ -41,6 +50,7 @@ final class RequestLoop: @unchecked Sendable {
     private let maximumConnections: Int
     private let options: CurlEasy.Options
     private let headerLines: [String]
+    private let keepsDetails: Bool
     /// Headers by the format of the body.
     private var headers: [WireFormat: CurlHeaders] = [:]
     private var peers: PeerCheck
@@ -49,9 +59,10 @@ final class RequestLoop: @unchecked Sendable {
     private var active: [ObjectIdentifier: Exchange] = [:]
     private var isClosed = false
 
+    /// - Parameter keepsDetails: true for answers with their `details`.
     init(
         maximumConnections: Int, options: CurlEasy.Options, headerLines: [String],
-        peers: PeerCheck
+        peers: PeerCheck, keepsDetails: Bool = false
     ) throws(Failure) {
         do {
             try CurlGlobal.initialize()
@@ -62,6 +73,7 @@ final class RequestLoop: @unchecked Sendable {
         self.maximumConnections = maximumConnections
         self.options = options
         self.headerLines = headerLines
+        self.keepsDetails = keepsDetails
         self.peers = peers
     }
 
@@ -113,6 +125,7 @@ final class RequestLoop: @unchecked Sendable {
             let easy = try takeEasy()
             let exchange = Exchange(
                 easy, maximumBytes: request.maximumAnswerBytes, url: request.url,
+                wantsDetails: keepsDetails,
                 check: { [unowned self] in peers.refusal(of: $0, url: request.url) }
             ) { [unowned self] result in
                 active[ObjectIdentifier(call)] = nil
@@ -135,7 +148,9 @@ final class RequestLoop: @unchecked Sendable {
 
     private func takeEasy() throws(CurlError) -> CurlEasy {
         if let easy = idle.popLast() { return easy }
-        return try CurlEasy(options: options)
+        let easy = try CurlEasy(options: options)
+        if keepsDetails { try easy.keepCertificate() }
+        return easy
     }
 
     private func prepare(_ easy: CurlEasy, for request: WireRequest) throws(CurlError) {
@@ -189,6 +204,7 @@ private final class Exchange: CurlEasyDelegate {
     let easy: CurlEasy
     private let maximumBytes: Int
     private let url: String
+    private let wantsDetails: Bool
     private let completion: (Result<WireAnswer, WireFailure>) -> Void
     private var body: [UInt8] = []
     private var isTooLarge = false
@@ -197,13 +213,14 @@ private final class Exchange: CurlEasyDelegate {
     private var refusal: Failure?
 
     init(
-        _ easy: CurlEasy, maximumBytes: Int, url: String,
+        _ easy: CurlEasy, maximumBytes: Int, url: String, wantsDetails: Bool,
         check: @escaping (CurlEasy) -> Failure?,
         completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
     ) {
         self.easy = easy
         self.maximumBytes = maximumBytes
         self.url = url
+        self.wantsDetails = wantsDetails
         self.check = check
         self.completion = completion
     }
@@ -238,7 +255,13 @@ private final class Exchange: CurlEasyDelegate {
         if code == .ok {
             let format = easy.header("content-type").flatMap { WireFormat(contentType: $0) }
             let answer = WireBody(bytes: body, format: format ?? .json)
-            return finish(.success(WireAnswer(status: easy.status, body: answer)))
+            let details =
+                wantsDetails
+                ? WireDetails(
+                    dateSeconds: easy.dateSeconds, certificateEnd: easy.certificateEnd,
+                    totalSeconds: easy.timings.totalSeconds) : nil
+            return finish(
+                .success(WireAnswer(status: easy.status, body: answer, details: details)))
         }
         let failure: Failure
         if isTooLarge {

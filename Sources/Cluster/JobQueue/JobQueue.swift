@@ -17,6 +17,8 @@ package final class JobQueue: Sendable {
         package var breaker: Breaker
         /// Days after which ended catalogs are deleted, from 1; nil for never.
         package var retentionDays: Int?
+        /// Days for which the audit log is kept, and tokens after their end, from 1.
+        package var auditDays = 90
         /// Attempts at mirrors during the own origin's cooldown, after which a mirror's failure is
         /// final.
         package var maxAttemptsAtMirrors = 8
@@ -73,6 +75,9 @@ package final class JobQueue: Sendable {
     package let loadTests: LoadTests
     package let housekeeping: QueueHousekeeping
     package let figures: Figures
+    package let tokens: AccessTokens
+    package let audit: AuditLog
+    package let diagnoses: Diagnoses
     private let database: QueueDatabase
 
     /// Settings of every session of the pool.
@@ -128,6 +133,9 @@ package final class JobQueue: Sendable {
         loadTests = LoadTests(database: database, times: settings.loadTests)
         housekeeping = QueueHousekeeping(database: database, queues: queues)
         figures = Figures(database: database)
+        tokens = AccessTokens(database: database)
+        audit = AuditLog(database: database)
+        diagnoses = Diagnoses(database: database)
     }
 
     /// Closes the pool's connections; those in use are closed when they are returned.

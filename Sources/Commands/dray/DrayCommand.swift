@@ -19,7 +19,7 @@ enum DrayCommand {
             Exit codes:
 
               0    everything is done
-              1    some assets failed
+              1    some assets failed, or a check of `dray doctor`
               2    bad usage or input, or output that cannot be written
               3    no coordinator or database, or a load test failed
               4    the catalog was cancelled
@@ -33,8 +33,9 @@ enum DrayCommand {
             WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
             QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
             OriginsCommand.command,
-            SiteCommand.command, PlanCommand.command,
+            SiteCommand.command, TokenCommand.command, PlanCommand.command,
             LoadTestCommand.command, HistogramCommand.command, BenchmarkCommand.command,
+            DoctorCommand.command, SupportBundleCommand.command,
             ConfigCommand.command, CompletionCommand.command, ManualCommand.command,
         ])
 
@@ -57,9 +58,16 @@ enum DrayCommand {
     ) throws(UsageError) {
         // These have to work with a file that cannot be used.
         guard !["config", "completion", "man"].contains(node.path.dropFirst().first) else { return }
-        let configuration = try ConfigurationSource.configuration(arguments, of: tree)
-        try configuration.complete(&arguments, of: node)
-        ClientSettings.apply(configuration.settings(arguments, of: node))
+        do throws(UsageError) {
+            let configuration = try ConfigurationSource.configuration(arguments, of: tree)
+            try configuration.complete(&arguments, of: node)
+            ClientSettings.apply(configuration.settings(arguments, of: node))
+        } catch {
+            // These report it as the result of a check.
+            guard ["doctor", "support-bundle"].contains(node.path.dropFirst().first) else {
+                throw error
+            }
+        }
     }
 
     private static func ending(of words: [String]) async -> ExitCode {

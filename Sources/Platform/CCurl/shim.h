@@ -10,6 +10,7 @@
 #include <openssl/x509_vfy.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #pragma clang assume_nonnull begin
@@ -70,6 +71,7 @@ DRAY_EASY_LONG(dray_easy_set_pipe_wait, CURLOPT_PIPEWAIT)
 DRAY_EASY_LONG(dray_easy_set_quick_exit, CURLOPT_QUICK_EXIT)
 DRAY_EASY_LONG(dray_easy_set_fresh_connect, CURLOPT_FRESH_CONNECT)
 DRAY_EASY_LONG(dray_easy_set_forbid_reuse, CURLOPT_FORBID_REUSE)
+DRAY_EASY_LONG(dray_easy_set_certificate_info, CURLOPT_CERTINFO)
 
 #undef DRAY_EASY_LONG
 
@@ -207,6 +209,24 @@ static inline long dray_easy_verify_result(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &value) == CURLE_OK ? value : 0;
 }
+
+/// When the peer's certificate expires, in seconds since 1970; -1 if unknown. Needs
+/// CURLOPT_CERTINFO before the handshake.
+static inline int64_t dray_easy_certificate_end(CURL *easy) {
+    static const char name[] = "Expire date:";
+    struct curl_certinfo *info = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_CERTINFO, &info) != CURLE_OK || !info) return -1;
+    if (info->num_of_certs < 1) return -1;
+    for (struct curl_slist *line = info->certinfo[0]; line; line = line->next) {
+        if (strncmp(line->data, name, sizeof name - 1) == 0) {
+            return curl_getdate(line->data + sizeof name - 1, NULL);
+        }
+    }
+    return -1;
+}
+
+/// A date of HTTP in seconds since 1970; -1 for other text.
+static inline int64_t dray_http_date(const char *text) { return curl_getdate(text, NULL); }
 
 /// The file of certificate authorities; NULL for none. Valid until it is set again.
 static inline const char *_Nullable dray_easy_ca_file(CURL *easy) {

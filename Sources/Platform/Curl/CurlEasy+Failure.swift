@@ -5,6 +5,26 @@ extension CurlEasy {
     /// The `errno` of the connection's last failed system call; 0 if there was none.
     package var systemError: Int32 { Int32(truncatingIfNeeded: dray_easy_os_errno(handle)) }
 
+    /// Keeps what `certificateEnd` returns, for all requests from now on.
+    package func keepCertificate() throws(CurlError) {
+        let code = dray_easy_set_certificate_info(handle, 1)
+        guard code == CURLE_OK else { throw CurlError(CurlCode(code), "certificate info") }
+    }
+
+    /// When the certificate of the request's connection expires, in seconds since 1970; nil without
+    /// TLS, for a reused connection, or if the handle does not keep it.
+    package var certificateEnd: Int64? {
+        let seconds = dray_easy_certificate_end(handle)
+        return seconds < 0 ? nil : seconds
+    }
+
+    /// The `Date` of the last response (RFC 9110, 6.6.1), in seconds since 1970; nil without one.
+    package var dateSeconds: Int64? {
+        guard let text = header("date") else { return nil }
+        let seconds = dray_http_date(text)
+        return seconds < 0 ? nil : seconds
+    }
+
     /// Why a server's certificate was refused.
     package enum CertificateFlaw: Sendable {
         case expired

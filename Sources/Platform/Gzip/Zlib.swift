@@ -36,3 +36,28 @@ package enum Zlib {
         }
     }
 }
+
+/// gzip data (RFC 1952) in memory. Safe from any thread.
+package enum Gzip {
+    /// Compresses `bytes` as one member, without a name or a time.
+    package static func compressed(_ bytes: [UInt8]) -> [UInt8] {
+        var stream = z_stream()
+        var code = dray_deflate_init_gzip(&stream)
+        precondition(code == Z_OK, "no memory to compress")
+        defer { deflateEnd(&stream) }
+        let bound = Int(deflateBound(&stream, UInt(bytes.count)))
+        return [UInt8](unsafeUninitializedCapacity: bound) { output, count in
+            bytes.withUnsafeBufferPointer { input in
+                // zlib reads from it only.
+                stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+                stream.avail_in = UInt32(input.count)
+                stream.next_out = output.baseAddress
+                stream.avail_out = UInt32(output.count)
+                // The output buffer fits the worst case.
+                code = deflate(&stream, Z_FINISH)
+                precondition(code == Z_STREAM_END, "zlib does not end")
+                count = output.count - Int(stream.avail_out)
+            }
+        }
+    }
+}

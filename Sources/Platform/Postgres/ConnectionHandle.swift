@@ -47,7 +47,7 @@ struct ConnectionHandle: @unchecked Sendable {
 
     /// Returns the passwords of the URL as libpq parses it. libpq's message about a malformed URL
     /// quotes the URL, so it is not passed on.
-    private static func passwords(in url: String) throws(PostgresError) -> [String] {
+    static func passwords(in url: String) throws(PostgresError) -> [String] {
         guard let options = PQconninfoParse(url, nil) else {
             throw PostgresError(.cannotConnect, "the database URL is malformed")
         }

@@ -25,6 +25,11 @@ package struct PostgresConfiguration: Sendable {
         case pinned(schema: String)
     }
 
+    /// Returns the passwords in a URL or keyword string, as libpq reads them; nil if it cannot.
+    package static func passwords(in url: String) -> [String]? {
+        try? ConnectionHandle.passwords(in: url)
+    }
+
     package init(
         url: String, applicationName: String = "dray", connectTimeoutSeconds: Int = 10,
         statementTimeoutSeconds: Double? = 30, sessionSettings: [String: String] = [:],

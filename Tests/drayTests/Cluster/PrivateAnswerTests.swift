@@ -75,6 +75,38 @@ extension EndToEnd {
             #expect(try await cancel.wait() == .exited(3), "\(cancel.errors)")
         }
 
+        /// While `dray prefetch` runs, other commands of its user see its cluster.
+        @Test func aPrivateClusterThatRunsIsFound() async throws {
+            let origin = try FaultOrigin()
+            let gate = Gate()
+            origin.route("/slow.bin", FaultOrigin.Response(text: "slow").held(at: gate))
+            let home = try await EmbeddedHome(.ordinary)
+            let prefetch = try home.prefetch(
+                origin.url("/slow.bin"), ["--name", "slow"])
+            try await waitUntil(deadlineSeconds: 60, "the request") {
+                guard prefetch.ending == nil else { throw POSIXFailure(prefetch.errors) }
+                return origin.count("/slow.bin") == 1
+            }
+            let status = try home.start(["status"])
+            #expect(try await status.wait() == .exited(0), "\(status.errors)")
+            #expect(status.output.contains("slow") && status.output.contains("running"))
+            let list = try home.start(["catalog", "list"])
+            #expect(try await list.wait() == .exited(0), "\(list.errors)")
+            #expect(list.output.contains("slow"), "\(list.output)")
+            let doctor = try home.start(["doctor"])
+            _ = try await doctor.wait()
+            #expect(doctor.output.contains("coordinator http://127.0.0.1:"), "\(doctor.output)")
+            #expect(doctor.output.contains("accepted"))
+            let second = try home.prefetch(origin.url("/slow.bin"))
+            #expect(try await second.wait() == .exited(3))
+            #expect(!second.errors.contains("export "), "\(second.errors)")
+            gate.open()
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let after = try home.start(["status"])
+            #expect(try await after.wait() == .exited(3), "\(after.output)")
+            try await home.expectQuiet()
+        }
+
         @Test func whereNothingWasNothingIsMade() async throws {
             let home = try await EmbeddedHome(.current)
             let before = try home.everything()

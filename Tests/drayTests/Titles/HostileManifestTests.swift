@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Manifests that are made to do harm: each ends in a code, and takes little memory.
-@Suite(.timeLimit(.minutes(Sanitizer.isOn ? 20 : 2))) struct HostileManifestTests {
+@Suite(.timeLimit(.minutes(Sanitizer.isOn ? 20 : 6))) struct HostileManifestTests {
     private let directory: TemporaryDirectory
 
     init() throws {
@@ -20,7 +20,7 @@ import Testing
                 + (strictly ? ["--strict"] : []))
         // What is seen until it has ended is no more than it has had.
         var most = 0
-        try await waitUntil(deadlineSeconds: Sanitizer.isOn ? 600 : 60) {
+        try await waitUntil(deadlineSeconds: Sanitizer.isOn ? 600 : 240) {
             most = max(most, Self.peakMegabytes(of: process))
             return process.ending != nil
         }

@@ -125,6 +125,8 @@ extension FailureCode {
     package static let clusterClientCertificate = FailureCode("cluster.clientCertificate")
     package static let clusterNotTLS = FailureCode("cluster.notTLS")
     package static let clusterTLSRequired = FailureCode("cluster.tlsRequired")
+    package static let clusterForbidden = FailureCode("cluster.forbidden")
+    package static let clusterOutOfScope = FailureCode("cluster.outOfScope")
 
     package static let internalUnknown = FailureCode("internal.unknown")
 }

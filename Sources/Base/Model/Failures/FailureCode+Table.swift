@@ -355,6 +355,12 @@ extension FailureCode {
                 + "--tls-certificate."
         ),
         row(725, .clusterTLSRequired, .never, "Use an https URL in DRAY_COORDINATOR."),
+        row(
+            726, .clusterForbidden, .never,
+            "Use a token of a role that the message names; `dray token list` shows the roles."),
+        row(
+            727, .clusterOutOfScope, .never,
+            "Use a token that is bound to this queue or site, or to none: `dray token create`."),
     ]
 
     private static func row(

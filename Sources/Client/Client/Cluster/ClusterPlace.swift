@@ -3,7 +3,7 @@ import Embedded
 package import Model
 
 /// The coordinators of a cluster and the token for them.
-package struct ClusterPlace {
+package struct ClusterPlace: Sendable {
     var endpoints: String
     var token: AccessToken?
     /// Files for https endpoints.
@@ -17,13 +17,13 @@ package struct ClusterPlace {
         )
     }
 
-    /// Returns the running `dray up` of a state directory. Uses the state's token unless the
-    /// environment sets another.
+    /// Returns the running cluster of a state directory: of `dray up`, or of a `dray prefetch` that
+    /// has not ended. Uses the state's token unless the environment sets another.
     package static func running(in state: String) throws -> ClusterPlace? {
         guard let cluster = StateDirectory.running(in: state) else { return nil }
         return ClusterPlace(
             endpoints: cluster.coordinatorURL,
-            token: try Secrets.token ?? cluster.tokenFile.read())
+            token: try cluster.runToken ?? Secrets.token ?? cluster.tokenFile.read())
     }
 
     /// Returns the default address of `dray up`. An unknown listener there gets no token of this
@@ -42,10 +42,13 @@ package struct ClusterPlace {
         return try running(in: state) ?? standard()
     }
 
-    package func client(timeoutSeconds: Double = 30) throws(Failure) -> CoordinatorClient {
+    package func client(
+        timeoutSeconds: Double = 30, isProbe: Bool = false
+    ) throws(Failure) -> CoordinatorClient {
         do throws(Failure) {
             return try CoordinatorClient(
-                endpoints: endpoints, token: token, timeoutSeconds: timeoutSeconds, tls: tls)
+                endpoints: endpoints, token: token, timeoutSeconds: timeoutSeconds, tls: tls,
+                isProbe: isProbe)
         } catch {
             let variable = error.code == .inputURL ? "DRAY_COORDINATOR: " : ""
             throw Failure(error.code, variable + error.message)

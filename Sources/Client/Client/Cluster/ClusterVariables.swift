@@ -28,7 +28,8 @@ package enum ClusterVariables {
             return try await EmbeddedCluster.prepare(configuration)
         } catch {
             guard error.code == .clusterStateInUse,
-                let running = StateDirectory.running(in: configuration.statePath)
+                let running = StateDirectory.running(in: configuration.statePath),
+                running.runToken == nil
             else { throw error }
             let path = running.tokenFile.path
             throw HintedFailure(

@@ -43,9 +43,9 @@ package enum Secrets {
             throw UsageError(
                 "the token is missing",
                 hint:
-                    "Create one with `openssl rand -hex 32` in a file that only its "
-                    + "owner can read, and name it with --token-file or DRAY_TOKEN_FILE; coordinators, "
-                    + "workers and clients need the same.")
+                    "Create one with `openssl rand -hex 32`, for workers and clients with `dray token "
+                    + "create`, in a file that only its owner can read, and name it with --token-file "
+                    + "or DRAY_TOKEN_FILE.")
         }
         return token
     }

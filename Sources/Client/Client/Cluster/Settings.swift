@@ -39,6 +39,8 @@ package enum Settings {
     package static let retentionDays = CommandSetting(
         "retention-days", "DRAY_RETENTION_DAYS",
         help: "Days to keep the records of ended catalogs.")
+    package static let auditDays = CommandSetting(
+        "audit-days", "DRAY_AUDIT_DAYS", help: "Days to keep the audit log.")
     package static let logLevel = CommandSetting(
         "log-level", "DRAY_LOG", help: "debug, info, warning or error; info,queue=debug.")
     package static let logFormat = CommandSetting(
@@ -47,7 +49,7 @@ package enum Settings {
     package static let all = [
         coordinator, coordinatorUser, caFile, clientCertificate, clientKey, tokenFile, token,
         databaseFile, database, roots, originSettings, allowAddresses, denyAddresses, leaseSeconds,
-        retentionDays, logLevel, logFormat,
+        retentionDays, auditDays, logLevel, logFormat,
     ]
 
     /// Options of all commands.

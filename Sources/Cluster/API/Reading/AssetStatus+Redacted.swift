@@ -20,3 +20,13 @@ extension AssetStatus {
     /// The name for display; one derived from a URL with a query contains its secrets too.
     package var redactedName: String { Redaction.name(name, ofURL: url) }
 }
+
+extension FilePage.StoredFile {
+    /// The file for display.
+    package var redacted: FilePage.StoredFile {
+        var copy = self
+        copy.path = Redaction.key(path)
+        copy.url = Model.redacted(url: url)
+        return copy
+    }
+}

@@ -225,6 +225,8 @@ package struct ClusterStatus: Codable, Sendable {
         package var silentSeconds: Double
         /// Why it gets no work from a reachable coordinator.
         package var trouble: Failure?
+        /// Version of its binary; nil if it does not report it.
+        package var version: String?
 
         package init(id: WorkerID, name: String, activeTransfers: Int, silentSeconds: Double) {
             self.id = id

@@ -46,6 +46,8 @@ package struct Heartbeat: Codable, Sendable {
     package var refusedSites: [SiteID]?
     /// The queues whose jobs it leases; nil for all of them.
     package var queues: [String]?
+    /// Version of its binary; nil from a worker that does not report it.
+    package var version: String?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,

@@ -34,6 +34,8 @@ extension Chore {
             Chore("end origin quotas", every: .seconds(1)) {
                 if try await queue.sites.quotas.end() { signal.fire() }
             },
+            // Notifications may be lost.
+            Chore("read access tokens", every: .seconds(2)) { await memory.readTokens() },
             Chore("read cooldowns", every: .seconds(1)) { await memory.readCooling() },
             Chore("reconcile load tests", every: .seconds(1)) {
                 try await memory.reconcileLoadTests()
@@ -47,6 +49,14 @@ extension Chore {
             },
             Chore("release abandoned multipart files", every: .seconds(30)) {
                 try await queue.housekeeping.multipartFiles.release()
+            },
+            Chore("record uses of access tokens", every: .seconds(10)) {
+                try await queue.tokens.noteUses(of: memory.access.takeUsed())
+            },
+            Chore("delete old audit records", every: .seconds(60)) {
+                let days = queue.settings.auditDays
+                try await queue.audit.trim(olderThanDays: days)
+                try await queue.tokens.forget(olderThanDays: days)
             },
             Chore("delete old catalogs", every: .seconds(60)) {
                 guard let days = queue.settings.retentionDays else { return }

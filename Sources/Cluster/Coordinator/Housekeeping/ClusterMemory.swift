@@ -1,21 +1,24 @@
 import JobQueue
+import Model
 import Services
 
 /// The part of the database that a coordinator keeps in memory, so that answers to workers cost no
-/// queries: cooldowns of origins, limits of sites, and load tests that need workers. Reads it again
-/// when it changes.
+/// queries: cooldowns of origins, limits of sites, load tests that need workers, and access tokens.
+/// Reads it again when it changes.
 struct ClusterMemory: Sendable {
     let queue: JobQueue
     /// Fired when waiting lease requests must be answered.
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
+    let access: Access
     private let failures: BackgroundFailures
 
     init(
         queue: JobQueue, signal: WorkSignal, cooling: CoolingOrigins, loadTests: CalledLoadTests,
-        failures: BackgroundFailures
+        access: Access, failures: BackgroundFailures
     ) {
+        self.access = access
         self.failures = failures
         self.queue = queue
         self.signal = signal
@@ -53,6 +56,21 @@ struct ClusterMemory: Sendable {
             failures.failed("read the load tests", error)
         }
         loadTests.news.fire()
+    }
+
+    /// Reads the access tokens. If one was revoked, waiting requests check theirs again.
+    func loadTokens() async throws(Failure) {
+        guard access.store(try await queue.tokens.known()) else { return }
+        for signal in [signal, cooling.signal, loadTests.news] { signal.fire() }
+    }
+
+    func readTokens() async {
+        do {
+            try await loadTokens()
+            failures.succeeded("read the access tokens")
+        } catch {
+            failures.failed("read the access tokens", error)
+        }
     }
 
     /// Starts and ends load tests that are due, and stores those that need workers.

@@ -40,12 +40,16 @@ struct WorkListener: Service {
         await memory.readCooling()
         await memory.readSiteBounds()
         await memory.readLoadTests()
+        await memory.readTokens()
         signal.fire()
         await withTaskCancellationHandler {
             for await notification in connection.notifications {
                 switch notification.payload {
                 case "load tests":
                     await memory.readLoadTests()
+                    continue
+                case "tokens":
+                    await memory.readTokens()
                     continue
                 case "origins": await memory.readCooling()
                 case "sites": await memory.readSiteBounds()

@@ -53,7 +53,7 @@ package final class CoordinatorMetrics: Sendable {
             "dray_failures", ["code"], maxSeries: 160,
             "Accepted results that are failures, by failure code; some are tried again.")
         requests = registry.counters(
-            "dray_http_requests", ["route", "status"], maxSeries: 200,
+            "dray_http_requests", ["route", "status"], maxSeries: 240,
             "Requests that a route answered, by class of the status.")
         segments = registry.counters(
             "dray_segments", ["queue", "result"], maxSeries: 2 * Self.maxQueues,
@@ -117,7 +117,7 @@ package final class CoordinatorMetrics: Sendable {
     /// Returns the route with a handler that counts its answers.
     func counting(_ route: Route) -> Route {
         var counting = route
-        let answers = RouteAnswers(requests, route: "\(route.method.rawValue) \(route.path)")
+        let answers = RouteAnswers(requests, route: route.name)
         counting.answers = answers
         return counting
     }

@@ -12,93 +12,110 @@ struct API: Sendable {
     let operators: OperatorRoutes
     let pool: WorkerPoolRoutes
     let loadTests: LoadTestRoutes
+    let access: AccessRoutes
+    let diagnosis: DiagnosisRoutes
 
+    /// - Parameter databaseConnections: the most that this coordinator opens.
     init(
-        queue: JobQueue, signal: WorkSignal, reported: WorkSignal, cooling: CoolingOrigins,
-        loadTests called: CalledLoadTests, metrics counts: CoordinatorMetrics, figures: FigureCache
+        memory: ClusterMemory, reported: WorkSignal, metrics counts: CoordinatorMetrics,
+        figures: FigureCache, databaseConnections: Int
     ) {
+        let queue = memory.queue
         health = HealthRoutes(readiness: ReadinessProbe(queue: queue))
         metrics = MetricsRoutes(registry: counts.registry, cache: figures)
         leases = LeaseRoutes(
-            queue: queue, signal: signal, cooling: cooling, loadTests: called, metrics: counts)
+            queue: queue, signal: memory.signal, cooling: memory.cooling,
+            loadTests: memory.loadTests, metrics: counts)
         results = ResultRoutes(
-            queue: queue, reported: reported, cooling: cooling, metrics: counts)
-        catalogs = CatalogRoutes(queue: queue)
-        operators = OperatorRoutes(queue: queue, reported: reported)
+            queue: queue, reported: reported, cooling: memory.cooling, metrics: counts)
+        catalogs = CatalogRoutes(queue: queue, reported: reported)
+        operators = OperatorRoutes(queue: queue)
         pool = WorkerPoolRoutes(queue: queue)
-        loadTests = LoadTestRoutes(queue: queue, loadTests: called)
+        loadTests = LoadTestRoutes(queue: queue, loadTests: memory.loadTests)
+        access = AccessRoutes(queue: queue, memory: memory)
+        diagnosis = DiagnosisRoutes(queue: queue, databaseConnections: databaseConnections)
     }
 
     /// All routes.
     var routes: [Route] {
-        healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + loadRoutes
+        healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + loadRoutes + accessRoutes
     }
 
     private var healthRoutes: [Route] {
         [
-            .get("/healthz", health.live).open,
-            .get("/readyz", health.ready).open,
+            .open("/healthz", health.live),
+            .open("/readyz", health.ready),
         ]
     }
 
     private var workerRoutes: [Route] {
         [
-            .post("/v1/leases", leases.lease).frequent,
-            .post("/v1/releases", leases.release),
-            .post("/v1/heartbeats", leases.heartbeat).frequent,
-            .get("/v1/cooling", leases.coolingList),
-            .post("/v1/reports", results.report).frequent,
-            .post("/v1/segments", results.segments),
-            .post("/v1/splits", results.split),
-            .post("/v1/refreshes", results.refreshed),
-            .post("/v1/refreshes/files", results.refreshFiles),
-            .post("/v1/rewritten-manifests", results.rewrittenManifest),
-            .post("/v1/checksums/turns", results.checksumTurns),
-            .post("/v1/sites/volumes", results.volume),
+            .post("/v1/leases", .workers, leases.lease).frequent,
+            .post("/v1/releases", .workers, leases.release),
+            .post("/v1/heartbeats", .workers, leases.heartbeat).frequent,
+            .get("/v1/cooling", .workers, leases.coolingList),
+            .post("/v1/reports", .workers, results.report).frequent,
+            .post("/v1/segments", .workers, results.segments),
+            .post("/v1/splits", .workers, results.split),
+            .post("/v1/refreshes", .workers, results.refreshed),
+            .post("/v1/refreshes/files", .workers, results.refreshFiles),
+            .post("/v1/rewritten-manifests", .workers, results.rewrittenManifest),
+            .get("/v1/checksums", .workers, results.checksums),
+            .post("/v1/checksums/turns", .workers, results.checksumTurns),
+            .post("/v1/sites/volumes", .workers, results.volume),
+            .post("/v1/load-tests/{test}/shards", .workers, loadTests.join),
+            .post("/v1/load-tests/{test}/reports", .workers, loadTests.report),
         ]
     }
 
     private var catalogRoutes: [Route] {
         [
-            .post("/v1/catalogs", catalogs.open),
-            .get("/v1/catalogs/{catalog}", catalogs.status),
-            .get("/v1/catalogs/{catalog}/assets", catalogs.assets),
-            .post("/v1/catalogs/{catalog}/assets", catalogs.add),
-            .post("/v1/catalogs/{catalog}/start", catalogs.start),
-            .post("/v1/catalogs/{catalog}/interrupt", catalogs.interrupt),
-            .get("/v1/catalogs/{catalog}/files", catalogs.files),
-            .get("/v1/catalogs/{catalog}/refresh", catalogs.refreshSummary),
-            .get("/v1/assets", catalogs.browse),
-            .get("/v1/checksums", catalogs.checksums),
+            .change("/v1/catalogs", .submitters, catalogs.open),
+            .get("/v1/catalogs/{catalog}", .readers, catalogs.status),
+            .get("/v1/catalogs/{catalog}/assets", .readers, catalogs.assets),
+            .change("/v1/catalogs/{catalog}/assets", .submitters, catalogs.add),
+            .change("/v1/catalogs/{catalog}/start", .submitters, catalogs.start),
+            .change("/v1/catalogs/{catalog}/interrupt", .submitters, catalogs.interrupt),
+            .get("/v1/catalogs/{catalog}/files", .readers, catalogs.files),
+            .get("/v1/catalogs/{catalog}/refresh", .readers, catalogs.refreshSummary),
+            .get("/v1/assets", .readers, catalogs.browse),
+            .change("/v1/selections", .submitters, catalogs.select),
         ]
     }
 
     private var operatorRoutes: [Route] {
         [
-            .get("/metrics", metrics.metrics),
-            .get("/v1/status", operators.status),
-            .get("/v1/queues", operators.queues),
-            .post("/v1/queues/{queue}/control", operators.control),
-            .post("/v1/selections", operators.select),
-            .get("/v1/origins", operators.origins),
-            .post("/v1/origins/limits", operators.setLimits),
-            .get("/v1/sites", operators.sites),
-            .post("/v1/sites/settings", operators.configure),
-            .get("/v1/workers/wanted", pool.wanted),
-            .get("/v1/workers/history", pool.history),
+            .get("/metrics", .readers, metrics.metrics),
+            .get("/v1/status", .readers, operators.status),
+            .get("/v1/diagnosis", .readers, diagnosis.diagnosis),
+            .get("/v1/queues", .readers, operators.queues),
+            .change("/v1/queues/{queue}/control", .operators, operators.control),
+            .get("/v1/origins", .readers, operators.origins),
+            .change("/v1/origins/limits", .operators, operators.setLimits),
+            .get("/v1/sites", .readers, operators.sites),
+            .change("/v1/sites/settings", .operators, operators.configure),
+            .get("/v1/workers/wanted", .readers, pool.wanted),
+            .get("/v1/workers/history", .readers, pool.history),
         ]
     }
 
     private var loadRoutes: [Route] {
         [
-            .get("/v1/load-tests", loadTests.list),
-            .post("/v1/load-tests", loadTests.create),
-            .get("/v1/load-tests/{test}", loadTests.status),
-            .post("/v1/load-tests/{test}/follow", loadTests.follow),
-            .post("/v1/load-tests/{test}/stop", loadTests.stop),
-            .get("/v1/load-tests/{test}/breakdown", loadTests.breakdown),
-            .post("/v1/load-tests/{test}/shards", loadTests.join),
-            .post("/v1/load-tests/{test}/reports", loadTests.report),
+            .get("/v1/load-tests", .readers, loadTests.list),
+            .change("/v1/load-tests", .operators, loadTests.create),
+            .get("/v1/load-tests/{test}", .readers, loadTests.status),
+            .post("/v1/load-tests/{test}/follow", .operators, loadTests.follow),
+            .change("/v1/load-tests/{test}/stop", .operators, loadTests.stop),
+            .get("/v1/load-tests/{test}/breakdown", .operators, loadTests.breakdown),
+        ]
+    }
+
+    private var accessRoutes: [Route] {
+        [
+            .get("/v1/tokens", .admins, access.list),
+            .change("/v1/tokens", .admins, access.create),
+            .change("/v1/tokens/{token}/revoke", .admins, access.revoke),
+            .get("/v1/audit", .operators, access.audit),
         ]
     }
 }

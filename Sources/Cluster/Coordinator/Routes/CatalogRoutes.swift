@@ -3,9 +3,11 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// Routes for catalogs: clients open, fill and start them, and read their assets.
+/// Routes for catalogs: clients open, fill, start and change them, and read their assets.
 struct CatalogRoutes: Sendable {
     let queue: JobQueue
+    /// Fired when counts of catalogs may have changed.
+    let reported: WorkSignal
 
     /// Reads the catalog's number in a path.
     private static func catalog(_ path: PathParameters) throws(Failure) -> CatalogID {
@@ -16,39 +18,14 @@ struct CatalogRoutes: Sendable {
         return CatalogID(id)
     }
 
-    func open(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var submission: CatalogSubmission = try RequestBody.read(request)
-        try Validation.check(submission)
-        // A site has one name, regardless of spelling.
-        submission.storageURL = try Validation.storageURL(submission.storageURL)
-        return try .wire(try await queue.submissions.open(submission))
-    }
-
-    func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+    func status(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let withActive = try Validation.flag(request.queryValue("active"), "active")
-        return try .wire(
-            try await queue.catalogs.status(
-                of: try Self.catalog(path), withActive: withActive ?? true))
-    }
-
-    func add(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        let catalog = try Self.catalog(path)
-        let batch: AssetBatch = try RequestBody.read(request)
-        try Validation.check(batch)
-        try await queue.submissions.add(batch.assets, to: catalog, generation: batch.generation)
-        return .done
-    }
-
-    func start(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        let catalog = try Self.catalog(path)
-        let start: CatalogStartRequest = try RequestBody.read(request)
-        return try .wire(try await queue.submissions.start(catalog, generation: start.generation))
-    }
-
-    func interrupt(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        let _: NoFields = try RequestBody.read(request)
-        try await queue.submissions.interrupt(try Self.catalog(path))
-        return .done
+        var status = try await queue.catalogs.status(
+            of: try Self.catalog(path), withActive: withActive ?? true)
+        if !caller.seesSecrets { status.active = status.active.map(\.redacted) }
+        return try .wire(status)
     }
 
     func refreshSummary(
@@ -57,14 +34,102 @@ struct CatalogRoutes: Sendable {
         try .wire(try await queue.refreshes.summary(of: try Self.catalog(path)))
     }
 
+    // MARK: Changes
+
+    func open(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        var submission: CatalogSubmission = try RequestBody.read(request)
+        try Validation.check(submission)
+        // A site has one name, regardless of spelling.
+        submission.storageURL = try Validation.storageURL(submission.storageURL)
+        try caller.require(storageURL: submission.storageURL)
+        let opened = submission
+        return Change(
+            "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
+                + "\(opened.priority)"
+        ) {
+            try .wire(try await queue.submissions.open(opened))
+        }
+    }
+
+    /// Adds a batch to a submission, which may have thousands of them.
+    func add(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let catalog = try Self.catalog(path)
+        let batch: AssetBatch = try RequestBody.read(request)
+        try Validation.check(batch)
+        try await caller.require(catalog, queue.tokens)
+        return Change("catalog \(catalog), submission \(batch.generation)", isPart: true) {
+            try await queue.submissions.add(batch.assets, to: catalog, generation: batch.generation)
+            return .done
+        }
+    }
+
+    func start(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let catalog = try Self.catalog(path)
+        let start: CatalogStartRequest = try RequestBody.read(request)
+        try await caller.require(catalog, queue.tokens)
+        return Change("catalog \(catalog), submission \(start.generation)") {
+            try .wire(try await queue.submissions.start(catalog, generation: start.generation))
+        }
+    }
+
+    func interrupt(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let catalog = try Self.catalog(path)
+        let _: NoFields = try RequestBody.read(request)
+        try await caller.require(catalog, queue.tokens)
+        return Change("catalog \(catalog)") {
+            try await queue.submissions.interrupt(catalog)
+            return .done
+        }
+    }
+
+    /// Cancels, retries, reprioritises, reschedules or refreshes what is selected. Who is bound to
+    /// sites has to name a catalog of these.
+    func select(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        var action: SelectionAction = try RequestBody.read(request)
+        try Validation.check(action)
+        let object = ChangeText.text(of: action)
+        if caller.isBoundToSites {
+            guard let named = action.catalog else {
+                throw Failure(
+                    .clusterOutOfScope,
+                    "The token \(caller.name) is bound to sites: name one catalog of them.")
+            }
+            let catalog = try await queue.catalogs.selections.catalog(named)
+            try await caller.require(catalog, queue.tokens)
+            action.catalog = CatalogReference(catalog)
+        }
+        let selected = action
+        return Change(object) {
+            let answer = try await queue.catalogs.selections.apply(selected)
+            reported.fire()
+            return try .wire(answer)
+        }
+    }
+
     // MARK: Lists
 
     /// Lists assets of any catalog by state, name, failure and more.
-    func browse(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(try await queue.catalogs.listings.browse(try AssetQuery.read(request)))
+    func browse(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        var listing = try await queue.catalogs.listings.browse(try AssetQuery.read(request))
+        if !caller.seesSecrets { listing.assets = listing.assets.map(\.redacted) }
+        return try .wire(listing)
     }
 
-    func assets(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+    func assets(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
         let after = request.queryValue("after") ?? "0"
         guard let last = Int64(after) else {
@@ -78,29 +143,20 @@ struct CatalogRoutes: Sendable {
                     "state", name, AssetState.allCases.map(\.rawValue).joined(separator: ", "))
             }
         }
-        return try .wire(
-            try await queue.catalogs.assets(
-                of: catalog, after: AssetID(last), state: state,
-                limit: try Validation.limit(request.queryValue("limit"))))
+        var page = try await queue.catalogs.assets(
+            of: catalog, after: AssetID(last), state: state,
+            limit: try Validation.limit(request.queryValue("limit")))
+        if !caller.seesSecrets { page.assets = page.assets.map(\.redacted) }
+        return try .wire(page)
     }
 
-    func files(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        try .wire(
-            try await queue.catalogs.files(
-                of: try Self.catalog(path), after: request.queryValue("after"),
-                limit: try Validation.limit(request.queryValue("limit"))))
-    }
-
-    /// Lists digests of completed assets in a directory of a site.
-    func checksums(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let site = request.queryValue("site") ?? ""
-        guard let number = Int64(site), number > 0 else {
-            throw Validation.wrong("site", site, "a site's number")
-        }
-        return try .wire(
-            try await queue.sites.checksums.page(
-                site: SiteID(number), directory: request.queryValue("directory") ?? "",
-                after: request.queryValue("after"),
-                limit: try Validation.limit(request.queryValue("limit"))), for: request)
+    func files(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        var page = try await queue.catalogs.files(
+            of: try Self.catalog(path), after: request.queryValue("after"),
+            limit: try Validation.limit(request.queryValue("limit")))
+        if !caller.seesSecrets { page.files = page.files.map(\.redacted) }
+        return try .wire(page)
     }
 }

@@ -35,6 +35,7 @@ enum FailureAnswer {
                 409
             case .inputTooLarge: 413
             case .clusterUnauthorized: 401
+            case .clusterForbidden, .clusterOutOfScope: 403
             case let code where code.isOfUnavailableCluster: 503
             case .workerInternal: 500
             default: 400

@@ -15,9 +15,12 @@ struct LeaseRoutes: Sendable {
 
     /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
     /// there is a new cooldown or load test.
-    func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let wanted: LeaseRequest = try RequestBody.read(request)
+    func lease(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        var wanted: LeaseRequest = try RequestBody.read(request)
         try Validation.check(wanted)
+        wanted.queues = try caller.narrowed(wanted.queues)
         let clock = ContinuousClock()
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
@@ -25,6 +28,7 @@ struct LeaseRoutes: Sendable {
         let lease = wanted.lease ?? .random()
         while true {
             let version = signal.version
+            try caller.requireCurrent()
             if let call = loadTests.first(for: wanted) {
                 // The worker must have no jobs during the test.
                 return try .wire(grant(with: call), for: request)
@@ -74,7 +78,9 @@ struct LeaseRoutes: Sendable {
     }
 
     /// Answers with the cooldowns as soon as they differ from the caller's version.
-    func coolingList(_ request: HTTPRequest) async throws -> HTTPResponse {
+    func coolingList(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let text = request.queryValue("waitMilliseconds") ?? "0"
         guard let wait = Int(text), (0...WireLimits.waitMilliseconds).contains(wait) else {
             throw Validation.wrong("waitMilliseconds", text, "0 to \(WireLimits.waitMilliseconds)")
@@ -84,6 +90,7 @@ struct LeaseRoutes: Sendable {
         let deadline = clock.now + .milliseconds(wait)
         while true {
             let version = cooling.signal.version
+            try caller.requireCurrent()
             let list = cooling.list
             let rest = clock.now.duration(to: deadline)
             guard list.version == after, rest > .zero, !cooling.signal.isClosed else {
@@ -99,14 +106,27 @@ struct LeaseRoutes: Sendable {
         return .done
     }
 
-    func heartbeat(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let heartbeat: Heartbeat = try RequestBody.read(request)
+    func heartbeat(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        var heartbeat: Heartbeat = try RequestBody.read(request)
         try Validation.check(heartbeat)
+        if caller.isBoundToQueues { try await bound(&heartbeat, to: caller) }
         let start = ContinuousClock.now
         var answer = try await queue.leases.heartbeat(heartbeat)
         metrics.heartbeatDuration.record(.now - start)
         answer.cooling = cooling.answer
-        answer.loadTests = loadTests.all
+        answer.loadTests = loadTests.all(for: caller.isBoundToQueues ? heartbeat.queues ?? [] : [])
         return try .wire(answer)
+    }
+
+    /// Leaves out what a worker reports about sites of other queues.
+    private func bound(_ heartbeat: inout Heartbeat, to caller: Caller) async throws {
+        heartbeat.queues = try caller.narrowed(heartbeat.queues ?? [])
+        let sites = (heartbeat.sites ?? []).map(\.site) + (heartbeat.siteShares ?? []).map(\.site)
+        guard !sites.isEmpty else { return }
+        let allowed = try await caller.allowed(Set(sites), queue.tokens)
+        heartbeat.sites?.removeAll { !allowed.contains($0.site) }
+        heartbeat.siteShares?.removeAll { !allowed.contains($0.site) }
     }
 }

@@ -21,16 +21,23 @@ struct LoadTestRoutes: Sendable {
         try .wire(try await queue.loadTests.status(of: try Self.test(path)))
     }
 
-    func create(_ request: HTTPRequest) async throws -> HTTPResponse {
+    func create(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
         let test: LoadTestSubmission = try RequestBody.read(request)
         try Validation.check(test)
-        return try .wire(try await queue.loadTests.create(test))
+        let queues = test.queue.map { "queue \($0)" } ?? "all queues"
+        return Change("load test \(test.id): \(test.name), \(queues)") {
+            try .wire(try await queue.loadTests.create(test))
+        }
     }
 
-    func stop(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+    func stop(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
         let id = try Self.test(path)
         let _: NoFields = try RequestBody.read(request)
-        return try .wire(try await queue.loadTests.stop(id))
+        return Change("load test \(id)") { try .wire(try await queue.loadTests.stop(id)) }
     }
 
     func breakdown(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
@@ -46,7 +53,9 @@ struct LoadTestRoutes: Sendable {
     /// workers, without a signal each.
     private static let followMilliseconds = 250
 
-    func follow(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+    func follow(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let id = try Self.test(path)
         let asked: LoadTestFollow = try RequestBody.read(request)
         try Validation.check(asked)
@@ -54,6 +63,7 @@ struct LoadTestRoutes: Sendable {
         let deadline = clock.now + .milliseconds(asked.waitMilliseconds)
         while true {
             let version = loadTests.news.version
+            try caller.requireCurrent()
             let answer = try await queue.loadTests.follow(id, after: asked.after)
             let isNews = !answer.intervals.isEmpty || answer.test.state != asked.known
             let rest = clock.now.duration(to: deadline)
@@ -65,14 +75,21 @@ struct LoadTestRoutes: Sendable {
         }
     }
 
-    func join(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+    func join(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let id = try Self.test(path)
         let join: LoadTestJoin = try RequestBody.read(request)
         try Validation.check(join)
+        if caller.isBoundToQueues {
+            try caller.require(loadTestOf: try await queue.loadTests.status(of: id).queue)
+        }
         return try .wire(try await queue.loadTests.shards.join(id, join))
     }
 
-    func report(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+    func report(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let id = try Self.test(path)
         let report: LoadTestReport = try RequestBody.read(request)
         try Validation.check(report)
@@ -86,6 +103,7 @@ struct LoadTestRoutes: Sendable {
                 request.isPeerConnected()
             else { return try .wire(order) }
             await loadTests.news.wait(after: version, atMost: rest)
+            try caller.requireCurrent()
             version = loadTests.news.version
             order = try await queue.loadTests.shards.order(of: id, worker: report.worker)
         }

@@ -6,8 +6,6 @@ import Model
 /// Routes for operators: the cluster's status, queues, origins and sites.
 struct OperatorRoutes: Sendable {
     let queue: JobQueue
-    /// Fired when counts of catalogs may have changed.
-    let reported: WorkSignal
 
     func status(_ request: HTTPRequest) async throws -> HTTPResponse {
         try .wire(try await queue.workers.clusterStatus())
@@ -17,21 +15,6 @@ struct OperatorRoutes: Sendable {
         try .wire(QueueList(queues: try await queue.sites.queues()))
     }
 
-    func control(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
-        let name = path["queue"]
-        let control: QueueControl = try RequestBody.read(request)
-        try Validation.text(name, "queue", 1...200)
-        return try .wire(try await queue.sites.set(control.action.state, ofQueue: name))
-    }
-
-    func select(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let action: SelectionAction = try RequestBody.read(request)
-        try Validation.check(action)
-        let answer = try await queue.catalogs.selections.apply(action)
-        reported.fire()
-        return try .wire(answer)
-    }
-
     func origins(_ request: HTTPRequest) async throws -> HTTPResponse {
         try .wire(
             try await queue.origins.page(
@@ -39,20 +22,41 @@ struct OperatorRoutes: Sendable {
                 limit: try Validation.limit(request.queryValue("limit"))))
     }
 
-    func setLimits(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let change: OriginLimitsChange = try RequestBody.read(request)
-        try Validation.check(change)
-        try await queue.origins.setLimits(change)
-        return .done
-    }
-
     func sites(_ request: HTTPRequest) async throws -> HTTPResponse {
         try .wire(try await queue.sites.list())
     }
 
-    func configure(_ request: HTTPRequest) async throws -> HTTPResponse {
+    // MARK: Changes
+
+    func control(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let name = path["queue"]
+        let control: QueueControl = try RequestBody.read(request)
+        try Validation.text(name, "queue", 1...200)
+        return Change("queue \(name): \(control.action.rawValue)") {
+            try .wire(try await queue.sites.set(control.action.state, ofQueue: name))
+        }
+    }
+
+    func setLimits(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let change: OriginLimitsChange = try RequestBody.read(request)
+        try Validation.check(change)
+        return Change(ChangeText.text(of: change)) {
+            try await queue.origins.setLimits(change)
+            return .done
+        }
+    }
+
+    func configure(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
         let settings: SiteSettings = try RequestBody.read(request)
         _ = try Validation.check(settings)
-        return try .wire(try await queue.sites.configure(settings))
+        return Change(ChangeText.text(of: settings)) {
+            try .wire(try await queue.sites.configure(settings))
+        }
     }
 }

@@ -74,7 +74,8 @@ enum RequestBody {
         let name = "\(type)"
         return switch name {
         case "String": "a string"
-        case "AssetKind", "JobKind", "SegmentRole", "RefreshOutcome", "Outcome":
+        case "AssetKind", "JobKind", "SegmentRole", "RefreshOutcome", "Outcome",
+            "AccessRole":
             "one of its values"
         case "Bool": "true or false"
         case "Double": "a number"

@@ -48,9 +48,28 @@ struct ResultRoutes: Sendable {
         return try .wire(try await queue.sites.checksums.turns(wanted))
     }
 
-    func volume(_ request: HTTPRequest) async throws -> HTTPResponse {
+    /// Lists digests of completed assets in a directory of a site.
+    func checksums(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        let site = request.queryValue("site") ?? ""
+        guard let number = Int64(site), number > 0 else {
+            throw Validation.wrong("site", site, "a site's number")
+        }
+        try await caller.require(SiteID(number), queue.tokens)
+        return try .wire(
+            try await queue.sites.checksums.page(
+                site: SiteID(number), directory: request.queryValue("directory") ?? "",
+                after: request.queryValue("after"),
+                limit: try Validation.limit(request.queryValue("limit"))), for: request)
+    }
+
+    func volume(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
         let wanted: SiteVolumeRequest = try RequestBody.read(request)
         try Validation.check(wanted)
+        try await caller.require(wanted.site, queue.tokens)
         return try .wire(try await queue.sites.volumes.volume(wanted))
     }
 

@@ -1,50 +1,93 @@
 import HTTPServer
 import Model
 
-/// A route of the API: a method, a path and their handler.
+/// A route of the API: a method, a path, who may use it, and its handler.
 ///
-///     .post("/v1/catalogs/{catalog}/start", catalogs.start)
+///     .change("/v1/catalogs/{catalog}/start", .submitters, catalogs.start)
+///
+/// A route that changes something for a person is a `change`, which the audit log records; `post` is
+/// for workers, and for reads.
 struct Route: Sendable {
     enum Method: String, Sendable {
         case get = "GET"
         case post = "POST"
     }
 
-    typealias Handler = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
+    typealias Handler = @Sendable (HTTPRequest, PathParameters, Caller) async throws -> HTTPResponse
+    /// Checks a request, and returns the change that it asks for.
+    typealias ChangeHandler =
+        @Sendable (HTTPRequest, PathParameters, Caller) async throws -> Change
+    /// Handler that needs no caller.
+    typealias PathHandler = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
     /// Handler of a path without parameters.
     typealias PlainHandler = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
+    /// Who may use a route, and how it is handled.
+    enum Handling: Sendable {
+        /// It requires no token.
+        case open(PlainHandler)
+        case answer(AccessRule, Handler)
+        case change(AccessRule, ChangeHandler)
+    }
+
     var method: Method
     var path: RoutePath
-    var handler: Handler
-    /// True if it requires no token.
-    var isOpen = false
+    var handling: Handling
     /// True for frequent, cheap requests, which run on the loop of the database connections.
     var isFrequent = false
     /// Counts its answers.
     var answers: RouteAnswers?
 
-    static func get(_ path: RoutePath, _ handler: @escaping Handler) -> Route {
-        Route(method: .get, path: path, handler: handler)
+    /// A route that requires no token.
+    static func open(_ path: RoutePath, _ handler: @escaping PlainHandler) -> Route {
+        Route(method: .get, path: path, handling: .open(handler))
     }
 
-    static func get(_ path: RoutePath, _ handler: @escaping PlainHandler) -> Route {
-        get(path) { request, _ in try await handler(request) }
+    static func get(
+        _ path: RoutePath, _ rule: AccessRule, _ handler: @escaping Handler
+    ) -> Route {
+        Route(method: .get, path: path, handling: .answer(rule, handler))
     }
 
-    static func post(_ path: RoutePath, _ handler: @escaping Handler) -> Route {
-        Route(method: .post, path: path, handler: handler)
+    static func get(
+        _ path: RoutePath, _ rule: AccessRule, _ handler: @escaping PathHandler
+    ) -> Route {
+        get(path, rule) { request, path, _ in try await handler(request, path) }
     }
 
-    static func post(_ path: RoutePath, _ handler: @escaping PlainHandler) -> Route {
-        post(path) { request, _ in try await handler(request) }
+    static func get(
+        _ path: RoutePath, _ rule: AccessRule, _ handler: @escaping PlainHandler
+    ) -> Route {
+        get(path, rule) { request, _, _ in try await handler(request) }
     }
 
-    /// The same route without a token.
-    var open: Route {
-        var route = self
-        route.isOpen = true
-        return route
+    static func post(
+        _ path: RoutePath, _ rule: AccessRule, _ handler: @escaping Handler
+    ) -> Route {
+        Route(method: .post, path: path, handling: .answer(rule, handler))
+    }
+
+    static func post(
+        _ path: RoutePath, _ rule: AccessRule, _ handler: @escaping PlainHandler
+    ) -> Route {
+        post(path, rule) { request, _, _ in try await handler(request) }
+    }
+
+    static func change(
+        _ path: RoutePath, _ rule: AccessRule, _ handler: @escaping ChangeHandler
+    ) -> Route {
+        Route(method: .post, path: path, handling: .change(rule, handler))
+    }
+
+    /// Method and path, for logs and metrics.
+    var name: String { "\(method.rawValue) \(path)" }
+
+    /// The roles that may use it; nil for everyone.
+    var rule: AccessRule? {
+        switch handling {
+        case .open: nil
+        case .answer(let rule, _), .change(let rule, _): rule
+        }
     }
 
     var frequent: Route {

@@ -47,7 +47,7 @@ struct RouteTable: Sendable {
             }
             return .otherMethods(
                 entry.routes.map(\.method).sorted { $0.rawValue < $1.rawValue },
-                isOpen: entry.routes.allSatisfy(\.isOpen))
+                isOpen: entry.routes.allSatisfy { $0.rule == nil })
         }
         return .none
     }

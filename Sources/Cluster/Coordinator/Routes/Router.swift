@@ -1,11 +1,13 @@
+import API
 import HTTPServer
 import Model
 
-/// Dispatches requests: finds the route once, checks the token, and answers failures. Every answer
-/// that is not 2xx carries a failure with its code.
+/// Dispatches requests: finds the route once, checks the token and its role, and answers failures.
+/// Every answer that is not 2xx carries a failure with its code.
 struct Router: Sendable {
     let table: RouteTable
     let access: Access
+    let audit: AuditTrail
     /// Runs frequent requests.
     let executor: any TaskExecutor
 
@@ -16,18 +18,19 @@ struct Router: Sendable {
     /// Decides from a request's headers. Open paths are found first; without a token, nothing else
     /// is revealed.
     func decide(_ request: HTTPRequest) -> HTTPServer.Decision {
-        let method = Self.method(of: request)
-        let match = table.match(method, request.segments)
+        let match = table.match(Self.method(of: request), request.segments)
         do throws(Failure) {
-            if !match.isOpen { try access.check(request) }
             switch match {
             case .none:
+                _ = try access.caller(of: request)
                 throw Failure(.inputNotFound, "There is no \(Self.shown(request)).")
-            case .otherMethods(let allowed, _):
+            case .otherMethods(let allowed, let isOpen):
+                if !isOpen { _ = try access.caller(of: request) }
                 return .refused(Self.wrongMethod(request, allowed: allowed))
             case .found(let route, let parameters):
+                let handler = try handler(of: route, parameters, for: request)
                 if route.method != .get { try RequestBody.format(of: request) }
-                return .routed({ await Self.answer($0, route, parameters) }) { request in
+                return .routed(handler) { request in
                     route.isFrequent && request.body.count <= Self.frequentBodyBytes
                         ? executor : nil
                 }
@@ -37,29 +40,56 @@ struct Router: Sendable {
         }
     }
 
-    /// Returns true for a request with the token: connections are reserved for these.
+    /// Returns true for a request with a token: connections are reserved for these.
     func knows(_ request: HTTPRequest) -> Bool {
         do throws(Failure) {
-            try access.check(request)
+            _ = try access.caller(of: request)
             return true
         } catch {
             return false
         }
     }
 
-    private static func answer(
-        _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters
+    /// Returns what handles a request once its body has arrived. Throws `cluster.unauthorized`, and
+    /// `cluster.forbidden` for a role that the route does not allow.
+    private func handler(
+        of route: Route, _ parameters: PathParameters, for request: HTTPRequest
+    ) throws(Failure) -> HTTPServer.Handler {
+        guard let rule = route.rule else {
+            return { await answer($0, route, parameters, nil) }
+        }
+        let caller = try access.caller(of: request)
+        guard rule.allows(caller.role) else {
+            throw Failure(
+                .clusterForbidden,
+                "The token \(caller.name) has the role \(caller.role.rawValue); \(route.name) needs "
+                    + "one of: \(rule.names).")
+        }
+        return { await answer($0, route, parameters, caller) }
+    }
+
+    private func answer(
+        _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters, _ caller: Caller?
     ) async -> HTTPResponse {
-        let response = await handle(request, route, parameters)
+        let response = await handle(request, route, parameters, caller)
         route.answers?.count(response.status)
         return response
     }
 
-    private static func handle(
-        _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters
+    private func handle(
+        _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters, _ caller: Caller?
     ) async -> HTTPResponse {
         do {
-            return try await route.handler(request, parameters)
+            switch (route.handling, caller) {
+            case (.open(let handler), _): return try await handler(request)
+            case (.answer(_, let handler), let caller?):
+                return try await handler(request, parameters, caller)
+            case (.change(_, let handler), let caller?):
+                let change = try await handler(request, parameters, caller)
+                return try await audit.make(change, route.name, by: caller)
+            case (.answer, nil), (.change, nil):
+                preconditionFailure("\(route.name) has a rule, and its request no caller.")
+            }
         } catch let failure as Failure {
             return FailureAnswer.response(to: failure)
         } catch {
@@ -94,15 +124,5 @@ struct Router: Sendable {
     private static func shown(_ request: HTTPRequest) -> String {
         let path = "/" + request.segments.joined(separator: "/")
         return "\(request.method.prefix(10)) \(String(path.unicodeScalars.prefix(100)))"
-    }
-}
-
-extension RouteTable.Match {
-    fileprivate var isOpen: Bool {
-        switch self {
-        case .found(let route, _): route.isOpen
-        case .otherMethods(_, let isOpen): isOpen
-        case .none: false
-        }
     }
 }

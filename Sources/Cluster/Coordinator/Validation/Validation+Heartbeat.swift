@@ -11,6 +11,7 @@ extension Validation {
             try text(trouble.code.rawValue, "trouble.code", 1...100)
             try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
         }
+        if let version = heartbeat.version { try text(version, "version", 1...100) }
         try roots(heartbeat.roots, refused: heartbeat.refusedSites)
         if let names = heartbeat.queues { try queues(names) }
         if let done = heartbeat.done { try check(done) }

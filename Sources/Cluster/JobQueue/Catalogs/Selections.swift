@@ -22,6 +22,11 @@ package struct Selections: Sendable {
         return answer
     }
 
+    /// Returns the one catalog of a reference. Throws `input.notFound` and `input.ambiguous`.
+    package func catalog(_ reference: CatalogReference) async throws(Failure) -> CatalogID {
+        try await names.catalog(reference)
+    }
+
     private func apply(
         _ action: SelectionAction, to catalog: CatalogID
     ) async throws(Failure) -> SelectionAnswer {

@@ -100,6 +100,7 @@ package struct Leases: Sendable {
                 "roots": heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
                 "refused_sites": .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
                 "queues": heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
+                "version": .optionalText(heartbeat.version),
             ])
     }
 

@@ -72,14 +72,14 @@ WHERE e.id = @lease::uuid AND e.worker_id = @worker::uuid
 -- @progress is by asset. @trouble_code is what keeps the worker from getting work, or null; @roots
 -- are the storage URLs that it may write to, or null for all; @queues is null for all.
 INSERT INTO worker (id, name, active_transfers, progress, trouble_code, trouble_message,
-                    trouble_since, roots, refused_sites, queues)
+                    trouble_since, roots, refused_sites, queues, version)
 VALUES (@worker::uuid, @name, @active_transfers::int, @progress::jsonb, @trouble_code::text,
         @trouble_message::text, CASE WHEN @trouble_code::text IS NOT NULL THEN now() END,
-        @roots::text[], @refused_sites::bigint[], @queues::text[])
+        @roots::text[], @refused_sites::bigint[], @queues::text[], @version::text)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
     progress = excluded.progress, last_seen = now(), trouble_code = excluded.trouble_code,
     trouble_message = excluded.trouble_message, roots = excluded.roots,
-    refused_sites = excluded.refused_sites, queues = excluded.queues,
+    refused_sites = excluded.refused_sites, queues = excluded.queues, version = excluded.version,
     trouble_since = CASE WHEN excluded.trouble_code IS NOT NULL
                          THEN coalesce(worker.trouble_since, now()) END
 

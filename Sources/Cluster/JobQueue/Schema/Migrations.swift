@@ -79,6 +79,12 @@ package enum Migrations {
         }
     }
 
+    /// Returns the database's version, 0 without a schema. Changes nothing; call it in a
+    /// transaction. Throws the failures of `migrate`.
+    static func found(_ connection: PostgresConnection) async throws -> Int {
+        try await Schema.hasVersion(connection) ? try await version(connection) : 0
+    }
+
     /// The database's version; 0 for a new one.
     private static func version(_ connection: PostgresConnection) async throws -> Int {
         let row = try await connection.query(

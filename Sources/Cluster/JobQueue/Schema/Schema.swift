@@ -35,14 +35,38 @@ struct Schema: Sendable {
     static func prepare(
         _ connection: PostgresConnection, lockSeconds: Double
     ) async throws -> Schema {
-        // Until its owner is known, no function of the schema may be called, whose names come
-        // first.
+        let path = try await distrust(connection)
+        try await takeLock(connection, seconds: lockSeconds)
+        let (schema, hasVersion) = try await read(connection, path: path)
+        guard !hasVersion else { return schema }
+        try schema.requireOwner(
+            "has version 0; this binary needs version \(Migrations.currentVersion)")
+        try await connection.simple(SQL.Schema.create.text)
+        return schema
+    }
+
+    /// Returns true if the schema has a version. Changes nothing; call it in a transaction.
+    ///
+    /// Throws `cluster.schemaOwner` and `cluster.schemaUnreleased`, as `prepare` does.
+    static func hasVersion(_ connection: PostgresConnection) async throws -> Bool {
+        try await read(connection, path: try await distrust(connection)).hasVersion
+    }
+
+    /// Looks names up in pg_catalog alone, and returns the path that the session had: until its
+    /// owner is known, no function of the schema may be called, whose names come first.
+    private static func distrust(_ connection: PostgresConnection) async throws -> String {
         let path = try await connection.query("SHOW search_path").only().string("search_path")
         let name = path.prefix { $0 != "," }
         try await connection.simple("SET LOCAL search_path TO pg_catalog, pg_temp")
         _ = try await connection.query(
             "SELECT set_config('dray.schema', $1, true)", [.text(String(name))])
-        try await takeLock(connection, seconds: lockSeconds)
+        return path
+    }
+
+    /// Reads whose schema it is; looks names up by `path` again if that role is trusted.
+    private static func read(
+        _ connection: PostgresConnection, path: String
+    ) async throws -> (schema: Schema, hasVersion: Bool) {
         guard let row = try await connection.query(SQL.Schema.state).firstRow else {
             throw Failure(.workerInternal, "PostgreSQL does not say which schema this is.")
         }
@@ -57,11 +81,7 @@ struct Schema: Sendable {
                 "A pre-release version of Dray created the schema \(schema.name); this version cannot read it."
             )
         }
-        guard !(try row.bool("has_version")) else { return schema }
-        try schema.requireOwner(
-            "has version 0; this binary needs version \(Migrations.currentVersion)")
-        try await connection.simple(SQL.Schema.create.text)
-        return schema
+        return (schema, try row.bool("has_version"))
     }
 
     private static func takeLock(

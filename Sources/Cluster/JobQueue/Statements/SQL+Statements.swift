@@ -132,6 +132,12 @@ extension SQL {
         static let file = SQL.file(sql_browsing())
     }
 
+    enum Diagnosis: String, SQLSubject {
+        case server, settings, transactions, tables
+
+        static let file = SQL.file(sql_diagnosis())
+    }
+
     enum Figures: String, SQLSubject {
         case queues, workers, catalogs, deadlines, origins, cooling, quotas
 
@@ -142,6 +148,14 @@ extension SQL {
         case waits
 
         static let file = SQL.file(sql_waiting())
+    }
+
+    enum Access: String, SQLSubject {
+        case tokens, knownTokens, lockTokens, countTokens, createToken, revokeToken, notifyTokens
+        case noteUses, forgetTokens, sitesOfQueues, siteOfCatalog, beginChange, endChange
+        case auditPage, trimAudit
+
+        static let file = SQL.file(sql_access())
     }
 
     enum Housekeeping: String, SQLSubject {

@@ -33,6 +33,7 @@ package struct Workers: Sendable {
                         silentSeconds: try row.double("silent_seconds"))
                     worker.trouble = try Failure(
                         in: row, code: "trouble_code", message: "trouble_message")
+                    worker.version = try row.optionalString("version")
                     return worker
                 })
             let tests = try await LoadTests.read(nil, connection).filter { $0.state != .ended }

@@ -60,6 +60,7 @@ struct HeartbeatSource: Sendable {
         heartbeat.done = state.done
         heartbeat.roots = roots
         heartbeat.refusedSites = state.outsideRoots
+        heartbeat.version = drayVersion
         if !worker.queues.isEmpty { heartbeat.queues = worker.queues }
         return heartbeat
     }

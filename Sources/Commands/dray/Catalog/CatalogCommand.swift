@@ -5,17 +5,18 @@ import CoordinatorClient
 import Model
 import Rendering
 
-/// `dray catalog`: checks lists; shows, cancels, retries, reprioritises and reschedules catalogs.
+/// `dray catalog`: checks lists; lists, shows, cancels, retries, reprioritises and reschedules catalogs.
 enum CatalogCommand {
     static let command = Command(
         "catalog",
-        summary: "Check a list; show, cancel, retry, reprioritise or reschedule catalogs.",
+        summary: "Check a list; list, show, cancel, retry, reprioritise or reschedule catalogs.",
         discussion:
-            "\(ClusterCall.place) With --state, uses the private cluster of that directory; `status` "
-            + "also finds the default one.",
+            "\(ClusterCall.place) With --state, uses the private cluster of that directory; `list` "
+            + "and `show` also find the default one.",
         subcommands: [
             CatalogCheckCommand.command,
-            CatalogStatusCommand.command,
+            CatalogListCommand.command, CatalogStatusCommand.command,
+            CatalogStatusCommand.synonym,
             change(
                 .cancel, "Cancel a catalog, an asset, or what failed with a code.",
                 """
@@ -128,13 +129,13 @@ enum CatalogCommand {
         return CatalogReference(
             name: name,
             storageURL: try arguments.text("site").map { text throws(Failure) in
-                try site(text).storageURL
+                try site(ofOption: text).storageURL
             })
     }
 
     /// Resolves links on this machine, as `dray prefetch` does; a site that cannot be written is
     /// still accepted.
-    private static func site(_ text: String) throws(Failure) -> Destination {
+    static func site(ofOption text: String) throws(Failure) -> Destination {
         if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
             return local
         }

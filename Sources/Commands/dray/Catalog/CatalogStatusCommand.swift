@@ -6,20 +6,28 @@ import Model
 import Rendering
 import Text
 
-/// `dray catalog status`: shows the progress of one catalog and its waits.
+/// `dray catalog show`, also under the name `status`: shows the progress of one catalog and its
+/// waits.
 enum CatalogStatusCommand {
-    static let command = Command(
-        "status", summary: "Show a catalog's progress, and what it waits for.",
-        discussion: ClusterCall.anyPlace,
-        operands: [
-            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
-        ],
-        options: [CatalogCommand.site] + ClusterCall.options
-    ) { arguments in
-        await ClusterCall.run(arguments, asking: { try CatalogCommand.reference(arguments) }) {
-            reference, client in
-            let status = try await status(reference, client)
-            return try ClusterCall.show(status, arguments) { text(status) }
+    static let command = named(
+        "show", summary: "Show a catalog's progress, and what it waits for.")
+    static let synonym = named("status", summary: "The same as show.")
+
+    private static func named(_ name: String, summary: String) -> Command {
+        Command(
+            name, summary: summary, discussion: ClusterCall.anyPlace,
+            operands: [
+                CommandOperand(
+                    "CATALOG", help: "Number or name of the catalog, from `dray catalog list`.")
+            ],
+            options: [CatalogCommand.site] + ClusterCall.options
+        ) { arguments in
+            await ClusterCall.run(
+                arguments, asking: { try CatalogCommand.reference(arguments) }
+            ) { reference, client in
+                let status = try await status(reference, client)
+                return try ClusterCall.show(status, arguments) { text(status) }
+            }
         }
     }
 

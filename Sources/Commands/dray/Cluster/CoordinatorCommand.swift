@@ -17,9 +17,9 @@ enum CoordinatorCommand {
             from files or the environment, because other users can see a command line. The \
             password may be in the URL, in PGPASSWORD or in a password file.
 
-            Every request needs the token of DRAY_TOKEN, or of the file that DRAY_TOKEN_FILE \
-            names. A coordinator does not start without one. Create it with `openssl rand -hex \
-            32`.
+            Every request needs a token. That of DRAY_TOKEN, or of the file that DRAY_TOKEN_FILE \
+            names, allows everything; with it, `dray token create` makes others, which allow less. A \
+            coordinator does not start without one. Create it with `openssl rand -hex 32`.
 
             DRAY_LEASE_SECONDS, 5 to 3600, default 30, is how long a lease lasts without a \
             heartbeat. The jobs of a killed worker wait that long. A shorter lease replaces lost \
@@ -30,7 +30,8 @@ enum CoordinatorCommand {
             stay. SIGHUP then reads them again instead of stopping the coordinator.
 
             DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
-            days ago. Default: keep them.
+            days ago. Default: keep them. DRAY_AUDIT_DAYS, 1 to 36500, default 90, is how long \
+            the audit log is kept (`dray token log`).
             """,
         options: [
             CommandOption(
@@ -45,13 +46,13 @@ enum CoordinatorCommand {
             let databaseURL = try Secrets.databaseURL(arguments)
             let token = try Secrets.requiredToken()
             try listen.checkFree()
+            var queue = JobQueue.Settings(
+                leaseSeconds: try leaseSeconds(), retentionDays: try days("DRAY_RETENTION_DAYS"))
+            if let days = try days("DRAY_AUDIT_DAYS") { queue.auditDays = days }
             let coordinator = try Coordinator(
                 Coordinator.Configuration(
                     databaseURL: databaseURL, address: listen.address,
-                    port: listen.port, token: token,
-                    queue: JobQueue.Settings(
-                        leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays()),
-                    tls: tls))
+                    port: listen.port, token: token, queue: queue, tls: tls))
             ServiceUser.warn("coordinator")
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
             guard tls != nil else { return await runServices([[service]], graceSeconds: 10) }
@@ -79,14 +80,12 @@ enum CoordinatorCommand {
         return Double(seconds)
     }
 
-    /// Returns `DRAY_RETENTION_DAYS`; nil if it is not set.
-    private static func retentionDays() throws(UsageError) -> Int? {
-        guard let text = ClientSettings.environment["DRAY_RETENTION_DAYS"], !text.isEmpty else {
-            return nil
-        }
+    /// Returns a variable's number of days; nil if it is not set.
+    private static func days(_ variable: String) throws(UsageError) -> Int? {
+        guard let text = ClientSettings.environment[variable], !text.isEmpty else { return nil }
         guard let days = Int(text), (1...36_500).contains(days) else {
             throw UsageError(
-                "DRAY_RETENTION_DAYS is '\(printable(text))'",
+                "\(variable) is '\(printable(text))'",
                 hint: "Use a whole number of days from 1 to 36500, or unset it.")
         }
         return days

@@ -116,6 +116,39 @@ enum ListCSV {
         ).text
     }
 
+    static func tokens(_ list: TokenList) -> String {
+        CSVText(
+            [
+                "id", "name", "role", "state", "queues", "sites", "created", "createdBy", "expires",
+                "revoked", "lastUsed",
+            ],
+            list.tokens.map { token in
+                [
+                    .number(token.id.description), .text(token.name), .text(token.role.rawValue),
+                    .text(token.state(at: list.now).rawValue),
+                    .text(token.queues.joined(separator: " ")),
+                    .text(token.sites.joined(separator: " ")), time(token.created),
+                    .text(token.createdBy), time(token.expires), time(token.revoked),
+                    time(token.lastUsed),
+                ]
+            }
+        ).text
+    }
+
+    static func audit(_ entries: [AuditEntry]) -> String {
+        CSVText(
+            ["id", "time", "token", "name", "role", "action", "object", "status", "failureCode"],
+            entries.map { entry in
+                [
+                    .number("\(entry.id)"), time(entry.time),
+                    entry.token.map { .number($0.description) } ?? .none, .text(entry.name),
+                    .text(entry.role.rawValue), .text(entry.action), .text(entry.object),
+                    .integer(entry.status), .optional(entry.code?.rawValue),
+                ]
+            }
+        ).text
+    }
+
     private static func time(_ seconds: Double?) -> CSVText.Cell {
         seconds.map { .number(timestamp(ofSeconds: $0)) } ?? .none
     }

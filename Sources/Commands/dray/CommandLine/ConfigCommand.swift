@@ -51,6 +51,11 @@ enum ConfigCommand {
         var isSecret: Bool
     }
 
+    /// Returns all settings and their sources, without secrets.
+    static func settings(_ arguments: Arguments) throws -> some Encodable {
+        try answer(arguments, of: nil)
+    }
+
     private struct Answer: Encodable {
         var file: String?
         var settings: [Row]

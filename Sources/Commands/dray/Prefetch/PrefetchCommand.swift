@@ -208,6 +208,7 @@ enum PrefetchCommand {
             token: .ofThisRun,
             interruptsOthers: true, drainSeconds: ClientSettings.drainSeconds,
             environment: environment)
+        configuration.isAnnounced = true
         configuration.addressPolicy = try TransferOptions.addressPolicy(
             arguments, allowsPrivate: true)
         configuration.origins = try TransferOptions.origins(arguments)

@@ -6,6 +6,11 @@
 #define EMBEDDED(name) \
     EmbeddedFile name(void) { return (EmbeddedFile){name##_bytes, sizeof name##_bytes}; }
 
+static const unsigned char sql_access_bytes[] = {
+#embed "../access.sql"
+};
+EMBEDDED(sql_access)
+
 static const unsigned char sql_browsing_bytes[] = {
 #embed "../catalogs/browsing.sql"
 };
@@ -55,6 +60,11 @@ static const unsigned char sql_common_bytes[] = {
 #embed "../common.sql"
 };
 EMBEDDED(sql_common)
+
+static const unsigned char sql_diagnosis_bytes[] = {
+#embed "../diagnosis.sql"
+};
+EMBEDDED(sql_diagnosis)
 
 static const unsigned char sql_figures_bytes[] = {
 #embed "../figures.sql"

@@ -443,6 +443,8 @@ CREATE TABLE refresh_publication (
 CREATE TABLE worker (
     id uuid PRIMARY KEY,
     name text NOT NULL,
+    -- Of its binary; null if it does not say.
+    version text,
     -- The queues that it takes jobs of; null for all of them.
     queues text[],
     -- What it may write to: storage URLs of directories, null for every site; and sites within them that lead outside,
@@ -732,3 +734,44 @@ CREATE TABLE load_interval (
     data text NOT NULL,
     PRIMARY KEY (test_id, number, second)
 );
+
+-- MARK: Access
+
+-- Tokens of the API, besides the one of the coordinators' environment.
+CREATE TABLE access_token (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL,
+    role text NOT NULL CHECK (role IN ('admin', 'operator', 'submitter', 'reader', 'worker')),
+    -- SHA-256 of its text, which is kept nowhere.
+    hash bytea NOT NULL UNIQUE CHECK (octet_length(hash) = 32),
+    -- Names of a worker's queues, empty for all: a queue may come later.
+    queues text[] NOT NULL DEFAULT '{}' CHECK (role = 'worker' OR queues = '{}'),
+    -- Storage URLs of a submitter's sites, empty for all.
+    sites text[] NOT NULL DEFAULT '{}' CHECK (role = 'submitter' OR sites = '{}'),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Name of the token that created it.
+    created_by text NOT NULL,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    -- To the minute.
+    last_used_at timestamptz
+);
+CREATE UNIQUE INDEX access_token_by_name ON access_token (name) WHERE revoked_at IS NULL;
+
+-- Who changed what; pruned by age and number.
+CREATE TABLE audit_record (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    begun_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Null for the token of the coordinator's environment. A token may be deleted before its records.
+    token_id bigint,
+    token_name text NOT NULL,
+    role text NOT NULL,
+    -- Method and path of the route.
+    action text NOT NULL,
+    -- Without secrets.
+    object text NOT NULL,
+    -- Of the answer; null until the change has ended.
+    status int,
+    code text
+);
+CREATE INDEX audit_record_by_time ON audit_record (begun_at);

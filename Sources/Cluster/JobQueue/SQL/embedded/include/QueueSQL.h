@@ -12,6 +12,7 @@ typedef struct {
     size_t count;
 } EmbeddedFile;
 
+EmbeddedFile sql_access(void);
 EmbeddedFile sql_browsing(void);
 EmbeddedFile sql_catalogs(void);
 EmbeddedFile sql_checksum_files(void);
@@ -22,6 +23,7 @@ EmbeddedFile sql_starting(void);
 EmbeddedFile sql_submitting(void);
 EmbeddedFile sql_waiting(void);
 EmbeddedFile sql_common(void);
+EmbeddedFile sql_diagnosis(void);
 EmbeddedFile sql_figures(void);
 EmbeddedFile sql_functions_claims(void);
 EmbeddedFile sql_functions_lanes(void);

@@ -1,0 +1,324 @@
+package import API
+import CoordinatorClient
+package import Model
+package import Services
+import Synchronization
+package import Transfer
+
+/// Runs all checks of `dray doctor`: at the same time where they do not need each other, each with
+/// a time limit, in less than 30 seconds together. It is a service, so that a signal ends it in
+/// order.
+package final class DoctorSession: Service {
+    /// What to check.
+    package struct Subject: Sendable {
+        /// The cluster; nil if it cannot be determined, for the reason `placeFailure`.
+        package var place: ClusterPlace?
+        package var placeFailure: Failure?
+        /// True if somebody named the cluster, so that it must answer.
+        package var isNamed = false
+        /// Read without a coordinator; nil for the coordinator's own diagnosis.
+        package var databaseURL: String?
+        /// Directories of this machine.
+        package var sites: [StorageURL] = []
+        package var origins: [String] = []
+        package var transfer = TransferEngine.Options()
+        package var machine = MachineFacts()
+        /// The check of the configuration file.
+        package var configuration: DoctorCheck
+
+        package init(configuration: DoctorCheck) { self.configuration = configuration }
+    }
+
+    /// The results, and what they were made from.
+    package struct Findings: Sendable {
+        package var report: DoctorReport
+        package var machine: MachineFacts
+        package var coordinators: [CoordinatorDiagnosis] = []
+        package var database: DatabaseDiagnosis?
+        package var status: ClusterStatus?
+        package var sites: SiteList?
+        package var origins: OriginPage?
+    }
+
+    package let name = "doctor"
+    private let subject: Subject
+    private let display: LiveLines
+    private let clock: any WallClock
+    private let found = Mutex<Findings?>(nil)
+    private let pending = Mutex<[DoctorCheck.Area]>([])
+
+    private static let requestSeconds = 5.0
+    private static let listSeconds = 6.0
+    private static let databaseSeconds = 10.0
+    private static let storageSeconds = 8.0
+    private static let originSeconds = 10.0
+
+    package init(
+        _ subject: Subject, mode: LiveLines.Mode = .quiet,
+        clock: any WallClock = SystemWallClock()
+    ) {
+        self.subject = subject
+        self.clock = clock
+        display = LiveLines(mode: mode)
+    }
+
+    /// The results; nil before the end.
+    package var findings: Findings? { found.withLock { $0 } }
+
+    package func run() async throws {
+        defer { display.end() }
+        let begin = ContinuousClock.now
+        pending.withLock { $0 = [.coordinators, .database, .workers, .storage, .origins] }
+        showPending()
+        async let database = databaseFound()
+        async let requests = originChecks()
+        var cluster = await clusterFound()
+        finish(.coordinators, .workers)
+        let local = await localChecks(cluster.sites?.sites ?? [])
+        finish(.storage)
+        let own = await database
+        finish(.database)
+        let origins = await requests
+        finish(.origins)
+        try Task.checkCancellation()
+        var checks = [subject.configuration]
+        checks += MachineChecks.all(subject.machine)
+        checks += cluster.checks
+        checks += databaseChecks(own, &cluster)
+        checks += local + origins
+        var findings = Findings(
+            report: DoctorReport(
+                checks, seconds: (ContinuousClock.now - begin) / .seconds(1)),
+            machine: subject.machine)
+        findings.coordinators = cluster.diagnoses
+        findings.database = cluster.database
+        findings.status = cluster.status
+        findings.sites = cluster.sites
+        findings.origins = cluster.origins
+        found.withLock { $0 = findings }
+    }
+
+    // MARK: Progress
+
+    private func finish(_ areas: DoctorCheck.Area...) {
+        pending.withLock { $0.removeAll { areas.contains($0) } }
+        showPending()
+    }
+
+    private func showPending() {
+        guard display.mode == .live else { return }
+        let names = pending.withLock { $0.map(\.rawValue) }
+        guard !names.isEmpty else { return }
+        display.show(
+            live: { _, _ in ["dray: checking " + names.joined(separator: ", ")] }, plain: { "" })
+    }
+
+    // MARK: The cluster
+
+    private struct Cluster {
+        var checks: [DoctorCheck] = []
+        var sights: [CoordinatorSight] = []
+        var database: DatabaseDiagnosis?
+        var status: ClusterStatus?
+        var sites: SiteList?
+        var origins: OriginPage?
+
+        var diagnoses: [CoordinatorDiagnosis] {
+            sights.compactMap { try? $0.diagnosis?.get() }
+        }
+
+        var leaseSeconds: Double {
+            diagnoses.first?.leaseSeconds ?? ClockChecks.usualLeaseSeconds
+        }
+
+        mutating func skip(_ names: [(DoctorCheck.Area, String)], because reason: String) {
+            checks += names.map { .skipped($0.0, $0.1, because: reason) }
+        }
+    }
+
+    private static let listNames: [(DoctorCheck.Area, String)] = [
+        (.workers, "versions"), (.workers, "workers"), (.storage, "sites"), (.origins, "origins"),
+    ]
+
+    private func clusterFound() async -> Cluster {
+        var cluster = Cluster()
+        let client: CoordinatorClient
+        do throws(Failure) {
+            guard let place = subject.place else {
+                throw subject.placeFailure
+                    ?? Failure(.clusterCoordinatorUnreachable, "no coordinator is named")
+            }
+            client = try place.client(timeoutSeconds: Self.requestSeconds, isProbe: true)
+        } catch {
+            cluster.checks.append(.failed(.coordinators, "coordinator", error))
+            cluster.skip(Self.listNames, because: "no coordinator could be asked")
+            return cluster
+        }
+        defer { client.shutdown() }
+        cluster.sights = await client.look()
+        let isAbsent =
+            !subject.isNamed
+            && cluster.sights.allSatisfy { $0.failure?.code == .clusterCoordinatorUnreachable }
+        guard !isAbsent else {
+            cluster.checks.append(
+                .skipped(
+                    .coordinators, "coordinator",
+                    because: "no cluster runs at \(ClientSettings.defaultListen)",
+                    advice: "Start one with dray up, or set DRAY_COORDINATOR."))
+            cluster.skip(Self.listNames, because: "no coordinator was found")
+            return cluster
+        }
+        let now = clock.nowSeconds
+        cluster.checks += cluster.sights.flatMap {
+            CoordinatorChecks.all($0, nowSeconds: now)
+        }
+        guard cluster.sights.contains(where: { (try? $0.diagnosis?.get()) != nil }) else {
+            let isReached = cluster.sights.contains { $0.failure == nil }
+            cluster.skip(
+                Self.listNames,
+                because: isReached
+                    ? "no coordinator accepted the token" : "no coordinator answered")
+            return cluster
+        }
+        await readLists(&cluster, client)
+        return cluster
+    }
+
+    private func readLists(_ cluster: inout Cluster, _ client: CoordinatorClient) async {
+        async let status = Self.list { () async throws(Failure) in
+            try await client.clusterStatus(retrySeconds: 0.5)
+        }
+        async let sites = Self.list { () async throws(Failure) in
+            try await client.sites(retrySeconds: 0.5)
+        }
+        async let origins = Self.list { () async throws(Failure) in
+            try await client.origins(retrySeconds: 0.5)
+        }
+        var processes = cluster.sights.compactMap { sight in
+            (try? sight.diagnosis?.get()).map {
+                CoordinatorChecks.Process("the coordinator at \(sight.url)", $0.version)
+            }
+        }
+        switch await status {
+        case .success(let found):
+            cluster.status = found
+            processes += found.workers.map {
+                CoordinatorChecks.Process("worker \($0.name)", $0.version)
+            }
+            cluster.checks.append(CoordinatorChecks.workers(found.workers))
+        case .failure(let failure):
+            cluster.checks.append(.failed(.workers, "workers", failure))
+        }
+        cluster.checks.append(CoordinatorChecks.versions(processes))
+        switch await sites {
+        case .success(let found):
+            cluster.sites = found
+            cluster.checks += SiteChecks.all(found.sites)
+        case .failure(let failure):
+            cluster.checks.append(.failed(.storage, "sites", failure))
+        }
+        switch await origins {
+        case .success(let found):
+            cluster.origins = found
+            cluster.checks += OriginChecks.all(found)
+        case .failure(let failure):
+            cluster.checks.append(.failed(.origins, "origins", failure))
+        }
+    }
+
+    private static func list<Value: Sendable>(
+        _ read: @escaping @Sendable () async throws(Failure) -> Value
+    ) async -> Result<Value, Failure> {
+        let found = await result(withinSeconds: listSeconds) { () -> Result<Value, Failure> in
+            do throws(Failure) {
+                return .success(try await read())
+            } catch {
+                return .failure(error)
+            }
+        }
+        let late = Failure(
+            .clusterCoordinatorUnreachable,
+            "no answer within \(Int(listSeconds)) seconds")
+        return found ?? .failure(late)
+    }
+
+    // MARK: The database
+
+    private struct OwnDatabase: Sendable {
+        var result: Result<DatabaseDiagnosis, Failure>
+        var clock: ClockReading?
+    }
+
+    /// Reads the database without a coordinator; nil if none is named.
+    private func databaseFound() async -> OwnDatabase? {
+        guard let url = subject.databaseURL else { return nil }
+        let sent = clock.nowSeconds
+        let found = await DoctorProbes.database(url, seconds: Self.databaseSeconds)
+        let received = clock.nowSeconds
+        let reading = (try? found.get()).map {
+            ClockReading(seconds: $0.now, sent: sent, received: received)
+        }
+        return OwnDatabase(result: found, clock: reading)
+    }
+
+    private func databaseChecks(_ own: OwnDatabase?, _ cluster: inout Cluster) -> [DoctorCheck] {
+        var reading = own?.clock
+        switch own?.result {
+        case .success(let found): cluster.database = found
+        case .failure(let failure): return [.failed(.database, "server", failure)]
+        case nil:
+            let first = cluster.sights.first { $0.databaseClock != nil }
+            cluster.database = (try? first?.diagnosis?.get())?.database
+            reading = first?.databaseClock
+        }
+        if let found = cluster.database {
+            return DatabaseChecks.all(found) + [
+                ClockChecks.check(
+                    .database, "clock", reading, leaseSeconds: cluster.leaseSeconds)
+            ]
+        }
+        if let failure = cluster.diagnoses.compactMap(\.databaseFailure).first {
+            return [.failed(.database, "server", failure)]
+        }
+        return [
+            .skipped(
+                .database, "server", because: "no coordinator described it",
+                advice: "To check it without one, use --database-file or --database.")
+        ]
+    }
+
+    // MARK: This machine's directories and requests
+
+    private func localChecks(_ known: [SiteStatus]) async -> [DoctorCheck] {
+        await inOrder(subject.sites) { url in
+            let site = known.first { $0.storageURL == url.description }
+            return SiteChecks.local(
+                url.path,
+                await DoctorProbes.site(
+                    url, volume: site?.volume, seconds: Self.storageSeconds),
+                floorBytes: site?.floorBytes ?? 0)
+        }
+    }
+
+    private func originChecks() async -> [DoctorCheck] {
+        await inOrder(subject.origins) { [subject] url in
+            OriginChecks.check(
+                await DoctorProbes.origin(
+                    url, subject.transfer, seconds: Self.originSeconds))
+        }
+    }
+
+    /// Checks all items at the same time; returns the checks in the items' order.
+    private func inOrder<Item: Sendable>(
+        _ items: [Item], _ check: @escaping @Sendable (Item) async -> DoctorCheck
+    ) async -> [DoctorCheck] {
+        await withTaskGroup(of: (Int, DoctorCheck).self) { group in
+            for (index, item) in items.enumerated() {
+                group.addTask { (index, await check(item)) }
+            }
+            var found: [(Int, DoctorCheck)] = []
+            for await one in group { found.append(one) }
+            return found.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import API
+import Model
+import Rendering
+import Storage
+import Text
+
+/// Judges sites, by what workers reported and by a check on this machine.
+enum SiteChecks {
+    /// Bytes above the floor below which a site gets a warning.
+    static let minAvailableBytes: Int64 = 1 << 30
+    /// Share of the quota from which it gets a warning.
+    static let maxQuotaShare = 0.95
+    static let maxStaleFiles = 1_000
+    private static let maxListed = 20
+
+    /// Judges the sites of a cluster; those that need attention come first, 20 at most.
+    static func all(_ sites: [SiteStatus]) -> [DoctorCheck] {
+        guard !sites.isEmpty else {
+            return [
+                .skipped(.storage, "sites", because: "no catalog has been submitted")
+            ]
+        }
+        let checks = sites.map(check)
+        let order: [DoctorCheck.Result] = [.failed, .warning, .ok, .skipped]
+        let sorted = order.flatMap { result in checks.filter { $0.result == result } }
+        guard sorted.count > maxListed else { return sorted }
+        let rest = sorted.dropFirst(maxListed)
+        return sorted.prefix(maxListed) + [
+            .ok(
+                .storage, "further sites",
+                "\(HumanFormat.count(rest.count)) not listed, of which "
+                    + "\(rest.count { $0.result != .ok }) need attention: dray site list")
+        ]
+    }
+
+    static func check(_ site: SiteStatus) -> DoctorCheck {
+        let name = "site \(printable(site.queue))"
+        if let fault = site.fault { return .failed(.storage, name, fault) }
+        guard let available = site.availableBytes else {
+            return .ok(.storage, name, "no failure; no worker has reported its free space")
+        }
+        let left = available - (site.floorBytes ?? 0)
+        let finding = "\(HumanFormat.bytes(max(left, 0))) free above its floor"
+        guard left >= minAvailableBytes else {
+            return .warning(
+                .storage, name, finding,
+                advice: "Free space, or enlarge the file system.", code: .storageFull)
+        }
+        if let quota = site.quotaBytes, let used = site.usedBytes,
+            Double(used) >= Double(quota) * maxQuotaShare
+        {
+            return .warning(
+                .storage, name,
+                "\(HumanFormat.bytes(used)) of its quota of \(HumanFormat.bytes(quota)) used",
+                advice: FailureCode.storageQuota.row.hint, code: .storageQuota)
+        }
+        return .ok(.storage, name, finding)
+    }
+
+    // MARK: On this machine
+
+    /// Judges the check of a directory on this machine.
+    static func local(
+        _ url: String, _ result: Result<SiteCheck, Failure>, floorBytes: Int64 = 0
+    ) -> DoctorCheck {
+        let name = "directory \(url)"
+        let check: SiteCheck
+        switch result {
+        case .failure(let failure): return .failed(.storage, name, failure)
+        case .success(let found): check = found
+        }
+        let left = check.availableBytes - floorBytes
+        let place = check.isOnNetwork ? ", on the network" : ""
+        let finding =
+            "writes, syncs and renames; \(HumanFormat.bytes(max(left, 0))) free\(place)"
+        guard left >= minAvailableBytes else {
+            return .warning(
+                .storage, name, finding, advice: "Free space, or enlarge the file system.",
+                code: .storageFull)
+        }
+        guard check.staleFiles <= maxStaleFiles else {
+            return .warning(
+                .storage, name,
+                "\(HumanFormat.count(check.staleFiles)) unfinished files are older than a day",
+                advice: "Run a worker for this site: it removes what no job needs after a week.")
+        }
+        return .ok(.storage, name, finding)
+    }
+}

@@ -1,0 +1,175 @@
+import API
+import FileSystem
+import FoundationEssentials
+import Glibc
+import Gzip
+package import Model
+import Rendering
+import Services
+import Text
+
+/// The files of `dray support-bundle`: what helps to explain a failure, without secrets.
+///
+/// Everything passes `BundleRedactor`; a file `MANIFEST` lists the others and how many texts were
+/// changed in each.
+package struct SupportBundle {
+    private struct Entry {
+        var name: String
+        var contents: [UInt8]
+        var changed: Int
+        var description: String
+    }
+
+    private let redactor: BundleRedactor
+    private let seconds: Double
+    private var entries: [Entry] = []
+
+    /// Maximum bytes of a log's end.
+    private static let maxLogBytes = 256 << 10
+    /// Maximum numbers of items of each list.
+    private static let maxItems = 1_000
+    /// The directory in the archive.
+    private static let directory = "dray-support"
+
+    /// - Parameters:
+    ///   - secrets: texts that must not be in it: tokens, passwords.
+    ///   - seconds: the time of the bundle, in seconds since 1970.
+    package init(secrets: [String], atSeconds seconds: Double) {
+        redactor = BundleRedactor(secrets: secrets)
+        self.seconds = seconds
+    }
+
+    // MARK: Contents
+
+    /// Adds what `dray doctor` found, and the lists that it read.
+    package mutating func add(_ findings: DoctorSession.Findings) throws {
+        try add("doctor.json", findings.report, "all checks of dray doctor")
+        try add("machine.json", findings.machine, "kernel and limits of this machine")
+        if !findings.coordinators.isEmpty {
+            try add(
+                "coordinators.json", findings.coordinators,
+                "versions and limits of coordinators, with their databases")
+        }
+        if let database = findings.database {
+            try add(
+                "database.json", database, "PostgreSQL: settings, sessions, tables, schema")
+        }
+        if let status = findings.status {
+            try add("status.json", status, "catalogs, queues, workers and load tests")
+        }
+        if var sites = findings.sites {
+            sites.sites = Array(sites.sites.prefix(Self.maxItems))
+            try add("sites.json", sites, "sites with their limits and failures")
+        }
+        if var origins = findings.origins {
+            origins.origins = Array(origins.origins.prefix(Self.maxItems))
+            try add("origins.json", origins, "origins with their limits and decisions")
+        }
+    }
+
+    /// Adds a value as JSON.
+    package mutating func add(
+        _ name: String, _ value: some Encodable, _ description: String
+    ) throws {
+        let tree = try JSONDecoder().decode(JSONTree.self, from: JSONEncoder().encode(value))
+        var changed = 0
+        let redacted = tree.mapped { text, field in
+            let shown =
+                field.map { redactor.isSecret(field: $0) } == true
+                ? Redaction.mark : redactor.redacted(text)
+            if shown != text { changed += 1 }
+            return shown
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        let bytes = Array(try encoder.encode(redacted)) + [UInt8(ascii: "\n")]
+        entries.append(
+            Entry(name: name, contents: bytes, changed: changed, description: description))
+    }
+
+    /// Adds the end of a log, from the start of a line; nothing if it cannot be read.
+    package mutating func addLog(_ name: String, at path: String, _ description: String) {
+        guard let bytes = Self.end(of: path, bytes: Self.maxLogBytes), !bytes.isEmpty else {
+            return
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false
+        ).map(String.init)
+        let redacted = lines.map { redactor.redacted($0) }
+        entries.append(
+            Entry(
+                name: name, contents: Array(redacted.joined(separator: "\n").utf8),
+                changed: zip(lines, redacted).count { $0 != $1 }, description: description))
+    }
+
+    private static func end(of path: String, bytes: Int) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        let start = max(0, Int(status.st_size) - bytes)
+        var buffer = [UInt8](repeating: 0, count: bytes)
+        let count = pread(descriptor, &buffer, bytes, start)
+        guard count > 0 else { return nil }
+        let found = buffer[..<count]
+        guard start > 0, let feed = found.firstIndex(of: UInt8(ascii: "\n")) else {
+            return Array(found)
+        }
+        // A part of a line could begin in the middle of a secret.
+        return Array(found[(feed + 1)...])
+    }
+
+    // MARK: The archive
+
+    /// The manifest: a line for each file.
+    package var manifest: String {
+        let rows = entries.map { entry in
+            [
+                entry.name, HumanFormat.count(entry.contents.count),
+                HumanFormat.count(entry.changed), entry.description,
+            ]
+        }
+        let removed = entries.reduce(0) { $0 + $1.changed }
+        return "Support bundle of dray \(drayVersion), \(TimeText.minute(ofSeconds: seconds))\n\n"
+            + TextLayout.table(
+                headings: ["File", "Bytes", "Redacted", "Contents"],
+                alignments: [.left, .right, .right, .left], rows: rows)
+            + "\nRedacted: texts in which something was replaced by \(Redaction.mark), "
+            + "\(HumanFormat.count(removed)) in total.\n\n\(Self.notice)"
+    }
+
+    private static let notice = """
+        Replaced are the cluster's token, passwords of the database, user information, queries
+        and fragments of URLs, and values of fields, parameters and headers that are named like
+        a secret. Names of hosts, catalogs, assets and directories are in the files: look at
+        them before you send the bundle.
+
+        """
+
+    /// Writes the archive with mode 0600; an existing file of that name is replaced as a whole.
+    ///
+    /// Throws `input.destination`.
+    package func write(to path: String) throws(Failure) {
+        var archive = TarArchive()
+        let time = Int64(seconds)
+        archive.add("\(Self.directory)/MANIFEST", Array(manifest.utf8), atSeconds: time)
+        for entry in entries {
+            archive.add("\(Self.directory)/\(entry.name)", entry.contents, atSeconds: time)
+        }
+        do throws(OutputFileError) {
+            let file = try OutputFile(path)
+            do throws(OutputFileError) {
+                try file.write(Gzip.compressed(archive.ended()))
+                try file.keep(mode: 0o600)
+            } catch {
+                file.abandon()
+                throw error
+            }
+        } catch {
+            throw Failure(.inputDestination, "\(printable(path)): \(error.reason)")
+        }
+    }
+}

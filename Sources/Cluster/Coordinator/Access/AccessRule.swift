@@ -1,0 +1,26 @@
+import API
+
+/// The roles that may use a route. An administrator may use all of them.
+enum AccessRule: Sendable, CaseIterable {
+    /// Everybody but workers.
+    case readers
+    case submitters
+    case operators
+    case admins
+    case workers
+
+    func allows(_ role: AccessRole) -> Bool {
+        switch (self, role) {
+        case (_, .admin), (.workers, .worker), (.operators, .operator),
+            (.submitters, .operator), (.submitters, .submitter), (.readers, .operator),
+            (.readers, .submitter), (.readers, .reader):
+            true
+        default: false
+        }
+    }
+
+    /// The roles that it allows, for messages.
+    var names: String {
+        AccessRole.allCases.filter(allows).map(\.rawValue).joined(separator: ", ")
+    }
+}

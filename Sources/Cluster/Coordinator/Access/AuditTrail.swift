@@ -1,0 +1,90 @@
+import HTTPServer
+import JobQueue
+import Model
+import Services
+import Synchronization
+
+/// A change that a request asks for, checked but not made yet.
+struct Change: Sendable {
+    /// What is changed, and how; without secrets of URLs.
+    let object: String
+    /// True if many requests make one change: each caller's first one at each coordinator is recorded.
+    var isPart = false
+    let make: @Sendable () async throws -> HTTPResponse
+
+    /// Maximum characters of the object.
+    private static let maxCharacters = 1_000
+
+    init(
+        _ object: String, isPart: Bool = false,
+        make: @escaping @Sendable () async throws -> HTTPResponse
+    ) {
+        self.object = String(
+            String.UnicodeScalarView(
+                Redaction.message(object).unicodeScalars.prefix(Self.maxCharacters)))
+        self.isPart = isPart
+        self.make = make
+    }
+}
+
+/// Records changes in the audit log: each before it is made, and then its answer.
+///
+/// If it cannot be recorded, it is not made.
+final class AuditTrail: Sendable {
+    private struct Part: Hashable {
+        var token: AccessTokenID?
+        var action: String
+        var object: String
+    }
+
+    private let audit: AuditLog
+    /// Parts of changes that were recorded.
+    private let parts = Mutex<Set<Part>>([])
+    private let log = Logger("coordinator")
+
+    private static let maxParts = 10_000
+
+    init(audit: AuditLog) { self.audit = audit }
+
+    /// Makes a change, and returns its answer. Throws if it cannot be recorded.
+    func make(
+        _ change: Change, _ action: String, by caller: Caller
+    ) async throws -> HTTPResponse {
+        let part = Part(token: caller.id, action: action, object: change.object)
+        if change.isPart, parts.withLock({ $0.contains(part) }) { return try await change.make() }
+        let id = try await audit.begin(
+            AuditLog.Change(
+                token: caller.id, name: caller.name, role: caller.role, action: action,
+                object: change.object))
+        if change.isPart {
+            parts.withLock { parts in
+                if parts.count >= Self.maxParts { parts.removeAll() }
+                parts.insert(part)
+            }
+        }
+        let answer = await Self.answer { try await change.make() }
+        do throws(Failure) {
+            try await audit.end(id, status: answer.response.status, code: answer.code)
+        } catch {
+            log.warning(
+                "the answer to a change is not in the audit log",
+                ["record": id, "code": error.code.rawValue, "error": error.message])
+        }
+        return answer.response
+    }
+
+    /// Returns the answer of `body`, with the code of its failure.
+    private static func answer(
+        _ body: () async throws -> HTTPResponse
+    ) async -> (response: HTTPResponse, code: FailureCode?) {
+        let failure: Failure
+        do {
+            return (try await body(), nil)
+        } catch let error as Failure {
+            failure = error
+        } catch {
+            failure = Failure(.workerInternal, "\(error)")
+        }
+        return (FailureAnswer.response(to: failure), failure.code)
+    }
+}

@@ -1,0 +1,92 @@
+import API
+import JobQueue
+import Model
+import Synchronization
+
+/// The sender of a request with a valid token: its role, and the queues or sites that it is bound to.
+struct Caller: Sendable {
+    let access: Access
+    /// Nil for the token of the coordinator's environment.
+    let token: Access.Token?
+
+    /// The name of the environment's token in the audit log; no issued one may have it.
+    static let environment = "environment"
+
+    var id: AccessTokenID? { token?.known.id }
+    var name: String { token?.known.name ?? Self.environment }
+    var role: AccessRole { token?.known.role ?? .admin }
+    /// Empty for all queues.
+    private var queues: [String] { token?.known.queues ?? [] }
+    /// Empty for all sites.
+    private var sites: [String] { token?.known.sites ?? [] }
+    var isBoundToQueues: Bool { !queues.isEmpty }
+    var isBoundToSites: Bool { !sites.isEmpty }
+
+    /// True if it may get whole URLs of assets and files, with their signatures.
+    var seesSecrets: Bool { role != .reader }
+
+    /// Throws `cluster.unauthorized` if the token is no longer valid; for requests that wait.
+    func requireCurrent() throws(Failure) {
+        if let token { try access.requireCurrent(token) }
+    }
+
+    // MARK: Queues
+
+    /// Returns the queues that a worker means: those of its token if it names none. Throws
+    /// `cluster.outOfScope` for others.
+    func narrowed(_ named: [String]) throws(Failure) -> [String] {
+        guard isBoundToQueues else { return named }
+        guard !named.isEmpty else { return queues }
+        for queue in named where !queues.contains(queue) {
+            throw outside("queue", queue, queues)
+        }
+        return named
+    }
+
+    /// Returns those of `sites` that belong to the token's queues.
+    func allowed(
+        _ sites: Set<SiteID>, _ tokens: AccessTokens
+    ) async throws(Failure) -> Set<SiteID> {
+        guard let token, isBoundToQueues else { return sites }
+        let known = token.sites.withLock { $0.intersection(sites) }
+        guard known.count < sites.count else { return sites }
+        // Queues may be new.
+        let found = try await tokens.sites(sites.subtracting(known), ofQueues: queues)
+        token.sites.withLock { $0.formUnion(found) }
+        return known.union(found)
+    }
+
+    /// Throws `cluster.outOfScope` for a site of other queues.
+    func require(_ site: SiteID, _ tokens: AccessTokens) async throws(Failure) {
+        guard try await allowed([site], tokens).isEmpty else { return }
+        throw outside("site", "\(site)", queues)
+    }
+
+    /// Throws `cluster.outOfScope` for a load test of another queue; nil is one of all queues.
+    func require(loadTestOf queue: String?) throws(Failure) {
+        if let queue { _ = try narrowed([queue]) }
+    }
+
+    // MARK: Sites
+
+    /// Throws `cluster.outOfScope` for a site that a submitter may not use. `storageURL` is
+    /// canonical.
+    func require(storageURL: String) throws(Failure) {
+        guard isBoundToSites, !sites.contains(storageURL) else { return }
+        throw outside("site", redacted(url: storageURL), sites)
+    }
+
+    /// Throws `cluster.outOfScope` for a catalog of another site. Without bounds it queries nothing.
+    func require(_ catalog: CatalogID, _ tokens: AccessTokens) async throws(Failure) {
+        guard isBoundToSites else { return }
+        try require(storageURL: try await tokens.site(of: catalog))
+    }
+
+    private func outside(_ kind: String, _ given: String, _ bounds: [String]) -> Failure {
+        let bounds = bounds.prefix(5).map { redacted(url: $0) }.joined(separator: ", ")
+        return Failure(
+            .clusterOutOfScope,
+            "The token \(name) is bound to \(bounds); the \(kind) \(given.prefix(200)) is not allowed."
+        )
+    }
+}

@@ -1,0 +1,62 @@
+import API
+import Digest
+import HTTPServer
+import JobQueue
+import Model
+
+/// Routes for administrators: access tokens, and the audit log.
+struct AccessRoutes: Sendable {
+    let queue: JobQueue
+    let memory: ClusterMemory
+
+    func list(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try .wire(try await queue.tokens.list())
+    }
+
+    /// Creates a token, and answers with its text, which is kept nowhere.
+    func create(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        var submission: TokenSubmission = try RequestBody.read(request)
+        try Validation.check(submission)
+        submission.sites = try submission.sites?.map { site throws(Failure) in
+            try Validation.storageURL(site, "sites")
+        }
+        let checked = submission
+        return Change(ChangeText.text(of: checked)) {
+            let token = AccessToken.issued()
+            let hash = SHA256Digest(hashing: Array(token.text.utf8))
+            let status = try await queue.tokens.create(
+                checked, hash: hash.withUnsafeBytes { Array($0) }, by: caller.name)
+            // Here at once; elsewhere by the notification.
+            await memory.readTokens()
+            return try .wire(IssuedToken(secret: token.text, token: status))
+        }
+    }
+
+    func revoke(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let token = path["token"]
+        let _: NoFields = try RequestBody.read(request)
+        try Validation.text(token, "token", 1...100)
+        return Change("token \(token)") {
+            let status = try await queue.tokens.revoke(token)
+            await memory.readTokens()
+            return try .wire(status)
+        }
+    }
+
+    func audit(_ request: HTTPRequest) async throws -> HTTPResponse {
+        var after: Int64?
+        if let text = request.queryValue("after") {
+            guard let number = Int64(text), number > 0 else {
+                throw Validation.wrong("after", text, "the next of a page")
+            }
+            after = number
+        }
+        return try .wire(
+            try await queue.audit.page(
+                after: after, limit: try Validation.limit(request.queryValue("limit"))))
+    }
+}

@@ -1,0 +1,100 @@
+package import API
+package import Model
+import Postgres
+
+/// The audit log: who changed what.
+package struct AuditLog: Sendable {
+    let database: QueueDatabase
+
+    /// A change that is about to be made.
+    package struct Change: Sendable {
+        /// Nil for the token of the coordinator's environment.
+        package var token: AccessTokenID?
+        package var name: String
+        package var role: AccessRole
+        package var action: String
+        package var object: String
+
+        package init(
+            token: AccessTokenID?, name: String, role: AccessRole, action: String, object: String
+        ) {
+            self.token = token
+            self.name = name
+            self.role = role
+            self.action = action
+            self.object = object
+        }
+    }
+
+    /// Rows to keep, whatever their age.
+    package static let maxRows: Int64 = 1_000_000
+    private static let rowsPerTrim = 10_000
+
+    /// Records a change before it is made; returns its number. It does not wait for the disk, because
+    /// the change's own commit waits for both.
+    package func begin(_ change: Change) async throws(Failure) -> Int64 {
+        let begin = PostgresStatement(
+            SQL.Access.beginChange,
+            [
+                "token": .optionalInt(change.token?.rawValue), "name": .text(change.name),
+                "role": .text(change.role.rawValue), "action": .text(change.action),
+                "object": .text(change.object),
+            ])
+        return try await database.withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.Common.commitLater), begin,
+            ])
+            return try results[1].only().int64("id")
+        }
+    }
+
+    /// Records the answer to a change.
+    package func end(_ id: Int64, status: Int, code: FailureCode?) async throws(Failure) {
+        let end = PostgresStatement(
+            SQL.Access.endChange,
+            [
+                "id": .int(id), "status": .int(status), "code": .optionalText(code?.rawValue),
+            ])
+        try await database.withConnection { connection in
+            _ = try await connection.pipeline([PostgresStatement(SQL.Common.commitLater), end])
+        }
+    }
+
+    /// Returns a page, the latest first; `after` is the previous page's `next`.
+    package func page(after: Int64?, limit: Int) async throws(Failure) -> AuditPage {
+        try await database.withConnection { connection in
+            let rows = try await connection.query(
+                SQL.Access.auditPage, ["after": .optionalInt(after), "limit": .int(limit)]
+            ).rows
+            let entries = try rows.map { try AuditEntry(row: $0) }
+            return AuditPage(
+                entries: entries,
+                next: entries.count < limit ? nil : entries.last.map { "\($0.id)" })
+        }
+    }
+
+    /// Deletes rows of more than `days` days ago, and those beyond `rows`; a bounded number at once.
+    package func trim(
+        olderThanDays days: Int, rows: Int64 = maxRows
+    ) async throws(Failure) {
+        try await database.withConnection { connection in
+            _ = try await connection.query(
+                SQL.Access.trimAudit,
+                ["days": .int(days), "rows": .int(rows), "limit": .int(Self.rowsPerTrim)])
+        }
+    }
+}
+
+extension AuditEntry {
+    /// Decodes a row of `Access.auditPage`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            id: try row.int64("id"), time: try row.double("begun"),
+            token: try row.optionalInt64("token_id").map { AccessTokenID($0) },
+            name: try row.string("token_name"),
+            role: AccessRole(rawValue: try row.string("role")) ?? .reader,
+            action: try row.string("action"), object: try row.string("object"),
+            status: try row.optionalInt64("status").map { Int($0) },
+            code: try row.optionalString("code").map { FailureCode($0) })
+    }
+}

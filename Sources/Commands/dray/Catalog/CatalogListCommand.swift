@@ -1,0 +1,42 @@
+import API
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Text
+
+/// `dray catalog list`: lists the latest catalogs, with what each waits for.
+enum CatalogListCommand {
+    static let command = Command(
+        "list", summary: "List the latest 100 catalogs, and what each waits for.",
+        discussion: ClusterCall.anyPlace, options: ClusterCall.listOptions
+    ) { arguments in
+        await ClusterCall.run(arguments) { client in
+            let catalogs = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
+                .catalogs
+            return try ClusterCall.show(
+                ["catalogs": catalogs], arguments, csv: { ListCSV.catalogs(catalogs) },
+                as: { text(catalogs) })
+        }
+    }
+
+    /// Formats a row for each catalog; the last column has its waits and its deadline.
+    static func text(_ catalogs: [CatalogStatus]) -> String {
+        ClusterCall.section(
+            "Catalogs",
+            ["Number", "Name", "State", "Completed", "Failed", "Bytes", "Queue", "Notes"],
+            [.right, .left, .left, .right, .right, .right, .left, .left],
+            catalogs.map { catalog in
+                let notes = catalog.state == .running ? StatusCommand.lines(catalog) : []
+                return [
+                    catalog.id.description, printable(catalog.name), catalog.state.rawValue,
+                    "\(HumanFormat.count(catalog.totals.completed)) of "
+                        + HumanFormat.count(catalog.totals.assets),
+                    HumanFormat.count(catalog.totals.failed),
+                    HumanFormat.bytes(catalog.totals.bytes), printable(catalog.queue),
+                    notes.isEmpty ? "–" : notes.joined(separator: "; "),
+                ]
+            })
+    }
+}

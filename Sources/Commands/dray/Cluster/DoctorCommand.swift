@@ -1,0 +1,129 @@
+import Client
+import CommandLine
+import Configuration
+import Model
+import Services
+import Text
+import Transfer
+
+/// `dray doctor`: checks a cluster and this machine.
+enum DoctorCommand {
+    /// What `dray doctor` and `dray support-bundle` have in common.
+    static let subjectOptions =
+        [
+            CommandOption(
+                "coordinator", .text(placeholder: "URL"), setting: Settings.coordinator,
+                help: "URL of the coordinator, several separated by commas. Default: "
+                    + "$DRAY_COORDINATOR, or else the cluster of this machine."),
+            CommonOptions.state,
+            CommandOption(
+                "site", .text(placeholder: "URL"), repeatable: true,
+                help: "Directory of a site on this machine, whose storage is tested by writing "
+                    + "to it. Repeatable."),
+            CommandOption(
+                "origin", .text(placeholder: "URL"), repeatable: true,
+                help: "URL to request from this machine. Repeatable."),
+        ] + Secrets.databaseOptions + TransferOptions.all + TLSOptions.client
+
+    static let command = Command(
+        "doctor", summary: "Check a cluster and this machine, and say what to do.",
+        discussion: """
+            Checks coordinators, token, certificates, clocks, versions, PostgreSQL, workers, \
+            storage, origins and the limits of this machine, in 30 seconds at most. Without a \
+            cluster it checks the machine alone. Run it as the worker's user on a worker's \
+            machine, with --site for each of its sites.
+
+            Coordinators describe their database; with --database-file or --database it is read \
+            directly.
+
+            Exits with 1 if a check failed. Warnings do not count.
+            """,
+        options: subjectOptions + [ClusterCall.json]
+    ) { arguments in
+        do {
+            guard let findings = try await findings(arguments) else { return .interrupted }
+            Console.write(
+                try ClusterCall.show(findings.report, arguments) { findings.report.text })
+            return findings.report.exitCode
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// Runs all checks; returns nil if a signal ended them.
+    static func findings(_ arguments: Arguments) async throws -> DoctorSession.Findings? {
+        let environment = ClientSettings.environment
+        try LogOutput.configure(environment: environment, defaultLevel: .error)
+        let session = DoctorSession(
+            try await subject(arguments),
+            mode: LiveLines.mode(isQuiet: arguments.flag("json"), environment: environment))
+        guard await runServices([[session]], graceSeconds: 2) == .success else { return nil }
+        return session.findings
+    }
+
+    private static func subject(_ arguments: Arguments) async throws -> DoctorSession.Subject {
+        var subject = DoctorSession.Subject(configuration: configuration(arguments))
+        subject.machine = MachineFacts.read(environment: ClientSettings.environment)
+        do {
+            let found = try place(arguments)
+            subject.place = found.place
+            subject.isNamed = found.isNamed
+        } catch {
+            subject.isNamed = true
+            subject.placeFailure = failure(error)
+        }
+        if let url = try databaseURL(arguments) { subject.databaseURL = url }
+        subject.sites = try arguments.texts("site").map { text in
+            let url = try Destination(remote: text).storageURL
+            return try StorageURL(url)
+        }
+        subject.origins = arguments.texts("origin")
+        subject.transfer.loops = 1
+        subject.transfer.connections = max(subject.origins.count, 1)
+        subject.transfer.addressPolicy = try TransferOptions.addressPolicy(
+            arguments, allowsPrivate: false)
+        subject.transfer.origins = try TransferOptions.origins(arguments)
+        return subject
+    }
+
+    /// Returns the cluster, and whether it was named rather than looked for.
+    private static func place(
+        _ arguments: Arguments
+    ) throws -> (place: ClusterPlace, isNamed: Bool) {
+        if let named = try ClusterPlace.named() { return (named, true) }
+        if let path = try? CommonOptions.statePath(arguments),
+            let running = try ClusterPlace.running(in: path)
+        {
+            return (running, true)
+        }
+        return (try ClusterPlace.standard(), false)
+    }
+
+    /// Returns the database's URL if one is named.
+    private static func databaseURL(_ arguments: Arguments) throws -> String? {
+        let isNamed =
+            ["database", "database-file"].contains { arguments.text($0) != nil }
+            || ["DRAY_DATABASE_URL", "DRAY_DATABASE_FILE"].contains {
+                !(ClientSettings.environment[$0] ?? "").isEmpty
+            }
+        return isNamed ? try Secrets.databaseURL(arguments) : nil
+    }
+
+    private static func configuration(_ arguments: Arguments) -> DoctorCheck {
+        do throws(UsageError) {
+            guard let file = try ConfigurationSource.file(arguments, of: DrayCommand.tree) else {
+                return .ok(.machine, "configuration", "no file")
+            }
+            return .ok(.machine, "configuration", "\(printable(file.path)): no errors")
+        } catch {
+            return .failed(
+                .machine, "configuration", error.message, advice: error.hint, code: .inputUsage)
+        }
+    }
+
+    private static func failure(_ error: any Error) -> Failure {
+        if let failure = error as? Failure { return failure }
+        if let usage = error as? UsageError { return Failure(.inputUsage, usage.message) }
+        return Failure(.workerInternal, "\(error)")
+    }
+}
