@@ -32,12 +32,12 @@ package struct AccessToken: Sendable, Equatable {
         let count = text.utf8.count
         guard count <= Self.maximumLength else {
             throw Self.refusal(
-                "it has \(count) characters; at most \(Self.maximumLength) are allowed")
+                "its length is \(count); at most \(Self.maximumLength) characters are allowed")
         }
         let (minimum, alphabet) = Self.minimumLength(of: text)
         guard count >= minimum else {
             throw Self.refusal(
-                "it has \(count) characters; at least \(minimum) \(alphabet) are needed for 128 bits"
+                "its length is \(count); at least \(minimum) \(alphabet) are needed for 128 bits"
             )
         }
         guard Set(text.utf8).count >= Self.minimumVariety else {

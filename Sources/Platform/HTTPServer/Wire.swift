@@ -18,7 +18,7 @@ struct Wire {
         case ended
         /// The peer speaks HTTP without TLS; from now on, so does this.
         case plainHTTP
-        /// TLS failed, and the peer was told.
+        /// TLS failed; an alert with the reason was sent to the peer.
         case failed(String)
     }
 

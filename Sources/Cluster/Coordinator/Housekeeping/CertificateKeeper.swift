@@ -36,7 +36,7 @@ struct CertificateKeeper: Service {
     func run() async {
         var warned = ContinuousClock.now
         while !Task.isCancelled {
-            // Anew each time: a changed symlink may lead elsewhere.
+            // Watches are made again in each round: a changed symlink may lead elsewhere.
             let changes = watch()
             // What changed before the watch began.
             reload()

@@ -9,7 +9,7 @@ package struct SiteCheck: Sendable, Hashable {
     package var totalBytes: Int64
     /// Files of attempts, multipart files and records of partial bodies, of running or ended workers.
     package var unfinishedFiles: Int
-    /// Those that nobody has written to for a day.
+    /// Unfinished files without a write in the last day.
     package var staleFiles: Int
     package var isOnNetwork: Bool
 }
