@@ -18,7 +18,7 @@ import Testing
     }
 
     private static let tooWeak: [(text: String, reason: String)] = [
-        ("", "0 characters"), ("secret", "at least 25 letters of one case and digits"),
+        ("", "its length is 0;"), ("secret", "at least 25 letters of one case and digits"),
         ("0123456789abcdef0123456789abcde", "at least 32 hexadecimal digits"),
         ("k3v9q0zj7m2xw8c5r1tb6yhd", "at least 25 letters of one case and digits"),
         ("31415926535897932384626433832795028841", "at least 39 digits"),
