@@ -143,7 +143,7 @@ quietly() {
 # shellcheck disable=SC2034 # for scripts that source this one
 test_scratch=(--scratch-path "$repository/.build/test")
 # shellcheck disable=SC2034
-test_flags=(-Xswiftc -gnone -Xswiftc -wmo -Xswiftc -num-threads -Xswiftc 2)
+test_flags=(-Xswiftc -gnone -Xswiftc -wmo -Xswiftc -num-threads -Xswiftc 2 -Xswiftc -no-emit-module-separately-wmo)
 
 release_binary="$repository/.build/release/dray"
 # shellcheck disable=SC2034 # for scripts that source this one

@@ -255,6 +255,19 @@ import Testing
         #expect(reads.count == 4)
     }
 
+    @Test(.timeLimit(.minutes(1))) func aScrapeDoesNotWaitForADatabaseThatHangs() async {
+        let isOpen = WorkSignal()
+        let cache = FigureCache(period: .seconds(5)) {
+            // Like a query: a cancelled task waits for it too.
+            let version = isOpen.version
+            while isOpen.version == version { await Task.yield() }
+            return Self.figures(workers: 1)
+        }
+        await cache.prepare()
+        #expect(cache.figures == nil)
+        isOpen.fire()
+    }
+
     /// Each read takes a second, by the clock.
     @Test func figuresAreReadWhileTheyAreScrapedAndNoLonger() async throws {
         let reads = Counted()

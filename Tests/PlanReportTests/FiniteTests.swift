@@ -19,8 +19,7 @@ import Testing
     /// Where 0 is allowed, what is next to nothing.
     private static let nearZero: [[ScenarioInput: Double]] =
         ScenarioInput.allCases.filter { $0.row.allowed.contains(0) && !$0.row.isWhole }.flatMap {
-            input in
-            [.leastNonzeroMagnitude, 0x1p-1060, 1e-300, 1e-40, 1e-16, 1e-12].map { [input: $0] }
+            input in [.leastNonzeroMagnitude, 1e-300, 1e-16].map { [input: $0] }
         }
 
     @Test func noPlanPrintsWhatIsNoNumber() throws {
@@ -47,6 +46,15 @@ import Testing
         }
     }
 
+    /// True if a word of the text is what a value that is not finite prints.
+    private static func hasNoNumber(_ text: String) -> Bool {
+        text.utf8.split { !(0x61...0x7A).contains($0 | 0x20) }.contains { word in
+            ["nan", "inf", "infinity"].contains { name in
+                word.count == name.utf8.count && zip(word, name.utf8).allSatisfy { $0 | 0x20 == $1 }
+            }
+        }
+    }
+
     private static func expectNumbers(in scenarios: [[ScenarioInput: Double]]) throws {
         var planned = 0
         for given in scenarios {
@@ -62,9 +70,7 @@ import Testing
                 PlanHTML(plan).text, try PlanJSON.text(plan),
             ]
             for text in texts {
-                let words = text.lowercased().split { !$0.isLetter }
-                let wrong = words.first { ["nan", "inf", "infinity"].contains($0) }
-                #expect(wrong == nil, "\(given)")
+                #expect(!Self.hasNoNumber(text), "\(given)")
             }
         }
         #expect(planned > scenarios.count * 3 / 4)

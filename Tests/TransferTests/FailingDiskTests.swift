@@ -34,10 +34,10 @@ struct FailingDiskTests {
         let storage = try DirectoryStorage(
             StorageURL(directory: disk.directory.path), durability: .none)
         let origin = try FaultOrigin()
-        var endless = FaultOrigin.Response.endless(sample(65_536))
+        var endless = FaultOrigin.Response.endless(sampleBytes(65_536))
         endless.headers.append(("Content-Type", "video/mp2t"))
         origin.route("/endless", endless)
-        origin.serve("/small", sample(100_000))
+        origin.serve("/small", sampleBytes(100_000))
         let fetcher = try Fetcher()
         func request(_ path: String, job: Int64) -> TransferRequest {
             TransferRequest(
@@ -59,7 +59,7 @@ struct FailingDiskTests {
         }
         let next = try await fetcher.fetch(request("/small", job: 3)).outcome.get()
         for result in storage.commit([try #require(next.object)]) { try result.get() }
-        #expect(try disk.directory.read("o/3") == sample(100_000))
+        #expect(try disk.directory.read("o/3") == sampleBytes(100_000))
     }
 }
 

@@ -42,10 +42,10 @@ struct OpeningTests {
     init() throws {
         origin = try FaultOrigin()
         fetcher = try Fetcher { $0.loops = 1 }
-        origin.serve("/long", sample(Self.long), etag: "\"v\"")
-        origin.serve("/short", sample(10_000))
-        origin.serve("/remote", sample(100_000))
-        origin.route("/unknown", Self.chunked(sample(100_000)))
+        origin.serve("/long", sampleBytes(Self.long), etag: "\"v\"")
+        origin.serve("/short", sampleBytes(10_000))
+        origin.serve("/remote", sampleBytes(100_000))
+        origin.route("/unknown", Self.chunked(sampleBytes(100_000)))
         origin.route("/empty", Self.chunked([]))
     }
 
@@ -88,7 +88,7 @@ struct OpeningTests {
         }
         trouble.end()
         let fetched = try await slow.outcome.get()
-        let body = sample(path == "/long" ? Self.long : 100_000)
+        let body = sampleBytes(path == "/long" ? Self.long : 100_000)
         #expect(fetched.sha256 == sha256(body))
         for stored in fetcher.storage.commit([try #require(fetched.object)]) { try stored.get() }
         #expect(try fetcher.directory.read("o\(path)") == body)
@@ -98,7 +98,7 @@ struct OpeningTests {
     func unknownLength(path: String) async throws {
         trouble.end()
         let fetched = try await fetcher.fetch(failing(path)).outcome.get()
-        let body = path == "/empty" ? [] : sample(100_000)
+        let body = path == "/empty" ? [] : sampleBytes(100_000)
         #expect(fetched.sha256 == sha256(body))
         for stored in fetcher.storage.commit([try #require(fetched.object)]) { try stored.get() }
         #expect(try fetcher.directory.read("o\(path)") == body)

@@ -8,7 +8,7 @@ import Transfer
 struct RangeTests {
     let origin: FaultOrigin
     let fetcher: Fetcher
-    let body = sample(300_000)
+    let body = sampleBytes(300_000)
     private static let id: MultipartID = "large"
 
     init() throws {

@@ -12,7 +12,7 @@ struct ResumeTests {
 
     let origin: FaultOrigin
     let fetcher: Fetcher
-    let body = sample(20_000)
+    let body = sampleBytes(20_000)
 
     init() throws {
         origin = try FaultOrigin()
@@ -137,7 +137,7 @@ struct ResumeTests {
 
     @Test("a URL with a fresh signature is resumed by a strong ETag")
     func freshSignature() async throws {
-        let (body, new) = (body, sample(15_000, seed: 7))
+        let (body, new) = (body, sampleBytes(15_000, seed: 7))
         let old = "Sun, 06 Nov 1994 08:49:37 GMT"
         let now = "Mon, 07 Nov 1994 08:49:37 GMT"
         let cases: [(name: String, etag: String?, date: String?, isOnly: Bool, isNew: Bool)] = [
@@ -182,7 +182,7 @@ struct ResumeTests {
 
     @Test("a changed object starts over")
     func changed() async throws {
-        let new = sample(15_000, seed: 7)
+        let new = sampleBytes(15_000, seed: 7)
         var attempts = attempts { $0.serve(new, etag: "\"v2\"") }
         _ = try await attempts.run()
         #expect(try await attempts.run().bytes == new)
@@ -246,7 +246,7 @@ struct ResumeTests {
 
     @Test("an object that is shorter now starts over")
     func notSatisfiable() async throws {
-        let short = sample(5_000, seed: 3)
+        let short = sampleBytes(5_000, seed: 3)
         var attempts = attempts { request in
             request.headers["range"] == nil
                 ? request.serve(short, etag: "\"v2\"")
@@ -290,7 +290,7 @@ struct ResumeTests {
 
     @Test("another URL's validator is no proof")
     func otherSource() async throws {
-        let (body, other) = (body, sample(20_000, seed: 9))
+        let (body, other) = (body, sampleBytes(20_000, seed: 9))
         origin.route(
             "/start",
             inTurn: [.redirect(to: "/one"), .redirect(to: "/two"), .redirect(to: "/two")])
@@ -303,7 +303,7 @@ struct ResumeTests {
 
     @Test("with a digest of the list's the rest may come from elsewhere", arguments: [true, false])
     func guarded(isSame: Bool) async throws {
-        let (body, other) = (body, sample(20_000, seed: 9))
+        let (body, other) = (body, sampleBytes(20_000, seed: 9))
         let wanted = isSame ? body : other
         origin.route(
             "/start",

@@ -19,7 +19,9 @@ struct ShortBodyTests {
         }
         // Around the length from which on a body is hashed as it arrives, and one that is hashed so.
         let lengths = [0, 1, 63, 64, 5_000, 65_536, 131_071, 131_072, 131_073, 300_000]
-        let bodies = (0..<120).map { sample(lengths[$0 % lengths.count], seed: UInt64($0 + 1)) }
+        let bodies = (0..<120).map {
+            sampleBytes(lengths[$0 % lengths.count], seed: UInt64($0 + 1))
+        }
         for (index, body) in bodies.enumerated() { origin.route("/\(index)", .init(body: body)) }
         let wrong = Set([3, 44, 45, 88, 119])
         let results = await withTaskGroup(of: (Int, TransferResult).self) { group in
@@ -56,7 +58,7 @@ struct ShortBodyTests {
     @Test("none is lost when the engine ends", arguments: lanes)
     func shutdown(lanes: Int?) async throws {
         let origin = try FaultOrigin()
-        origin.route("/a", .init(body: sample(10_000)))
+        origin.route("/a", .init(body: sampleBytes(10_000)))
         for _ in 0..<20 {
             let fetcher = try Fetcher { $0.digestLanes = lanes }
             let requests = (0..<12).map { fetcher.request(origin.url("/a"), key: "o/\($0)") }
@@ -70,7 +72,7 @@ struct ShortBodyTests {
                 let result = try #require(await iterator.next())
                 switch result.outcome {
                 case .success(let fetched):
-                    #expect(fetched.sha256 == sha256(sample(10_000)))
+                    #expect(fetched.sha256 == sha256(sampleBytes(10_000)))
                     fetched.object?.discard()
                 case .failure(let failure): #expect(failure.code == "worker.cancelled")
                 }

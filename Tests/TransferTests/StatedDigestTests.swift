@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Digests that origins state")
 struct StatedDigestTests {
-    private let body = sample(50_000)
+    private let body = sampleBytes(50_000)
 
     private func value(_ algorithm: DigestAlgorithm, of body: [UInt8]) -> String {
         base64(digest(algorithm, body)?.bytes ?? [])

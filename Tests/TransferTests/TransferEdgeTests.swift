@@ -16,7 +16,7 @@ struct TransferEdgeTests {
 
     private let seen = Seen<Edge>()
     private let origin: FaultOrigin
-    private let body = sample(20_000)
+    private let body = sampleBytes(20_000)
 
     init() throws { origin = try FaultOrigin() }
 
@@ -69,7 +69,7 @@ struct TransferEdgeTests {
 
     /// The whole does not have its digest when its parts came from two URLs: it is requested again.
     private func restOfAnotherObject() async throws {
-        let other = sample(20_000, seed: 9)
+        let other = sampleBytes(20_000, seed: 9)
         origin.route("/start", inTurn: [.redirect(to: "/one"), .redirect(to: "/two")])
         origin.route("/one") { [body] in $0.serve(body, etag: "\"v1\"").cut(after: 8_000) }
         origin.serve("/two", other, etag: "\"v2\"")

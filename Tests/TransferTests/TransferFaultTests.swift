@@ -52,7 +52,7 @@ struct TransferFaultTests {
     @Test("error pages are not kept, however long")
     func errorPages() async throws {
         #expect(try await code(.init(404, text: "gone")) == "origin.http.404")
-        let long = FaultOrigin.Response(404, body: sample(1 << 20))
+        let long = FaultOrigin.Response(404, body: sampleBytes(1 << 20))
         #expect(try await code(long) == "origin.http.404")
         var endless = FaultOrigin.Response.endless()
         endless.status = 503
@@ -69,7 +69,7 @@ struct TransferFaultTests {
 
     @Test("bodies that are not what was promised")
     func bodies() async throws {
-        let body = sample(100_000)
+        let body = sampleBytes(100_000)
         let whole = FaultOrigin.Response(body: body)
         #expect(try await code(whole.cut(after: 60_000)) == "origin.truncated")
         #expect(try await code(whole.cut(after: 0)) == "origin.truncated")
@@ -241,7 +241,7 @@ struct TransferFaultTests {
 
     @Test("a site that cannot be written")
     func storageFailure() async throws {
-        origin.serve("/a", sample(10_000))
+        origin.serve("/a", sampleBytes(10_000))
         var request = fetcher.memory(origin.url("/a"))
         request.destination = .object { (_) throws(Failure) in
             throw Failure("storage.full", "no space")
@@ -265,7 +265,7 @@ struct TransferFaultTests {
     @Test("a body that stops", .timeLimit(.minutes(1)))
     func stalled() async throws {
         let gate = Gate()
-        let stalled = FaultOrigin.Response(body: sample(10_000)).held(after: 5_000, at: gate)
+        let stalled = FaultOrigin.Response(body: sampleBytes(10_000)).held(after: 5_000, at: gate)
         #expect(try await code(stalled) { $0.timeouts.lowSpeed = 0.1 } == "origin.timeout")
         gate.open()
     }

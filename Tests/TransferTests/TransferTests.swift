@@ -17,7 +17,7 @@ struct TransferTests {
 
     @Test("stores the origin's bytes with their digest")
     func storesBytes() async throws {
-        let body = sample(1_000_003)
+        let body = sampleBytes(1_000_003)
         origin.serve("/a.bin", body, etag: "\"v1\"")
         var request = fetcher.request(origin.url("/a.bin?sig=secret"), key: "o/a.bin")
         request.expectedBytes = Int64(body.count)
@@ -105,7 +105,7 @@ struct TransferTests {
     @Test("reports its progress and its state")
     func progress() async throws {
         let gate = Gate()
-        let body = sample(50_000)
+        let body = sampleBytes(50_000)
         origin.route("/slow", FaultOrigin.Response(body: body).held(after: 20_000, at: gate))
         let ended = AsyncStream<TransferResult>.makeStream()
         let transfer = fetcher.engine.submit(fetcher.request(origin.url("/slow"))) { _, result in
@@ -157,7 +157,7 @@ struct TransferTests {
     @Test("keeps to the connection limit and answers each once", .timeLimit(.minutes(2)))
     func manyTransfers() async throws {
         let directory = try TemporaryDirectory("origin")
-        let bodies = (0..<20).map { sample(5_000 + $0, seed: UInt64($0 + 1)) }
+        let bodies = (0..<20).map { sampleBytes(5_000 + $0, seed: UInt64($0 + 1)) }
         for (index, body) in bodies.enumerated() { try directory.write(body, to: "\(index).bin") }
         let nginx = try await NginxServer(root: directory.path)
         let fetcher = fetcher

@@ -18,7 +18,7 @@ import Testing
             var list = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-VERSION:3\n"
             for number in 1...3 {
                 list += "#EXTINF:4,\ns\(number).ts\n"
-                objects["\(folder)/\(name)/s\(number).ts"] = C.bytes(
+                objects["\(folder)/\(name)/s\(number).ts"] = sampleBytes(
                     5_000 + number, seed: UInt64(10 * index + number))
             }
             objects["\(folder)/\(name)/index.m3u8"] = Array("\(list)#EXT-X-ENDLIST\n".utf8)
@@ -38,13 +38,13 @@ import Testing
             var assets = [try cluster.title("/title/main.m3u8")]
             for number in 1...20 {
                 let path = "/files/f\(number).bin"
-                objects[path] = C.bytes(number * 997, seed: UInt64(number))
+                objects[path] = sampleBytes(number * 997, seed: UInt64(number))
                 cluster.origin.serve(path, objects[path] ?? [])
                 assets.append(try cluster.file(path))
             }
             // An object without a byte, and one whose name a shell would trip over.
             for path in ["/files/empty", "/files/a%20b%5Cc"] {
-                let body = path.hasSuffix("empty") ? [] : C.bytes(10)
+                let body = path.hasSuffix("empty") ? [] : sampleBytes(10)
                 cluster.origin.serve(path, body)
                 objects[path == "/files/empty" ? path : "/files/a b\\c"] = body
                 assets.append(try cluster.file(path))
@@ -67,7 +67,7 @@ import Testing
     @Test func aSecondSubmissionAsksTheOriginForNothing() async throws {
         try await C.with { cluster in
             let objects = Self.serveTitle(cluster.origin, at: "/t")
-            let body = C.bytes(100_000)
+            let body = sampleBytes(100_000)
             cluster.origin.serve("/f/a", body)
             cluster.origin.serve("/f/b", body)
             cluster.origin.serve("/f/c", body)
@@ -102,7 +102,7 @@ import Testing
     /// Put there by another program, before anything was stored for the catalog.
     @Test func whatTheListPromisesAndLiesThereIsNotFetched() async throws {
         try await C.with { cluster in
-            let body = C.bytes(100_000)
+            let body = sampleBytes(100_000)
             let paths = ["/f/whole", "/f/unmeasured", "/f/damaged", "/f/longer", "/f/missing"]
             for path in paths { cluster.origin.serve(path, body) }
             var damaged = body
@@ -130,7 +130,7 @@ import Testing
 
     @Test func theChecksumFileHasTheLastStoredFileOfAKeyOfTwoCatalogs() async throws {
         try await C.with { cluster in
-            let (old, new) = (C.bytes(5_000, seed: 1), C.bytes(6_000, seed: 2))
+            let (old, new) = (sampleBytes(5_000, seed: 1), sampleBytes(6_000, seed: 2))
             cluster.origin.serve("/d/f", old)
             _ = try await cluster.run([try cluster.file("/d/f")], catalog: "one")
             _ = try await cluster.run([try cluster.file("/d/f")], catalog: "two")
@@ -147,7 +147,7 @@ import Testing
         try await C.with { cluster in
             let text = Array("the origin's own list\n".utf8)
             cluster.origin.serve("/d/SHA256SUMS", text)
-            cluster.origin.serve("/d/f", C.bytes(10))
+            cluster.origin.serve("/d/f", sampleBytes(10))
             let ended = try await cluster.run([
                 try cluster.file("/d/SHA256SUMS"), try cluster.file("/d/f"),
             ])

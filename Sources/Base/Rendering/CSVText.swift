@@ -33,7 +33,8 @@ package struct CSVText {
         case .none: return ""
         case .number(let number): return number
         case .text(let text):
-            let isFormula = text.first.map { "=+-@\t\r".contains($0) } == true
+            // By byte: a sign with a combining mark is another Character.
+            let isFormula = text.utf8.first.map { "=+-@\t\r".utf8.contains($0) } == true
             let safe = isFormula ? "'" + text : text
             let isPlain = safe.utf8.allSatisfy { !"\",\r\n".utf8.contains($0) }
             return isPlain ? safe : "\"" + safe.replacing("\"", with: "\"\"") + "\""

@@ -94,7 +94,7 @@ package final class Coordinator: Sendable {
         let chores = Chore.all(queue, memory, memory.signal, metrics)
         housekeeping = Housekeeping(
             chores, times: ChoreTimes(chores, in: metrics.registry), failures)
-        figures = FigureCache(period: configuration.figuresPeriod) {
+        figures = FigureCache(period: configuration.figuresPeriod, failures: failures) {
             try await queue.figures.read()
         }
         ClusterMetrics(cache: figures).declare(in: metrics.registry)

@@ -101,10 +101,36 @@ enum PeerOwner {
             port = Array(there.utf8.suffix(5))
         }
 
+        /// Returns the lines of sockets here at the port. A busy machine has tens of thousands of
+        /// others.
+        private func lines(of table: [UInt8]) -> [ArraySlice<UInt8>] {
+            var lines: [ArraySlice<UInt8>] = []
+            table.withUnsafeBytes { bytes in
+                func place(of character: Unicode.Scalar, from begin: Int) -> Int? {
+                    guard begin < bytes.count, let base = bytes.baseAddress else { return nil }
+                    return memchr(base + begin, Int32(character.value), bytes.count - begin)
+                        .map { UnsafeRawPointer($0) - base }
+                }
+                var begin = 0
+                while begin < bytes.count {
+                    let end = place(of: "\n", from: begin) ?? bytes.count
+                    // `  12: 0100007F:1F90 …`: the second colon precedes the port.
+                    if let number = place(of: ":", from: begin),
+                        let colon = place(of: ":", from: number + 1), colon + port.count <= end,
+                        bytes[colon..<colon + port.count].elementsEqual(port)
+                    {
+                        lines.append(table[begin..<end])
+                    }
+                    begin = end + 1
+                }
+            }
+            return lines
+        }
+
         /// Finds the entry in a table; returns nil if it is missing.
         func look(up table: [UInt8]) -> Answer? {
             var listener: UInt32?
-            for line in table.split(separator: UInt8(ascii: "\n")).dropFirst() {
+            for line in lines(of: table) {
                 let columns = line.split(separator: UInt8(ascii: " "), maxSplits: 10)
                 guard columns.count > 9, columns[1].suffix(5).elementsEqual(port),
                     let user = UInt32(String(decoding: columns[7], as: UTF8.self))

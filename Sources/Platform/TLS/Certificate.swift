@@ -1,8 +1,9 @@
 internal import CSSL
 
 /// One X.509 certificate. Immutable.
-package final class Certificate: @unchecked Sendable {
-    let pointer: OpaquePointer
+package final class Certificate: Sendable {
+    // OpenSSL only reads it from here on, with locks of its own.
+    nonisolated(unsafe) let pointer: OpaquePointer
     /// The subject in the form of RFC 4514, `CN=worker,O=Example`; may be empty.
     package let subject: String
     /// Its validity, in seconds since 1970.

@@ -39,8 +39,9 @@ package enum TLSClientCertificates: Sendable, Equatable {
 /// with forward secrecy and authenticated ciphers only.
 ///
 /// Immutable and safe from any thread. Connections keep the context that they began with.
-package final class TLSServerContext: @unchecked Sendable {
-    let pointer: OpaquePointer
+package final class TLSServerContext: Sendable {
+    // Nothing changes it after `init`; OpenSSL counts its references atomically.
+    nonisolated(unsafe) let pointer: OpaquePointer
     /// The server's own certificate.
     package let certificate: Certificate
     /// True if every user of the machine can read the key.

@@ -9,9 +9,11 @@ import Testing
     @Test(arguments: [
         ("GET https://u:pw@h/a?sig=1 failed", "GET https://…@h/a?… failed"),
         ("the token 0123456789abcdef in a text", "the token … in a text"),
-        ("Authorization: Bearer abc.def next", "Authorization: Bearer … next"),
+        ("Authorization: Bearer abc.def next", "Authorization: …"),
         ("\"Authorization\":\"Bearer abc\"", "\"Authorization\":… …"),
-        ("cookie: abc", "cookie: …"), ("host=h password='x' user=u", "host=h password=… user=u"),
+        ("cookie: a=1; b=2", "cookie: …"), ("X-Api-Key:\tabc def", "X-Api-Key: …"),
+        ("api_key=abc", "api_key=…"), ("with Bearer abc next", "with Bearer … next"),
+        ("host=h password='x' user=u", "host=h password=… user=u"),
         ("{\"apiToken\":\"x\"}", "{\"apiToken\":…"), ("key a/b.ts?sig=x.", "key a/b.ts?…"),
         ("is it a coordinator?", "is it a coordinator?"), ("a=1\nb", "a=1\nb"),
     ])

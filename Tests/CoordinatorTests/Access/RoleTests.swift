@@ -34,7 +34,6 @@ import Testing
         "GET /v1/assets": [.operator, .submitter, .reader],
         "GET /metrics": [.operator, .submitter, .reader],
         "GET /v1/status": [.operator, .submitter, .reader],
-        "GET /v1/diagnosis": [.operator, .submitter, .reader],
         "GET /v1/queues": [.operator, .submitter, .reader],
         "GET /v1/origins": [.operator, .submitter, .reader],
         "GET /v1/sites": [.operator, .submitter, .reader],
@@ -48,6 +47,7 @@ import Testing
         "POST /v1/origins/limits": [.operator], "POST /v1/sites/settings": [.operator],
         "POST /v1/load-tests": [.operator], "POST /v1/load-tests/{test}/follow": [.operator],
         "POST /v1/load-tests/{test}/stop": [.operator], "GET /v1/audit": [.operator],
+        "GET /v1/diagnosis": [.operator],
 
         "GET /v1/tokens": [], "POST /v1/tokens": [], "POST /v1/tokens/{token}/revoke": [],
     ]

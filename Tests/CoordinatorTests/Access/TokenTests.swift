@@ -1,9 +1,11 @@
 import API
-import Coordinator
 import CoordinatorClient
 import Model
 import TestSupport
 import Testing
+
+@testable import Coordinator
+@testable import JobQueue
 
 /// Issued tokens: their text, their end, their use.
 @Suite struct TokenTests {
@@ -144,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func aReaderGetsNoSignatures() async throws {
+    @Test func readersAndSubmittersOfSomeSitesGetNoSignatures() async throws {
         try await Fixture.with { fixture in
             let handle = try await fixture.client.openCatalog(
                 CatalogSubmission(name: "movies", storageURL: Fixture.storageURL))
@@ -156,13 +158,31 @@ import Testing
                 handle.id, CatalogStartRequest(generation: handle.generation))
             let reader = try await fixture.token(.reader)
             let submitter = try await fixture.token(.submitter)
+            let elsewhere = try await fixture.token(.submitter, sites: ["file:///elsewhere"])
             for path in ["/v1/catalogs/1/assets", "/v1/assets?catalog=1", "/v1/catalogs/1"] {
                 let shown = try await fixture.send("GET", path, by: reader)
                 #expect(shown.status == 200 && !shown.body.contains("geheim"), "\(shown)")
+                let bound = try await fixture.send("GET", path, by: elsewhere)
+                #expect(bound.status == 200 && !bound.body.contains("geheim"), "\(bound)")
             }
             let whole = try await fixture.send("GET", "/v1/catalogs/1/assets", by: submitter)
             #expect(whole.body.contains("geheim"))
         }
+    }
+
+    /// Reads overlap: one may end after a later one has seen a revocation.
+    @Test func aReadThatBeganBeforeARevocationBringsNoTokenBack() throws {
+        let access = Access(token: AccessToken.random())
+        let known = KnownToken(
+            id: AccessTokenID(1), name: "a", role: .reader,
+            hash: String(repeating: "ab", count: 32),
+            queues: [], sites: [])
+        let first = access.beginRead()
+        let (early, late) = (access.beginRead(), access.beginRead())
+        #expect(!access.store([known], of: first))
+        #expect(access.store([], of: late), "it was revoked")
+        #expect(!access.store([known], of: early))
+        #expect(!access.store([], of: access.beginRead()), "it is still gone")
     }
 
     @Test func theLastUseIsRecorded() async throws {

@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// For objects that live as long as the process (a server that all suites share), whose deinit
 /// never runs.
-enum ExitCleanup {
+package enum ExitCleanup {
     private static let actions = Mutex<[@Sendable () -> Void]>([])
 
     private static let registered: Void = {
@@ -13,7 +13,7 @@ enum ExitCleanup {
     }()
 
     /// Adds an action; the last one added runs first.
-    static func add(_ action: @escaping @Sendable () -> Void) {
+    package static func add(_ action: @escaping @Sendable () -> Void) {
         _ = registered
         actions.withLock { $0.append(action) }
     }

@@ -60,7 +60,8 @@ struct HostileAnswerTests {
     @Test("several lengths are none")
     func severalLengths() async throws {
         let headers = [("Content-Length", "50"), ("Content-Length", "100")]
-        #expect(try await code(Response(headers: headers, body: sample(100))) == "origin.protocol")
+        #expect(
+            try await code(Response(headers: headers, body: sampleBytes(100))) == "origin.protocol")
     }
 
     @Test("an endless header", .timeLimit(.minutes(1)))
@@ -82,7 +83,7 @@ struct HostileAnswerTests {
         "lengths that are no lengths",
         arguments: ["-5", "1e3", "12, 13", "0x10", "99999999999999999999"])
     func lengths(length: String) async throws {
-        let answer = Response(headers: [("Content-Length", length)], body: sample(100))
+        let answer = Response(headers: [("Content-Length", length)], body: sampleBytes(100))
         #expect(try await code(answer) == "origin.protocol")
     }
 
@@ -91,7 +92,7 @@ struct HostileAnswerTests {
         let fetcher = try Fetcher {
             $0.loops = 1; $0.connections = 1
         }
-        let body = sample(1_000)
+        let body = sampleBytes(1_000)
         origin.route("/long", Response(headers: [("Content-Length", "900")], body: body))
         origin.serve("/next", [1, 2, 3])
         let long = await fetcher.fetch(fetcher.memory(origin.url("/long"), role: .data))

@@ -172,7 +172,7 @@ struct SecureOriginTests {
         #expect(try await get("\(url)/a", fetcher).outcome.get().body == Array("hello".utf8))
         let gate = Gate()
         defer { gate.open() }
-        let body = FaultOrigin.Response(body: sample(1 << 20))
+        let body = FaultOrigin.Response(body: sampleBytes(1 << 20))
         behind.route(
             "/held/x", hasBegun ? body.held(after: 1 << 19, at: gate) : body.held(at: gate))
         async let held = fetcher.fetch(fetcher.request("\(url)/held/x"))
@@ -190,7 +190,7 @@ struct SecureOriginTests {
 
     @Test("a rate that is set while HTTP/2 streams run is kept, and they end")
     func bounded() async throws {
-        let body = sample(400_000)
+        let body = sampleBytes(400_000)
         try directory.write(body, to: "root/b")
         let fetcher = try fetcher()
         _ = try await get("\(origin)/a", fetcher).outcome.get()

@@ -13,8 +13,8 @@ struct OriginLimitTests {
     init() throws {
         origin = try FaultOrigin()
         fetcher = try Fetcher()
-        origin.serve("/a", sample(2_000))
-        origin.route("/closing") { $0.serve(sample(500)).with("Connection", "close") }
+        origin.serve("/a", sampleBytes(2_000))
+        origin.route("/closing") { $0.serve(sampleBytes(500)).with("Connection", "close") }
     }
 
     private var name: String { originName(of: origin.url()) ?? "" }
@@ -272,7 +272,7 @@ struct OriginLimitTests {
     @Test("a blocked origin delays no other")
     func others() async throws {
         let free = try FaultOrigin()
-        free.serve("/b", sample(1_000))
+        free.serve("/b", sampleBytes(1_000))
         let gate = Gate()
         origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
         limit(1)
@@ -291,7 +291,7 @@ struct OriginLimitTests {
 
     @Test("bytes a second hold, and transfers share them")
     func byteRate() async throws {
-        let body = sample(300_000)
+        let body = sampleBytes(300_000)
         origin.serve("/b", body)
         limit(bytes: 400_000)
         let clock = ContinuousClock()
@@ -320,7 +320,7 @@ struct OriginLimitTests {
     @Test("bytes a second of a site hold over origins and loops, and end with their time")
     func siteRate() async throws {
         let other = try FaultOrigin()
-        let body = sample(300_000)
+        let body = sampleBytes(300_000)
         for origin in [origin, other] { origin.serve("/b", body) }
         let (site, free) = (SiteID(1), SiteID(2))
         func requests(_ url: String, of site: SiteID) -> [TransferRequest] {

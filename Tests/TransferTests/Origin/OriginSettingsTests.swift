@@ -107,7 +107,7 @@ struct OriginSettingsTests {
     func bounds() async throws {
         let gate = Gate()
         defer { gate.open() }
-        let long = FaultOrigin.Response(body: sample(10_000))
+        let long = FaultOrigin.Response(body: sampleBytes(10_000))
         origin.route("/late", FaultOrigin.Response(text: "late").held(at: gate))
         origin.route("/stalled", long.held(after: 5_000, at: gate))
         origin.route("/endless", .endless([0]))

@@ -52,7 +52,7 @@ struct OverloadTests {
     func overload() async throws {
         let origin = try FaultOrigin()
         defer { withExtendedLifetime(origin) {} }
-        let body = sample(20_000)
+        let body = sampleBytes(20_000)
         origin.route("/a") { [weak origin] request in
             if let origin, origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
             // The origin's own delay: what its answer takes.

@@ -11,7 +11,7 @@ import Transfer
 struct SlowTransferTests {
     let origin: FaultOrigin
     let fetcher: Fetcher
-    let body = sample(20_000)
+    let body = sampleBytes(20_000)
     let gate = Gate()
 
     init() throws {

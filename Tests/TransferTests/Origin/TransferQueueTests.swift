@@ -109,7 +109,7 @@ struct TransferQueueTests {
     @Test("cancels one transfer and leaves no file", .timeLimit(.minutes(1)))
     func cancelOne() async throws {
         let fetcher = try Fetcher()
-        let body = FaultOrigin.Response(body: sample(50_000)).held(after: 20_000, at: gate)
+        let body = FaultOrigin.Response(body: sampleBytes(50_000)).held(after: 20_000, at: gate)
         origin.route("/part", body)
         let seen = Seen<TransferResult>()
         let transfer = fetcher.engine.submit(fetcher.request(origin.url("/part"))) { _, result in

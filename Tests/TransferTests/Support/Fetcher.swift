@@ -83,14 +83,3 @@ final class Fetcher: Sendable {
 }
 
 func sha256(_ bytes: [UInt8]) -> String { SHA256Digest(hashing: bytes).description }
-
-/// Bytes that differ everywhere and are the same each time.
-func sample(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-    return (0..<count).map { _ in
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return UInt8(truncatingIfNeeded: state >> 32)
-    }
-}

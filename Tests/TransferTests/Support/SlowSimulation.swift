@@ -20,6 +20,9 @@ final class SlowSimulation {
         var startedAt: Double
         var receivedBefore: Double
         var judgedAt: Double
+        /// When it last received, and when it is to receive or end next.
+        var advancedAt: Double
+        var dueAt: Double
         var received = 0.0
         var bytesJudged = 0.0
         var slowSeconds = 0.0
@@ -31,6 +34,8 @@ final class SlowSimulation {
     }
 
     static let promptBytes = 65_536
+    /// Time between two arrivals of a drip's bytes.
+    private static let dripSeconds = 0.1
 
     let scheduler: OriginScheduler
     private(set) var now = 1.0
@@ -111,7 +116,9 @@ final class SlowSimulation {
     private func step() {
         now += stepSeconds
         for loop in loops.indices {
-            for id in loops[loop].running.keys.sorted() { advance(id, on: loop) }
+            var due: [UInt64] = []
+            for (id, running) in loops[loop].running where running.dueAt <= now { due.append(id) }
+            for id in due.sorted() { advance(id, on: loop) }
         }
         if now - judgedAt >= 0.5 {
             judgedAt = now
@@ -124,17 +131,20 @@ final class SlowSimulation {
     }
 
     private func advance(_ id: UInt64, on loop: Int) {
-        guard var running = loops[loop].running[id], let behaviour = behaviours[id] else { return }
+        guard var running = loops[loop].running[id], running.dueAt <= now,
+            let behaviour = behaviours[id]
+        else { return }
         let seconds = now - running.startedAt
         let lane = running.waiting.lane
         switch behaviour {
-        case .prompt(let needed):
-            guard seconds >= needed else { return }
+        case .prompt:
             lane.add(receivedBytes: Self.promptBytes)
             end(id, on: loop, .ended(seconds: seconds), .prompt(seconds: min(seconds, 1.5)))
         case .drip(let rate, let needed, _):
-            let more = rate * stepSeconds
+            let more = rate * (now - running.advancedAt)
             running.received += more
+            running.advancedAt = now
+            running.dueAt = now + Self.dripSeconds
             loops[loop].running[id] = running
             lane.add(receivedBytes: Int(more))
             bytes[lane.origin, default: 0] += more
@@ -143,8 +153,7 @@ final class SlowSimulation {
             end(
                 id, on: loop, .ended(seconds: seconds),
                 isSlow ? .slow(seconds: min(seconds, 1.5)) : .prompt(seconds: min(seconds, 1.5)))
-        case .silent(let limit):
-            guard seconds >= limit else { return }
+        case .silent:
             end(id, on: loop, .trouble(.timeout, startedAt: running.startedAt), .unknown)
         }
     }
@@ -183,6 +192,14 @@ final class SlowSimulation {
         if !judgements.isEmpty { perform(scheduler.judge(judgements, on: loop, now: now)) }
     }
 
+    /// Time from a transfer's start until it receives or ends.
+    private func firstSeconds(of id: UInt64) -> Double {
+        switch behaviours[id] {
+        case .prompt(let seconds), .silent(let seconds): seconds
+        case .drip, nil: Self.dripSeconds
+        }
+    }
+
     private func isResumable(_ id: UInt64) -> Bool {
         if case .drip(_, _, true) = behaviours[id] { true } else { false }
     }
@@ -214,7 +231,8 @@ final class SlowSimulation {
             for waiting in batch.starts {
                 loops[loop].running[waiting.transfer.id] = Running(
                     waiting: waiting, startedAt: now,
-                    receivedBefore: kept[waiting.transfer.id] ?? 0, judgedAt: now)
+                    receivedBefore: kept[waiting.transfer.id] ?? 0, judgedAt: now,
+                    advancedAt: now, dueAt: now + firstSeconds(of: waiting.transfer.id))
             }
             isMore = batch.isMore && !batch.starts.isEmpty
             perform(batch.effects, but: loop)

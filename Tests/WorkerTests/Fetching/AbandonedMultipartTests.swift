@@ -8,7 +8,7 @@ import Testing
 /// Abandoned multipart files release their space.
 @Suite(.timeLimit(.minutes(5))) struct AbandonedMultipartTests {
     private static let part: Int64 = 1 << 20
-    private static let body = Cluster.bytes(3 << 20)
+    private static let body = sampleBytes(3 << 20)
 
     /// True if the first part ends; true if the coordinator reports why it makes no parts.
     @Test(arguments: [true, false], [VerdictAnswer(verdict: .stale), nil])

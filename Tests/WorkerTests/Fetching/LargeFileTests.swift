@@ -13,7 +13,7 @@ import Testing
     typealias C = Cluster
     static let partBytes: Int64 = 1 << 20
     /// Five parts and a bit.
-    static let body = C.bytes(5 << 20 | 12_345)
+    static let body = sampleBytes(5 << 20 | 12_345)
     static let path = "/large/file.bin"
 
     private static func ranges(_ cluster: Cluster) -> [String] {
@@ -81,7 +81,7 @@ import Testing
 
     @Test func anObjectThatChangesBetweenPartsIsFetchedAgain() async throws {
         try await C.with(partBytes: Self.partBytes) { cluster in
-            let new = C.bytes(Self.body.count, seed: 99)
+            let new = sampleBytes(Self.body.count, seed: 99)
             // The first answer is the old object; every later one the new.
             cluster.origin.route(Self.path) { request in
                 request.number == 1

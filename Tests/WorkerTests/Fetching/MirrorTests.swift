@@ -88,7 +88,7 @@ struct MirrorTests {
     func fastest() async throws {
         let fast = try FaultOrigin()
         try await Cluster.with { cluster in
-            let body = Cluster.bytes(64 << 10)
+            let body = sampleBytes(64 << 10)
             func asset(_ path: String) throws -> AssetSubmission {
                 fast.serve(path, body)
                 return try mirrored(cluster, path, [fast.url(path)])
@@ -180,8 +180,8 @@ struct MirrorTests {
         arguments: ["/same", "/changed", "/unguarded"])
     func resumes(path: String) async throws {
         let mirror = try FaultOrigin()
-        let body = Cluster.bytes(4 << 20)
-        let atMain = path == "/changed" ? Cluster.bytes(4 << 20, seed: 2) : body
+        let body = sampleBytes(4 << 20)
+        let atMain = path == "/changed" ? sampleBytes(4 << 20, seed: 2) : body
         let cut = 2 << 20
         try await Cluster.with { cluster in
             cluster.origin.route(path) { $0.serve(atMain, etag: "\"a\"").cut(after: cut) }
@@ -221,7 +221,7 @@ struct MirrorTests {
                 }
             }
             let assets = try (0..<300).map { number in
-                mirror.serve("/\(number)", Cluster.bytes(100, seed: UInt64(number) + 1))
+                mirror.serve("/\(number)", sampleBytes(100, seed: UInt64(number) + 1))
                 return try mirrored(cluster, "/\(number)", [mirror.url("/\(number)")])
             }
             let ended = try await cluster.end(of: try await cluster.submit(assets))
@@ -251,7 +251,7 @@ struct MirrorTests {
                 }
             }
             assets = try (0..<300).map { number in
-                mirror.serve("/\(number)", Cluster.bytes(100, seed: UInt64(number) + 1))
+                mirror.serve("/\(number)", sampleBytes(100, seed: UInt64(number) + 1))
                 var asset = try mirrored(cluster, "/\(number)", [mirror.url("/\(number)")])
                 asset.url = "\(gone)/\(number)"
                 return asset

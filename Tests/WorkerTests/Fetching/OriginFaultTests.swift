@@ -24,7 +24,7 @@ import Testing
         var route: @Sendable (FaultOrigin.Request) -> Response
     }
 
-    private static let body = C.bytes(50_000)
+    private static let body = sampleBytes(50_000)
     private static let good = C.sha256(body)
 
     private static func list(_ text: String, type: String = "application/vnd.apple.mpegurl")

@@ -19,7 +19,7 @@ import Testing
     @Test func retryAfterBehindARedirectCoolsTheOriginThatSentIt() async throws {
         let target = try FaultOrigin()
         try await C.with { cluster in
-            let body = C.bytes(10_000)
+            let body = sampleBytes(10_000)
             target.route("/moved") {
                 $0.number == 1
                     ? FaultOrigin.Response(429).with("Retry-After", "2") : $0.serve(body)
@@ -37,7 +37,7 @@ import Testing
     @Test func aRedirectToAnOriginInCooldownWaitsInTheQueue() async throws {
         let target = try FaultOrigin()
         try await C.with { cluster in
-            let body = C.bytes(1_000)
+            let body = sampleBytes(1_000)
             target.route("/first", FaultOrigin.Response(503).with("Retry-After", "3600"))
             cluster.origin.route("/first", .redirect(to: target.url("/first")))
             let catalog = try await cluster.submit([try cluster.file("/first")])

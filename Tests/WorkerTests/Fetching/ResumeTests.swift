@@ -12,7 +12,7 @@ import Testing
 
 @Suite struct ResumeTests {
     typealias C = Cluster
-    static let body = C.bytes(4 << 20 | 4_321)
+    static let body = sampleBytes(4 << 20 | 4_321)
     static let path = "/files/film.bin"
     static let cut = 3 << 20
 
@@ -162,7 +162,7 @@ import Testing
     /// The record's path is a pipe without a reader: opening it blocks.
     @Test func aRecordThatCannotBeWrittenHoldsUpNoTransfer() async throws {
         let origin = try FaultOrigin()
-        let body = C.bytes(9 << 20)
+        let body = sampleBytes(9 << 20)
         origin.serve("/film.bin", body, etag: "\"v1\"")
         try await ScriptedCoordinator.with { coordinator in
             let lease: LeaseID = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"

@@ -15,7 +15,7 @@ import Testing
     @Test func aDrainedWorkerGivesBackWhatItDidNotEnd() async throws {
         try await C.with(workers: 0) { cluster in
             let gate = Gate()
-            let body = C.bytes(30_000)
+            let body = sampleBytes(30_000)
             var assets: [AssetSubmission] = []
             for number in 0..<12 {
                 let path = "/d/\(number)"
@@ -53,7 +53,7 @@ import Testing
     @Test func aDrainingWorkerEndsWhatItHasBegun() async throws {
         try await C.with(workers: 0) { cluster in
             let gate = Gate()
-            let body = C.bytes(30_000)
+            let body = sampleBytes(30_000)
             cluster.origin.route("/d/a") { $0.serve(body).held(after: 1_000, at: gate) }
             let catalog = try await cluster.submit([try cluster.file("/d/a")])
             let worker = try cluster.startWorker()
@@ -83,7 +83,7 @@ import Testing
     /// A drained worker's request for work is still open at the coordinator when new work comes.
     @Test func noJobGoesToAWorkerThatHasLeft() async throws {
         try await C.with(workers: 0) { cluster in
-            let body = C.bytes(100)
+            let body = sampleBytes(100)
             cluster.origin.serve("/d/a", body)
             for _ in 0..<3 {
                 let gone = try cluster.startWorker()
@@ -107,7 +107,7 @@ import Testing
         _ body: (Cluster, Cluster.RunningWorker, CatalogID, TCPProxy) async throws -> Void
     ) async throws {
         try await C.with(workers: 0) { cluster in
-            for number in 0..<3 { cluster.origin.serve("/d/\(number)", C.bytes(100)) }
+            for number in 0..<3 { cluster.origin.serve("/d/\(number)", sampleBytes(100)) }
             let proxy = try TCPProxy(to: .port(UInt16(cluster.port)))
             let worker = try cluster.startWorker(port: Int(proxy.port))
             try await waitUntil(deadlineSeconds: 60, "its request for work") {
@@ -148,7 +148,7 @@ import Testing
     @Test func heartbeatsKeepALongTransfersLease() async throws {
         try await C.with(leaseSeconds: 4) { cluster in
             let gate = Gate()
-            let body = C.bytes(30_000)
+            let body = sampleBytes(30_000)
             cluster.origin.route("/d/slow") { $0.serve(body).held(after: 1_000, at: gate) }
             let catalog = try await cluster.submit([try cluster.file("/d/slow")])
             try await gate.waitUntilReached()
@@ -170,7 +170,7 @@ import Testing
     @Test func aWorkerThatIsCutOffDropsItsWork() async throws {
         try await C.with(workers: 0, leaseSeconds: 2) { cluster in
             let gate = Gate()
-            let (old, new) = (C.bytes(40_000, seed: 1), C.bytes(40_000, seed: 2))
+            let (old, new) = (sampleBytes(40_000, seed: 1), sampleBytes(40_000, seed: 2))
             cluster.origin.route("/d/a") { request in
                 request.number == 1
                     ? request.serve(old).held(after: 1_000, at: gate) : request.serve(new)
@@ -202,7 +202,7 @@ import Testing
     /// Its bytes are there and its report is late: the other's stay, and the report changes nothing.
     @Test func aLateReportIsStale() async throws {
         try await C.with(workers: 0, leaseSeconds: 2) { cluster in
-            let body = C.bytes(1_000)
+            let body = sampleBytes(1_000)
             cluster.origin.serve("/d/a", body)
             let catalog = try await cluster.submit([try cluster.file("/d/a")])
             let late: WorkerID = "00000000-0000-4000-8000-000000000001"
@@ -226,7 +226,7 @@ import Testing
     @Test func resultsOutlastAnAbsenceOfTheCoordinator() async throws {
         try await C.with(workers: 0, leaseSeconds: 60) { cluster in
             let gate = Gate()
-            let body = C.bytes(1_000)
+            let body = sampleBytes(1_000)
             for number in 0..<50 {
                 cluster.origin.route("/d/\(number)") { $0.serve(body).held(at: gate) }
             }

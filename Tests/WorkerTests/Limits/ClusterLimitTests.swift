@@ -48,7 +48,7 @@ struct ClusterLimitTests {
             let origin = cluster.origin
             // A share of one connection, for up to six requests a second, and of five requests.
             let (connections, requests, cooldown) = (8, 40.0, 4.0)
-            let body = C.bytes(2_000)
+            let body = sampleBytes(2_000)
             var assets: [AssetSubmission] = []
             for number in 0..<500 {
                 origin.route("/d/\(number)") { request in
@@ -111,7 +111,7 @@ struct ClusterLimitTests {
     func changedLimits() async throws {
         try await C.with(workers: 0) { cluster in
             let gate = Gate()
-            let body = C.bytes(1_000)
+            let body = sampleBytes(1_000)
             var assets: [AssetSubmission] = []
             for number in 0..<40 {
                 cluster.origin.route("/d/\(number)") { $0.serve(body).held(at: gate) }

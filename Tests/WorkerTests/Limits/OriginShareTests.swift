@@ -14,7 +14,7 @@ import Testing
 
     init() throws {
         origin = try FaultOrigin()
-        origin.serve("/a", Cluster.bytes(1_000))
+        origin.serve("/a", sampleBytes(1_000))
         origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
     }
 
@@ -51,7 +51,7 @@ import Testing
     @Test func jobsOfALimitedOriginLeaveSlotsForOthers() async throws {
         try await Coordinator.with(connections: 2) { coordinator in
             let free = try FaultOrigin()
-            free.serve("/b", Cluster.bytes(1_000))
+            free.serve("/b", sampleBytes(1_000))
             // Far more than a worker of two connections keeps in hand.
             coordinator.grant(
                 Array(repeating: origin.url("/held"), count: 50), shares: [share(1)])
@@ -89,7 +89,7 @@ import Testing
 
     @Test func aCancelledJobIsStoppedAndNotReported() async throws {
         try await Coordinator.with(connections: 3) { coordinator in
-            let body = Cluster.bytes(50_000)
+            let body = sampleBytes(50_000)
             origin.route("/part", FaultOrigin.Response(body: body).held(after: 10_000, at: gate))
             let urls = ["/part", "/held", "/held", "/held", "/held"].map { origin.url($0) }
             let jobs = coordinator.grant(urls)

@@ -31,7 +31,7 @@ import Testing
         try await cluster.runningWorkers[0].drain()
         let storage = try DirectoryStorage(try StorageURL("file://\(cluster.edge.path)"))
         let changed = [(R.segments[0], 20), (R.segments[1], 21)].map { path, seed in
-            (path: path, body: C.bytes(5_000, seed: UInt64(seed)))
+            (path: path, body: sampleBytes(5_000, seed: UInt64(seed)))
         }
         let answer = try await cluster.client.apply(
             SelectionAction(.refresh, catalog: CatalogReference(catalog)))
@@ -77,7 +77,7 @@ import Testing
             let stopped = try await stopInPublication(cluster, catalog)
             // It moves the first, and is stopped.
             #expect(try stopped.storage.place([stopped.staged[0]]) == [])
-            #expect(cluster.stored(R.segments[1]) == C.bytes(4_000, seed: 2))
+            #expect(cluster.stored(R.segments[1]) == sampleBytes(4_000, seed: 2))
 
             try cluster.startWorker()
             let ended = try await cluster.end(of: catalog)
@@ -91,7 +91,7 @@ import Testing
             let again = try await R.refresh(cluster, catalog)
             #expect(again.values.map(\.refreshed) == [.changed])
             let whole = try R.edge(cluster)
-            #expect(whole[R.segments[1]] == C.bytes(4_000, seed: 2))
+            #expect(whole[R.segments[1]] == sampleBytes(4_000, seed: 2))
             #expect(try stopped.storage.place(stopped.staged) == [0, 1])
             #expect(try R.edge(cluster) == whole)
             var late = JobReport(job: stopped.job.id, lease: stopped.lease, outcome: .done)
@@ -137,7 +137,8 @@ import Testing
             let gate = Gate()
             for (index, path) in R.segments.enumerated() {
                 objects.set(
-                    path, C.bytes(4_500, seed: UInt64(index + 20)), gate: index == 5 ? gate : nil)
+                    path, sampleBytes(4_500, seed: UInt64(index + 20)),
+                    gate: index == 5 ? gate : nil)
             }
             _ = try await cluster.client.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))

@@ -26,14 +26,14 @@ import Testing
             let paths = (1...12).map { "/f/\($0).bin" }
             for (index, path) in paths.enumerated() {
                 // Weak tags are as good here.
-                objects.set(path, C.bytes(3_000, seed: UInt64(index + 1))) {
+                objects.set(path, sampleBytes(3_000, seed: UInt64(index + 1))) {
                     index % 2 == 0 ? "\"\($0)\"" : "W/\"\($0)\""
                 }
             }
             let catalog = try await cluster.submit(try paths.map { try cluster.file($0) })
             _ = try await cluster.end(of: catalog)
             let before = cluster.origin.requests.count
-            objects.set(paths[3], C.bytes(4_000, seed: 99)) { "W/\"\($0)\"" }
+            objects.set(paths[3], sampleBytes(4_000, seed: 99)) { "W/\"\($0)\"" }
 
             let ended = try await R.refresh(cluster, catalog)
             #expect(ended.values.allSatisfy { $0.state == .completed && $0.failure == nil })
@@ -57,8 +57,8 @@ import Testing
     @Test func aPosterThatWasChangedUnderItsURLIsNoticed() async throws {
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)
-            objects.set("/v/film.mp4", C.bytes(50_000))
-            objects.set("/v/poster.jpg", C.bytes(2_000, seed: 2))
+            objects.set("/v/film.mp4", sampleBytes(50_000))
+            objects.set("/v/poster.jpg", sampleBytes(2_000, seed: 2))
             var asset = try cluster.file("/v/film.mp4")
             asset.sidecars = [
                 SidecarSubmission(
@@ -68,11 +68,11 @@ import Testing
             let catalog = try await cluster.submit([asset])
             _ = try await cluster.end(of: catalog)
             let before = cluster.origin.requests.count
-            objects.set("/v/poster.jpg", C.bytes(2_500, seed: 3))
+            objects.set("/v/poster.jpg", sampleBytes(2_500, seed: 3))
 
             let ended = try await R.refresh(cluster, catalog)
             #expect(ended.values.map(\.refreshed) == [.changed])
-            #expect(cluster.stored("/v/poster.jpg") == C.bytes(2_500, seed: 3))
+            #expect(cluster.stored("/v/poster.jpg") == sampleBytes(2_500, seed: 3))
             #expect(bodies(cluster, after: before, objects) == ["/v/poster.jpg"])
             #expect(try await cluster.checkSums("/v") == 2)
 
@@ -80,22 +80,22 @@ import Testing
             objects.set("/v/poster.jpg", [], status: 404)
             let without = try await R.refresh(cluster, catalog)
             #expect(without.values.map(\.refreshed) == [.unchanged])
-            #expect(cluster.stored("/v/poster.jpg") == C.bytes(2_500, seed: 3))
+            #expect(cluster.stored("/v/poster.jpg") == sampleBytes(2_500, seed: 3))
         }
     }
 
     @Test func anOriginWithoutValidatorsIsRequestedAgain() async throws {
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)
-            for path in ["/f/a", "/f/b"] { objects.set(path, C.bytes(5_000)) { _ in nil } }
+            for path in ["/f/a", "/f/b"] { objects.set(path, sampleBytes(5_000)) { _ in nil } }
             let catalog = try await cluster.submit(
                 try ["/f/a", "/f/b"].map { try cluster.file($0) })
             _ = try await cluster.end(of: catalog)
-            objects.set("/f/b", C.bytes(5_000, seed: 7)) { _ in nil }
+            objects.set("/f/b", sampleBytes(5_000, seed: 7)) { _ in nil }
             let ended = try await R.refresh(cluster, catalog)
             #expect(ended["/f/a"]?.refreshed == .unchanged)
             #expect(ended["/f/b"]?.refreshed == .changed)
-            #expect(cluster.stored("/f/b") == C.bytes(5_000, seed: 7))
+            #expect(cluster.stored("/f/b") == sampleBytes(5_000, seed: 7))
             #expect(try cluster.temporaryFiles().isEmpty)
         }
     }
@@ -105,7 +105,7 @@ import Testing
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)
             for (index, path) in ["/f/a", "/f/b", "/f/c"].enumerated() {
-                objects.set(path, C.bytes(5_000, seed: UInt64(index + 1)))
+                objects.set(path, sampleBytes(5_000, seed: UInt64(index + 1)))
             }
             let catalog = try await cluster.submit(
                 try ["/f/a", "/f/b", "/f/c"].map { try cluster.file($0) })
@@ -139,8 +139,8 @@ import Testing
 
             // Two segments and the playlist are new; the last one to come waits.
             let gate = Gate()
-            objects.set(R.segments[1], C.bytes(4_500, seed: 20))
-            objects.set(R.segments[4], C.bytes(4_600, seed: 50), gate: gate)
+            objects.set(R.segments[1], sampleBytes(4_500, seed: 20))
+            objects.set(R.segments[4], sampleBytes(4_600, seed: 50), gate: gate)
             R.serveTitle(objects, note: "#EXT-X-VERSION:3\n")
             let answer = try await cluster.client.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))
@@ -167,7 +167,7 @@ import Testing
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)
             let old = try R.edge(cluster)
-            objects.set(R.segments[0], C.bytes(4_500, seed: 20))
+            objects.set(R.segments[0], sampleBytes(4_500, seed: 20))
             objects.set(R.segments[5], [], status: 404)
             R.serveTitle(objects, note: "#EXT-X-VERSION:3\n")
             let failed = try await R.refresh(cluster, catalog)
@@ -181,7 +181,7 @@ import Testing
             #expect(summary.failed == 1 && summary.failures.map(\.name) == ["/t/main.m3u8"])
 
             // When the origin is well again, the next one has it all.
-            objects.set(R.segments[5], C.bytes(4_700, seed: 60))
+            objects.set(R.segments[5], sampleBytes(4_700, seed: 60))
             let mended = try await R.refresh(cluster, catalog)
             #expect(mended.values.map(\.refreshed) == [.changed])
             #expect(mended.values.allSatisfy { $0.failure == nil })
@@ -194,12 +194,12 @@ import Testing
         try await C.with { cluster in
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)
-            objects.set("/t/low/s7.ts", C.bytes(4_000, seed: 7))
+            objects.set("/t/low/s7.ts", sampleBytes(4_000, seed: 7))
             R.serveTitle(objects, count: 7)
             let longer = try await R.refresh(cluster, catalog)
             #expect(longer.values.map(\.refreshed) == [.changed])
             #expect(longer.values.map(\.segments) == [9])
-            #expect(cluster.stored("/t/low/s7.ts") == C.bytes(4_000, seed: 7))
+            #expect(cluster.stored("/t/low/s7.ts") == sampleBytes(4_000, seed: 7))
             #expect(try await cluster.checkSums("/t") == 9)
 
             R.serveTitle(objects, count: 2)
@@ -218,19 +218,19 @@ import Testing
             let objects = R.Objects(cluster.origin)
             let catalog = try await R.storeTitle(cluster, objects)
             let gate = Gate()
-            objects.set(R.segments[2], C.bytes(4_500, seed: 20), gate: gate)
+            objects.set(R.segments[2], sampleBytes(4_500, seed: 20), gate: gate)
             _ = try await cluster.client.apply(
                 SelectionAction(.refresh, catalog: CatalogReference(catalog)))
             try await gate.waitUntilReached(deadlineSeconds: 60)
             let first = cluster.runningWorkers[0]
             first.task.cancel()
             _ = try? await first.task.value
-            #expect(cluster.stored(R.segments[2]) == C.bytes(4_000, seed: 3))
+            #expect(cluster.stored(R.segments[2]) == sampleBytes(4_000, seed: 3))
             gate.open()
             try cluster.startWorker()
             let ended = try await cluster.end(of: catalog)
             #expect(ended.values.map(\.refreshed) == [.changed])
-            #expect(cluster.stored(R.segments[2]) == C.bytes(4_500, seed: 20))
+            #expect(cluster.stored(R.segments[2]) == sampleBytes(4_500, seed: 20))
         }
     }
 }

@@ -25,7 +25,7 @@ struct ResolveTurnTests {
         let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\ns.ts\n#EXT-X-ENDLIST\n"
         return try numbers.map { number in
             cluster.origin.route("/\(number)/i.m3u8", .init(headers: type, text: playlist))
-            cluster.origin.serve("/\(number)/s.ts", Cluster.bytes(100))
+            cluster.origin.serve("/\(number)/s.ts", sampleBytes(100))
             return try cluster.title("/\(number)/i.m3u8")
         }
     }

@@ -24,7 +24,7 @@ import Testing
     private func submit(
         _ cluster: C, _ count: Int, bytes: Int, other: FaultOrigin
     ) async throws -> CatalogID {
-        let body = C.bytes(bytes)
+        let body = sampleBytes(bytes)
         var assets: [AssetSubmission] = []
         for number in 0..<count {
             let path = "/d/\(number)"

@@ -31,7 +31,7 @@ import Testing
         let first = try await cluster.run([try cluster.file("/first")], catalog: "first")
         #expect(first["/first"]?.state == .completed)
         return try (0..<files).map { number in
-            cluster.origin.serve("/d/\(number)", C.bytes(2_000, seed: UInt64(number)))
+            cluster.origin.serve("/d/\(number)", sampleBytes(2_000, seed: UInt64(number)))
             return try cluster.file("/d/\(number)")
         }
     }
@@ -95,8 +95,8 @@ import Testing
         try await C.with { cluster in
             let others = try await prepare(cluster)
             try await set(cluster, quota: 1 << 20)
-            cluster.origin.serve("/long", C.bytes(2 << 20))
-            cluster.origin.serve("/unsaid", C.bytes(2 << 20))
+            cluster.origin.serve("/long", sampleBytes(2 << 20))
+            cluster.origin.serve("/unsaid", sampleBytes(2 << 20))
             let catalog = try await cluster.submit(
                 others + [
                     try cluster.file("/long", bytes: 2 << 20), try cluster.file("/unsaid"),
@@ -130,7 +130,7 @@ import Testing
         try await C.with { cluster in
             let others = try await prepare(cluster)
             try await set(cluster, quota: 1 << 20)
-            let body = C.bytes(3 << 20)
+            let body = sampleBytes(3 << 20)
             cluster.origin.route("/grows", Self.chunked([body]))
             let catalog = try await cluster.submit(others + [try cluster.file("/grows")])
             try await waitUntil(deadlineSeconds: 60, "all that fits") {
@@ -151,10 +151,10 @@ import Testing
         try await C.with { cluster in
             _ = try await prepare(cluster, files: 0)
             try await set(cluster, quota: 1 << 20)
-            let (half, gate) = (C.bytes(600 << 10), Gate())
+            let (half, gate) = (sampleBytes(600 << 10), Gate())
             defer { gate.open() }
             cluster.origin.route("/grows", Self.chunked([half], gate: gate))
-            cluster.origin.serve("/next", C.bytes(600 << 10))
+            cluster.origin.serve("/next", sampleBytes(600 << 10))
             let first = try await cluster.submit([try cluster.file("/grows")], catalog: "grows")
             try await waitUntil(deadlineSeconds: 60, "what comes of it") {
                 let received = cluster.runningWorkers[0].service.core.held.progress().byAsset
@@ -176,7 +176,7 @@ import Testing
             _ = try await prepare(cluster, files: 0)
             try await set(cluster, quota: 10 << 20)
             let paths = ["/large/a", "/large/b", "/large/c"]
-            for path in paths { cluster.origin.serve(path, C.bytes(6 << 20), etag: "\"v1\"") }
+            for path in paths { cluster.origin.serve(path, sampleBytes(6 << 20), etag: "\"v1\"") }
             let catalog = try await cluster.submit(try paths.map { try cluster.file($0) })
             try await waitUntil(deadlineSeconds: 60, "the one that fits") {
                 let status = try await cluster.client.status(of: catalog)

@@ -70,7 +70,7 @@ enum RefreshFixture {
     static func storeTitle(_ cluster: Cluster, _ objects: Objects) async throws -> CatalogID {
         serveTitle(objects)
         for (index, path) in Self.segments.enumerated() {
-            objects.set(path, C.bytes(4_000, seed: UInt64(index + 1)))
+            objects.set(path, sampleBytes(4_000, seed: UInt64(index + 1)))
         }
         let catalog = try await cluster.submit([try cluster.title("/t/main.m3u8")])
         let ended = try await cluster.end(of: catalog)

@@ -119,7 +119,7 @@ extension EndToEnd {
             #expect(found.result("clock of \(server.url())") == result, "\(found.text)")
             #expect(found.result("coordinator") == "ok")
             // It has no other route.
-            #expect(found.result("token") == "failed")
+            #expect(found.result("diagnosis of \(server.url())") == "failed", "\(found.text)")
         }
 
         private struct UncheckedFormatter: @unchecked Sendable {

@@ -39,7 +39,7 @@ extension EndToEnd {
         @Test func oneBadAssetNeverStopsTheRest() async throws {
             let origin = try FaultOrigin()
             Self.route(origin)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let outside = try TemporaryDirectory("outside")
             let site = "\(home.edge)/127.0.0.1:\(origin.port)"
             try FileManager.default.createDirectory(

@@ -41,7 +41,7 @@ extension EndToEnd {
 
         @Test func anotherChoiceOfTracksFetchesWhatItLacks() async throws {
             let (source, origin) = try await Self.origin()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let url = "\(origin.url)/titles/clockwork/master.m3u8"
             let low = [
                 "--name", "t", "--max-height", "200", "--audio", "en", "--subtitles", "none",
@@ -76,7 +76,7 @@ extension EndToEnd {
 
         @Test func aRepackagedTitleIsFetchedWhole() async throws {
             let (source, origin) = try await Self.origin()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let url = "\(origin.url)/titles/clockwork/master.m3u8"
             _ = try await Self.prefetch(url, ["--name", "t", "--max-height", "200"], home, origin)
             let title = source.path("titles/clockwork")
@@ -96,7 +96,7 @@ extension EndToEnd {
 
         @Test func filesOfAnotherCatalogAreNotFetchedAgain() async throws {
             let (source, origin) = try await Self.origin()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try source.write(
                 ["files/trailer.mp4", "images/poster.jpg"].map { "\(origin.url)/\($0)\n" }.joined(),
                 to: "list.txt")
@@ -119,7 +119,7 @@ extension EndToEnd {
         /// Playlists do not show it: a key, and media encrypted with it, may change under their URLs.
         @Test func mediaThatChangedUnderTheSamePlaylistsIsFetchedWithWhatHasNot() async throws {
             let (source, origin) = try await Self.origin()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let url = "\(origin.url)/titles/clockwork/master.m3u8"
             _ = try await Self.prefetch(url, ["--name", "t", "--max-height", "200"], home, origin)
             let file = "titles/clockwork/video/180p/segment-001.m4s"

@@ -7,7 +7,7 @@ extension EndToEnd {
     @Suite(.timeLimit(.minutes(2))) struct ListPrefetchTests {
         @Test func aria2InputWithMirrorsAndChecksums() async throws {
             let origin = try await FileOrigin(files: 2)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let sums = try await origin.digests("sha256sum")
             let url = origin.server.url
             let list = home.path("input.txt")
@@ -36,7 +36,7 @@ extension EndToEnd {
 
         @Test func aMetalinkWhoseDigestIsNotTheFiles() async throws {
             let origin = try await FileOrigin(files: 2)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let sums = try await origin.digests("sha1sum")
             let url = origin.server.url
             let list = home.path("files.meta4")
@@ -61,7 +61,7 @@ extension EndToEnd {
 
         @Test func aCSVOfThousandsWithRepeats() async throws {
             let origin = try await FileOrigin(files: 3)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let sums = try await origin.digests("md5sum")
             let list = home.path("list.csv")
             var text = "title,url,md5\r\n"
@@ -83,7 +83,7 @@ extension EndToEnd {
 
         @Test func anAssetWithoutSomeOfItsSidecars() async throws {
             let origin = try await FileOrigin(files: 4)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let urls = origin.paths.map { "\(origin.server.url)/\($0)" }
             let list = home.path("list.json")
             let missing = "\(origin.server.url)/missing.jpg"
@@ -113,7 +113,7 @@ extension EndToEnd {
 
         @Test func gzipFromAPipe() async throws {
             let origin = try await FileOrigin(files: 3)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let dray = try DrayProcess.binary()
             let process = try ChildProcess(
                 [
@@ -126,7 +126,7 @@ extension EndToEnd {
         }
 
         @Test func aListIsCheckedWithoutACluster() async throws {
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = home.path("list.csv")
             try """
             url,bytes,sha256

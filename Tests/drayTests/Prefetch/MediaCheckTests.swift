@@ -40,7 +40,7 @@ extension EndToEnd {
             ]
             let urls = names.map { "\(origin.url)/\($0)" }
             let list = try source.write(urls.map { "\($0)\n" }.joined(), to: "list.txt")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let prefetch = try home.prefetch(list, ["--name", "media", "--check-media"])
             #expect(try await prefetch.wait() == .exited(1), "\(prefetch.errors)")
             // Everything is there, byte for byte.
@@ -90,7 +90,7 @@ extension EndToEnd {
             let source = try TemporaryDirectory("media")
             try source.write([1, 2, 3], to: "torn.mp4")
             let origin = try await NginxServer(root: source.path)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let programs = try TemporaryDirectory("programs")
             // What a private cluster starts under root.
             for name in ["setpriv", "test"] {
@@ -129,7 +129,7 @@ extension EndToEnd {
         }
 
         @Test func aCheckThatCouldNotBeDoneIsRefused() async throws {
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let prefetch = try home.prefetch(
                 "http://127.0.0.1:9/m.m3u8", ["--check-media", "--no-keys"])
             #expect(try await prefetch.wait() == .exited(2))

@@ -39,7 +39,7 @@ extension EndToEnd {
 
         @Test func aPrivateClusterSendsThemToTheirOriginAlone() async throws {
             let (origin, other) = try title()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let url = origin.url("/t/main.m3u8")
             let run = try home.prefetch(url, Self.header)
             #expect(try await run.wait() == .exited(0), "\(run.errors)")
@@ -59,7 +59,7 @@ extension EndToEnd {
 
         @Test func theOriginThatIsNamedGetsThem() async throws {
             let (origin, other) = try title()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = home.path("list.txt")
             try "\(origin.url("/t/main.m3u8"))\n"
                 .write(toFile: list, atomically: false, encoding: .utf8)
@@ -80,7 +80,7 @@ extension EndToEnd {
 
         @Test func inspectAndListsSendThemAsWell() async throws {
             let (origin, other) = try title()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             origin.route("/list.txt", .redirect(to: other.url("/list.txt")))
             other.route("/list.txt", .init(text: "\(other.url("/b.ts"))\n"))
             let inspect = try home.start(
@@ -97,7 +97,7 @@ extension EndToEnd {
         @Test func theyReplaceThoseOfTheSettings() async throws {
             let origin = try FaultOrigin()
             origin.route("/x", .init(text: "x"))
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let file = home.path("origins.json")
             try """
             {"\(origin.url())": {"bearer": "old", "headers": {"X-Key": "old", "X-Other": "kept"}}}
@@ -123,7 +123,7 @@ extension EndToEnd {
         ])
         func wrongHeadersSendNoRequest(options: [String], message: String) async throws {
             let origin = try FaultOrigin()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             for words in [
                 ["fetch", origin.url("/x"), "-o", "-"], ["inspect", origin.url("/x")],
                 ["prefetch", origin.url("/x.txt"), "--to", home.edge],
@@ -138,7 +138,7 @@ extension EndToEnd {
 
         @Test func aClusterRefusesThemAndNamesTheSettings() async throws {
             let origin = try FaultOrigin()
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let cluster = ["DRAY_COORDINATOR": "http://127.0.0.1:1"]
             for words in [
                 ["prefetch", origin.url("/x"), "--to", "/edge"],

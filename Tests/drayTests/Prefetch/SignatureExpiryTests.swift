@@ -93,7 +93,7 @@ extension EndToEnd {
             let origin = try FaultOrigin()
             let signer = Signer(perEpoch: 15)
             Self.serve(origin, signer, signsManifest: false)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let run = try home.prefetch(origin.url("/t/main.m3u8"), Self.options())
             #expect(try await run.wait() == .exited(0), "\(run.output)\(run.errors)")
             try Self.expectWhole(home, origin)
@@ -123,7 +123,7 @@ extension EndToEnd {
                 signer.rotate()
                 return answer.cut(after: 2 << 20)
             }
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let run = try home.prefetch(origin.url("/t/main.m3u8"), Self.options())
             #expect(try await run.wait() == .exited(0), "\(run.output)\(run.errors)")
             let stored = FileManager.default.contents(
@@ -137,7 +137,7 @@ extension EndToEnd {
             let origin = try FaultOrigin()
             let signer = Signer(perEpoch: 15)
             Self.serve(origin, signer, signsManifest: true)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             var runs = 0
             var stored: Set<Int> = []
             while stored.count < Self.segments, runs < 5 {
@@ -171,7 +171,7 @@ extension EndToEnd {
             let signer = Signer(perEpoch: 15)
             Self.serve(
                 origin, signer, signsManifest: false, lists: { $0 != 39 || signer.epoch == 0 })
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let run = try home.prefetch(origin.url("/t/main.m3u8"), Self.options())
             #expect(try await run.wait() == .exited(1), "\(run.output)\(run.errors)")
             #expect(run.errors.contains("manifest.changed"), "\(run.errors)")

@@ -26,7 +26,7 @@ extension EndToEnd {
                     "/t/main.m3u8?hdnts=exp=1~hmac=\(Self.secret)",
                     "/lost.bin?token=\(Self.secret)",
                 ]
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = home.path("list.txt")
             try urls.map { origin.url($0) }.joined(separator: "\n").write(
                 toFile: list, atomically: false, encoding: .utf8)
@@ -69,7 +69,7 @@ extension EndToEnd {
                 origin.serve(path, Array(path.utf8))
             }
             let pairs = [("/m/n", "/m//n"), ("/x/index.html", "/x/"), ("/q?a=%2F", "/q?a=/")]
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = home.path("list.json")
             let assets = pairs.enumerated().flatMap { number, pair in
                 [("first\(number)", pair.0), ("second\(number)", pair.1)]

@@ -11,8 +11,8 @@ extension EndToEnd {
             let source: TemporaryDirectory
             let origin: NginxServer
 
-            init() async throws {
-                home = try await EmbeddedHome(.current)
+            init(_ state: EmbeddedHome.State = .ofAnEarlierRun) async throws {
+                home = try await EmbeddedHome(.current, state: state)
                 source = try TemporaryDirectory("lists")
                 for name in ["a", "b", "c"] { try source.write(name, to: "files/\(name).bin") }
                 origin = try await NginxServer(root: source.path)
@@ -93,7 +93,7 @@ extension EndToEnd {
         }
 
         @Test func whatIsWrongWithAListAtAURLNamesTheURLAndTheLine() async throws {
-            let place = try await Place()
+            let place = try await Place(.none)
             try place.source.write(
                 place.index(["bad.xml"]), to: "index.xml")
             try place.source.write(

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -23,15 +24,28 @@ final class EmbeddedHome {
     private let programs: TemporaryDirectory?
 
     /// What a database takes at most, in bytes.
-    private static let stateBytes = 256 << 20
+    fileprivate static let stateBytes = 256 << 20
 
-    init(_ account: Account) async throws {
+    /// The state directory at the start.
+    enum State {
+        case none
+        /// An earlier run of `dray up` has created its empty database: a start takes a third of the time.
+        case ofAnEarlierRun
+    }
+
+    init(_ account: Account, state: State = .none) async throws {
         self.account = account
         directory = try TemporaryDirectory(
             "home", in: TemporaryDirectory.fastParent(bytes: Self.stateBytes))
         let built = try DrayProcess.binary()
         programs = account == .current ? nil : try TemporaryDirectory("programs")
         binary = programs?.path("dray") ?? built
+        if case .ofAnEarlierRun = state {
+            try #require(account == .current, "a copied state belongs to the tests' user")
+            mkdir(path("own"), 0o755)
+            mkdir(path("own/state"), 0o755)
+            try await EarlierState.shared().copy(to: stateDirectory)
+        }
         guard account == .ordinary else { return }
         // The build may lie where only its owner gets. Copied by another process: what a test beside
         // this one starts would inherit the open file, which the kernel then does not run (ETXTBSY).
@@ -48,6 +62,9 @@ final class EmbeddedHome {
     /// A path in the home; the account's own are below `own`.
     func path(_ relative: String) -> String { directory.path(relative) }
 
+    /// The state that `prefetch` names.
+    var stateDirectory: String { path("own/state/dray") }
+
     /// Where the files go.
     var edge: String { path("own/edge") }
 
@@ -62,7 +79,7 @@ final class EmbeddedHome {
                 atPath: path("own"), withIntermediateDirectories: true)
         }
         // For root the state is named, as its default would be the machine's.
-        let state = account == .current ? ["--state", path("own/state/dray")] : []
+        let state = account == .current ? ["--state", stateDirectory] : []
         return try start(
             ["prefetch", list, "--to", edge, "--report", report] + state + options, environment)
     }
@@ -111,6 +128,43 @@ final class EmbeddedHome {
             processes.isEmpty
         }
         #expect(try EdgeTree.ownFiles(of: edge).isEmpty)
+    }
+}
+
+/// What `dray up` leaves in its state directory when it has not been used.
+private final class EarlierState: Sendable {
+    private static let made = Mutex<Task<EarlierState, any Error>?>(nil)
+    private let directory: TemporaryDirectory
+
+    private init() async throws {
+        let home = try await EmbeddedHome(.current)
+        directory = try TemporaryDirectory(
+            "state", in: TemporaryDirectory.fastParent(bytes: EmbeddedHome.stateBytes))
+        ExitCleanup.add { [directory] in directory.remove() }
+        let up = try home.start(
+            ["up", "--listen", "127.0.0.1:0", "--state", directory.path("state")])
+        try await waitUntil(deadlineSeconds: 60, "the start of the cluster") {
+            guard up.ending == nil else { throw POSIXFailure(up.errors) }
+            return up.output.hasSuffix("\n")
+        }
+        up.signal(SIGTERM)
+        guard try await up.wait(deadlineSeconds: 30) == .exited(0) else {
+            throw POSIXFailure(up.errors)
+        }
+    }
+
+    /// Made by the first test that needs it.
+    static func shared() async throws -> EarlierState {
+        let task = made.withLock { made in
+            let task = made ?? Task.detached { try await EarlierState() }
+            made = task
+            return task
+        }
+        return try await task.value
+    }
+
+    func copy(to path: String) async throws {
+        try await ChildProcess.run(["cp", "--archive", directory.path("state"), path])
     }
 }
 

@@ -43,7 +43,7 @@ extension EndToEnd {
             let origin = try await NginxServer(root: source.path)
             let base = isWritten ? "<BaseURL>\(origin.url)/t/</BaseURL>" : ""
             try Self.put(2, base: base, in: source, days: 2)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let prefetch = try home.prefetch("\(origin.url)/t/m.mpd", ["--name", "spring"])
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             let site = "\(home.edge)/127.0.0.1:\(origin.port)"

@@ -20,7 +20,7 @@ extension EndToEnd {
                 frames[title] = try await Self.frames("\(origin.url)/\(title)/m.mpd")
             }
             #expect(frames.values.allSatisfy { $0 == "150" }, "\(frames)")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try source.write(
                 titles.map { "\(origin.url)/\($0)/m.mpd\n" }.joined(), to: "titles.txt")
             let prefetch = try home.prefetch(list)
@@ -70,7 +70,7 @@ extension EndToEnd {
                 source.path("number/m.mpd"),
             ])
             let origin = try await NginxServer(root: source.path)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try source.write(
                 "\(origin.url)/time/m.mpd\n\(origin.url)/number/m.mpd\n", to: "titles.txt")
             let refused = try home.prefetch(list)

@@ -21,7 +21,7 @@ extension EndToEnd {
             try source.write(Self.dash(Self.template), to: "d/m.mpd")
             try source.write(Self.late, to: "d/late.mpd")
             try source.write(Self.multivariant(origin.url), to: "h/m.m3u8")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try source.write(
                 Self.titles.keys.sorted().map { "\(origin.url)/\($0)\n" }.joined(), to: "list.txt")
 

@@ -20,7 +20,7 @@ extension EndToEnd {
             let served = try EdgeTree.files(beneath: source.path)
             let origin = try await NginxServer(root: source.path)
             try await Self.inspectShaka("\(origin.url)/shaka", source)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = try source.write(
                 Self.titles.keys.sorted().map { "\(origin.url)/\($0)\n" }.joined(), to: "list.txt")
             let prefetch = try home.prefetch(list)

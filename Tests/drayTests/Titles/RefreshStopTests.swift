@@ -41,7 +41,7 @@ extension EndToEnd {
         func changedTitlesAreCompleteAndTheNextRefreshContinues(signal: Int32) async throws {
             let origin = try FaultOrigin()
             Self.serve(origin, version: 1)
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let list = home.path("list.txt")
             try (1...Self.count).map { origin.url("/f\($0).bin") + "\n" }.joined()
                 .write(toFile: list, atomically: true, encoding: .utf8)

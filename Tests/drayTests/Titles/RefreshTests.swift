@@ -34,7 +34,7 @@ extension EndToEnd {
             let list = try source.write(
                 (1...5).map { "\(origin.url)/f\($0).bin\n" }.joined()
                     + "\(origin.url)/poster.jpg\n", to: "list.txt")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let prefetch = try home.prefetch(list, ["--name", "spring"])
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             try await waitUntil(deadlineSeconds: 60, "the server's log") {

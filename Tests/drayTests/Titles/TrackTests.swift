@@ -36,7 +36,7 @@ extension EndToEnd {
 
         @Test func aChoiceIsAllThatIsFetchedAndPlays() async throws {
             let (source, origin) = try await Self.origin("")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let url = "\(origin.url)/\(Self.title)/master.m3u8"
             let prefetch = try home.prefetch(
                 url, ["--name", "t", "--max-height", "200", "--audio", "en", "--subtitles", "none"])
@@ -77,7 +77,7 @@ extension EndToEnd {
                 "sed", "-i", "s,^segment-001,\(origin.url)/\(Self.title)/video/360p/&,",
                 source.path("\(Self.title)/video/360p/playlist.m3u8"),
             ])
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let prefetch = try home.prefetch("\(origin.url)/\(Self.title)/master.m3u8")
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             let site = "\(home.edge)/127.0.0.1:\(origin.port)"
@@ -107,7 +107,7 @@ extension EndToEnd {
             let list = try source.write(
                 titles.map { "\(origin.url)/\($0.replacing(" ", with: "%20"))\n" }.joined(),
                 to: "list.txt")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let prefetch = try home.prefetch(list)
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             try await origin.stop()
@@ -150,7 +150,7 @@ extension EndToEnd {
 
         @Test func aLiveTitleIsTakenForWhatItLists() async throws {
             let (source, origin) = try await Self.origin("/EXT-X-ENDLIST/d;/EXT-X-PLAYLIST-TYPE/d")
-            let home = try await EmbeddedHome(.current)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
             let url = "\(origin.url)/\(Self.title)/master.m3u8"
             let refused = try home.prefetch(url, ["--name", "t"])
             #expect(try await refused.wait() == .exited(1))

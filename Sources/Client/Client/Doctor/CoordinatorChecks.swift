@@ -49,7 +49,24 @@ enum CoordinatorChecks {
             return .warning(
                 .coordinators, name, "accepted, but the coordinator has no diagnosis",
                 advice: "Upgrade the coordinator; an older one cannot be checked further.")
-        case .failure(let failure): return .failed(.coordinators, name, failure)
+        case .failure(let failure) where failure.code == .clusterForbidden:
+            return .warning(
+                .coordinators, name, "accepted, but its role may not read the diagnosis",
+                advice: "Use a token of the role operator or admin.", code: failure.code)
+        case .failure(let failure) where failure.code == .clusterUnauthorized:
+            return .failed(.coordinators, name, failure)
+        case .failure(let failure):
+            return .failed(.coordinators, "diagnosis of \(sight.url)", failure)
+        }
+    }
+
+    /// True if the coordinator has answered a request with the token, whatever the answer was.
+    static func isTokenAccepted(_ sight: CoordinatorSight) -> Bool {
+        switch sight.diagnosis {
+        case nil: false
+        case .success: true
+        case .failure(let failure):
+            [.inputNotFound, .clusterForbidden].contains(failure.code)
         }
     }
 
@@ -135,7 +152,7 @@ enum CoordinatorChecks {
         let name = "workers"
         guard !workers.isEmpty else {
             return .warning(
-                .workers, name, "none was heard of in the last minute",
+                .workers, name, "none reported in the last minute",
                 advice: "Start workers: dray worker --root DIR.")
         }
         let finding = "\(HumanFormat.count(workers.count, "worker"))"

@@ -76,7 +76,8 @@ enum DatabaseChecks {
                 advice: "Set \(off.joined(separator: ", ")) to on: a crash of the server loses "
                     + "acknowledged work without.")
         }
-        return .ok(.database, "durability", "fsync and synchronous_commit are on")
+        let values = names.map { "\($0) is \(printable(diagnosis.settings[$0] ?? "unknown"))" }
+        return .ok(.database, "durability", values.joined(separator: ", "))
     }
 
     static func autovacuum(_ diagnosis: DatabaseDiagnosis) -> DoctorCheck {

@@ -1,6 +1,5 @@
 import API
 import EventLoop
-import Foundation
 import Glibc
 import JobQueue
 import Model
@@ -10,43 +9,6 @@ import Storage
 import Synchronization
 import Transfer
 
-/// Returns the result of `work`, or nil after `seconds` or if the task is cancelled. Work that does
-/// not end is left behind: the process ends soon.
-func result<Value: Sendable>(
-    withinSeconds seconds: Double, of work: @escaping @Sendable () async -> Value
-) async -> Value? {
-    let ending = Ending<Value>()
-    let task = Task.detached { ending.end(await work()) }
-    return await ending.wait(seconds: seconds) { task.cancel() }
-}
-
-/// Does the same for work that blocks, on a thread of its own.
-func blockingResult<Value: Sendable>(
-    withinSeconds seconds: Double, of work: @escaping @Sendable () -> Value
-) async -> Value? {
-    let ending = Ending<Value>()
-    Thread.detachNewThread { ending.end(work()) }
-    return await ending.wait(seconds: seconds) {}
-}
-
-/// The first of a result and a timeout.
-private final class Ending<Value: Sendable>: Sendable {
-    private let signal = ShutdownSignal()
-    private let value = Mutex<Value?>(nil)
-
-    func end(_ result: Value) {
-        value.withLock { $0 = result }
-        signal.trigger()
-    }
-
-    func wait(seconds: Double, abandon: @Sendable () -> Void) async -> Value? {
-        _ = await signal.wait(atMost: .seconds(seconds))
-        let result = value.withLock { $0 }
-        if result == nil { abandon() }
-        return result
-    }
-}
-
 /// The probes of `dray doctor` that reach further than a coordinator. Each has a time limit.
 enum DoctorProbes {
     // MARK: Storage
@@ -55,7 +17,7 @@ enum DoctorProbes {
     static func site(
         _ url: StorageURL, volume: VolumeID?, seconds: Double
     ) async -> Result<SiteCheck, Failure> {
-        let found = await blockingResult(withinSeconds: seconds) {
+        let found = await blockingResult(atMost: .seconds(seconds)) {
             () -> Result<SiteCheck, Failure> in
             do throws(Failure) {
                 return .success(try check(url, volume))
@@ -84,7 +46,7 @@ enum DoctorProbes {
     static func database(
         _ url: String, seconds: Double
     ) async -> Result<DatabaseDiagnosis, Failure> {
-        let found = await result(withinSeconds: seconds) {
+        let found = await result(atMost: .seconds(seconds)) {
             do {
                 return Result<DatabaseDiagnosis, Failure>.success(try await read(url))
             } catch {
@@ -123,7 +85,7 @@ enum DoctorProbes {
         _ url: String, _ options: TransferEngine.Options, seconds: Double
     ) async -> OriginChecks.Sight {
         let shown = Redaction.shown(url)
-        let sight = await result(withinSeconds: seconds) { () -> OriginChecks.Sight in
+        let sight = await result(atMost: .seconds(seconds)) { () -> OriginChecks.Sight in
             do throws(Failure) {
                 return try await request(url, options)
             } catch {

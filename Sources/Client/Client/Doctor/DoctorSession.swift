@@ -172,7 +172,7 @@ package final class DoctorSession: Service {
         cluster.checks += cluster.sights.flatMap {
             CoordinatorChecks.all($0, nowSeconds: now)
         }
-        guard cluster.sights.contains(where: { (try? $0.diagnosis?.get()) != nil }) else {
+        guard cluster.sights.contains(where: CoordinatorChecks.isTokenAccepted) else {
             let isReached = cluster.sights.contains { $0.failure == nil }
             cluster.skip(
                 Self.listNames,
@@ -229,7 +229,7 @@ package final class DoctorSession: Service {
     private static func list<Value: Sendable>(
         _ read: @escaping @Sendable () async throws(Failure) -> Value
     ) async -> Result<Value, Failure> {
-        let found = await result(withinSeconds: listSeconds) { () -> Result<Value, Failure> in
+        let found = await result(atMost: .seconds(listSeconds)) { () -> Result<Value, Failure> in
             do throws(Failure) {
                 return .success(try await read())
             } catch {

@@ -9,7 +9,8 @@ struct BundleRedactor {
     /// Shorter ones would hide parts of ordinary words.
     private static let minSecretCharacters = 4
     private static let names = [
-        "authorization", "cookie", "credential", "passfile", "password", "passwd",
+        "access-key", "access_key", "accesskey", "api-key", "api_key", "apikey", "authorization",
+        "cookie", "credential", "passfile", "password", "passwd",
         "proxy-authorization", "secret", "signature", "token",
     ]
     private static let schemes = ["bearer", "basic", "digest", "negotiate"]
@@ -35,7 +36,8 @@ struct BundleRedactor {
     }
 
     private func line(_ text: String) -> String {
-        let words = Redaction.message(text).split(separator: " ", omittingEmptySubsequences: false)
+        let words = Redaction.message(text)
+            .split(omittingEmptySubsequences: false) { $0 == " " || $0 == "\t" }
         var out: [String] = []
         var hidesNext = false
         for word in words {
@@ -45,12 +47,15 @@ struct BundleRedactor {
                 continue
             }
             let shown = assignment(withoutQuery(word))
-            let bare = shown.lowercased().filter { $0.isLetter || $0 == "-" || $0 == ":" }
-            // `Authorization: Bearer TOKEN`, or `Bearer TOKEN` alone.
-            hidesNext =
-                Self.schemes.contains { bare.hasSuffix($0) }
-                || bare.hasSuffix(":") && Self.names.contains(String(bare.dropLast()))
+            let bare = word.lowercased().filter { $0.isLetter || $0 == "-" || $0 == ":" }
+            // `Bearer TOKEN`.
+            hidesNext = Self.schemes.contains { bare.hasSuffix($0) }
             out.append(shown)
+            // `Authorization: …`, `Cookie: a=1; b=2`: a value has any number of words.
+            if word.hasSuffix(":"), isSecret(field: bare) {
+                out.append(Redaction.mark)
+                break
+            }
         }
         return out.joined(separator: " ")
     }

@@ -36,8 +36,22 @@ final class Access: Sendable {
         }
     }
 
+    /// The last list of the database that was read, and the order of reads.
+    private struct State {
+        var tokens: [SHA256Digest: Token] = [:]
+        /// The number of reads that have begun.
+        var begun = 0
+        /// The number of the read that `tokens` are of.
+        var stored = 0
+    }
+
+    /// A read of the database's list. Reads overlap; each sees all changes from before it began.
+    struct Read: Sendable {
+        fileprivate let number: Int
+    }
+
     private let environment: SHA256Digest
-    private let tokens = Mutex<[SHA256Digest: Token]>([:])
+    private let state = Mutex(State())
 
     /// - Parameter token: the token of the coordinator's environment, which allows everything.
     init(token: AccessToken) { environment = SHA256Digest(hashing: Array(token.text.utf8)) }
@@ -62,7 +76,7 @@ final class Access: Sendable {
     func requireCurrent(_ token: Token) throws(Failure) { _ = try current(token.hash) }
 
     private func current(_ hash: SHA256Digest) throws(Failure) -> Token {
-        guard let token = tokens.withLock({ $0[hash] }) else { throw Self.unknown }
+        guard let token = state.withLock({ $0.tokens[hash] }) else { throw Self.unknown }
         guard token.endsAt.map({ $0 > .now }) ?? true else {
             throw Failure(.clusterUnauthorized, "The request's token has expired.")
         }
@@ -85,25 +99,41 @@ final class Access: Sendable {
 
     // MARK: The database's tokens
 
-    /// Stores the database's list; returns true if a token is gone.
-    func store(_ known: [KnownToken]) -> Bool {
+    /// Begins a read of the database's list.
+    func beginRead() -> Read {
+        state.withLock { state in
+            state.begun += 1
+            return Read(number: state.begun)
+        }
+    }
+
+    /// Stores the list that a read has returned; returns true if a token is gone. The list is
+    /// ignored if a read that began later was stored already: it may hold tokens revoked since.
+    func store(_ known: [KnownToken], of read: Read) -> Bool {
         let now = Instant.now
-        return tokens.withLock { tokens in
-            var next: [SHA256Digest: Token] = [:]
-            for token in known {
-                guard let hash = SHA256Digest(hex: token.hash) else { continue }
-                next[hash] = Token(token, hash, now: now, replacing: tokens[hash])
+        let old = state.withLock(\.tokens)
+        var next: [SHA256Digest: Token] = [:]
+        for token in known {
+            guard let hash = SHA256Digest(hex: token.hash) else { continue }
+            next[hash] = Token(token, hash, now: now, replacing: old[hash])
+        }
+        return state.withLock { [next] state in
+            guard read.number > state.stored else { return false }
+            state.stored = read.number
+            // Uses since the old tokens were copied.
+            for (hash, token) in state.tokens where token.wasUsed.load(ordering: .relaxed) {
+                next[hash]?.wasUsed.store(true, ordering: .relaxed)
             }
-            let isGone = tokens.keys.contains { next[$0] == nil }
-            tokens = next
+            let isGone = state.tokens.keys.contains { next[$0] == nil }
+            state.tokens = next
             return isGone
         }
     }
 
     /// Returns the tokens that were used since the last call.
     func takeUsed() -> [AccessTokenID] {
-        tokens.withLock { tokens in
-            tokens.values.filter { $0.wasUsed.exchange(false, ordering: .relaxed) }
+        state.withLock { state in
+            state.tokens.values.filter { $0.wasUsed.exchange(false, ordering: .relaxed) }
                 .map(\.known.id)
         }
     }

@@ -22,8 +22,9 @@ struct Caller: Sendable {
     var isBoundToQueues: Bool { !queues.isEmpty }
     var isBoundToSites: Bool { !sites.isEmpty }
 
-    /// True if it may get whole URLs of assets and files, with their signatures.
-    var seesSecrets: Bool { role != .reader }
+    /// True if it may get whole URLs of assets and files, with their signatures: not readers, nor
+    /// submitters of some sites, who read the catalogs of others too.
+    var seesSecrets: Bool { role != .reader && !isBoundToSites }
 
     /// Throws `cluster.unauthorized` if the token is no longer valid; for requests that wait.
     func requireCurrent() throws(Failure) {

@@ -21,7 +21,7 @@ extension Chore {
                 try await queue.sites.applySchedules(all: false)
             },
             Chore("watch sites", every: .seconds(1)) { try await queue.sites.closed.watch() },
-            Chore("read site limits", every: .seconds(1)) { await memory.readSiteBounds() },
+            Chore("read site limits", every: .seconds(1)) { try await memory.loadSiteBounds() },
             Chore("end expired leases", every: .seconds(1)) {
                 let ended = try await queue.leases.sweep()
                 metrics.lostJobs.add(ended)
@@ -35,8 +35,8 @@ extension Chore {
                 if try await queue.sites.quotas.end() { signal.fire() }
             },
             // Notifications may be lost.
-            Chore("read access tokens", every: .seconds(2)) { await memory.readTokens() },
-            Chore("read cooldowns", every: .seconds(1)) { await memory.readCooling() },
+            Chore("read access tokens", every: .seconds(2)) { try await memory.loadTokens() },
+            Chore("read cooldowns", every: .seconds(1)) { try await memory.loadCooling() },
             Chore("reconcile load tests", every: .seconds(1)) {
                 try await memory.reconcileLoadTests()
             },
@@ -55,7 +55,8 @@ extension Chore {
             },
             Chore("delete old audit records", every: .seconds(60)) {
                 let days = queue.settings.auditDays
-                try await queue.audit.trim(olderThanDays: days)
+                var turns = 20
+                while try await queue.audit.trim(olderThanDays: days), turns > 1 { turns -= 1 }
                 try await queue.tokens.forget(olderThanDays: days)
             },
             Chore("delete old catalogs", every: .seconds(60)) {

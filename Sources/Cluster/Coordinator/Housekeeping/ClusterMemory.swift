@@ -26,50 +26,52 @@ struct ClusterMemory: Sendable {
         self.loadTests = loadTests
     }
 
+    // MARK: Reads that throw, for chores, which log their failures themselves
+
     /// Reads the origins' cooldowns. A new one notifies waiting workers at once: either here, or by
     /// the signal of its notification.
+    func loadCooling() async throws {
+        if cooling.set(try await queue.origins.cooling()) { signal.fire() }
+    }
+
+    func loadSiteBounds() async throws { try await queue.sites.limits.read() }
+
+    /// Reads the access tokens. If one was revoked, waiting requests check theirs again.
+    func loadTokens() async throws(Failure) {
+        let read = access.beginRead()
+        guard access.store(try await queue.tokens.known(), of: read) else { return }
+        for signal in [signal, cooling.signal, loadTests.news] { signal.fire() }
+    }
+
+    // MARK: Reads that log their failures
+
     func readCooling() async {
-        do {
-            if cooling.set(try await queue.origins.cooling()) { signal.fire() }
-            failures.succeeded("read the origins' cooldowns")
-        } catch {
-            failures.failed("read the origins' cooldowns", error)
-        }
+        await attempt("read the origins' cooldowns") { try await loadCooling() }
     }
 
     func readSiteBounds() async {
-        do {
-            try await queue.sites.limits.read()
-            failures.succeeded("read the limits of sites")
-        } catch {
-            failures.failed("read the limits of sites", error)
-        }
+        await attempt("read the limits of sites") { try await loadSiteBounds() }
     }
 
     /// Reads the load tests that need workers, and wakes requests that wait for a change. A new one
     /// notifies waiting workers at once.
     func readLoadTests() async {
-        do {
+        await attempt("read the load tests") {
             if loadTests.set(try await queue.loadTests.supervision.called()) { signal.fire() }
-            failures.succeeded("read the load tests")
-        } catch {
-            failures.failed("read the load tests", error)
         }
         loadTests.news.fire()
     }
 
-    /// Reads the access tokens. If one was revoked, waiting requests check theirs again.
-    func loadTokens() async throws(Failure) {
-        guard access.store(try await queue.tokens.known()) else { return }
-        for signal in [signal, cooling.signal, loadTests.news] { signal.fire() }
+    func readTokens() async {
+        await attempt("read the access tokens") { try await loadTokens() }
     }
 
-    func readTokens() async {
+    private func attempt(_ work: String, _ body: () async throws -> Void) async {
         do {
-            try await loadTokens()
-            failures.succeeded("read the access tokens")
+            try await body()
+            failures.succeeded(work)
         } catch {
-            failures.failed("read the access tokens", error)
+            failures.failed(work, error)
         }
     }
 

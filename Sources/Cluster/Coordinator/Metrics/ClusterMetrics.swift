@@ -67,7 +67,8 @@ struct ClusterMetrics: Sendable {
             byQueue { $0.isActive ? 1 : 0 })
         registry.gauges(
             "dray_queue_workers", ["queue"], maxSeries: most, overflow: .maximum,
-            "Workers that take the queue's jobs and were heard of.", byQueue { Double($0.workers) })
+            "Workers that take the queue's jobs and reported lately.",
+            byQueue { Double($0.workers) })
         registry.gauges(
             "dray_queue_leases", ["queue"], maxSeries: most, "Leases with jobs.",
             byQueue { Double($0.leases) })
@@ -77,7 +78,7 @@ struct ClusterMetrics: Sendable {
             byQueue { $0.leaseLeftSeconds })
         registry.gauges(
             "dray_workers", ["state"], maxSeries: 3,
-            "Workers that were heard of, by whether they can lease jobs.",
+            "Workers that reported lately, by whether they can lease jobs.",
             samples {
                 [
                     MetricSample(["working"], Double($0.workers - $0.failingWorkers)),

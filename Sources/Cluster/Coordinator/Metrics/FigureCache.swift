@@ -32,13 +32,16 @@ final class FigureCache: Service {
     private let read: @Sendable () async throws -> ClusterFigures
     private let state = Mutex(State())
     private let scraped = WorkSignal()
-    private let log = Logger("coordinator")
+    private let failures: BackgroundFailures
+    private static let work = "read the figures for metrics"
 
     init(
         period: Duration, now: @escaping @Sendable () -> Instant = { .now },
         pause: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) },
+        failures: BackgroundFailures = BackgroundFailures(),
         _ read: @escaping @Sendable () async throws -> ClusterFigures
     ) {
+        self.failures = failures
         self.period = period
         self.now = now
         self.pause = pause
@@ -70,7 +73,8 @@ final class FigureCache: Service {
         }
         scraped.fire()
         guard isOld else { return }
-        await waitAtMost(Self.patience) { await self.refresh() }
+        // A read of a database that hangs goes on; this request does not wait for it.
+        _ = await result(atMost: Self.patience) { await self.refresh() }
     }
 
     /// Keeps the figures fresh while they are scraped, until the task is cancelled. Reads take a
@@ -101,13 +105,14 @@ final class FigureCache: Service {
     private func readNow() async {
         do {
             let figures = try await read()
+            failures.succeeded(Self.work)
             state.withLock { state in
                 state.figures = figures
                 state.readAt = now()
                 state.underWay = nil
             }
         } catch {
-            log.warning("the figures for metrics cannot be read", ["error": "\(error)"])
+            failures.failed(Self.work, error)
             state.withLock { $0.underWay = nil }
         }
     }

@@ -87,7 +87,7 @@ struct API: Sendable {
         [
             .get("/metrics", .readers, metrics.metrics),
             .get("/v1/status", .readers, operators.status),
-            .get("/v1/diagnosis", .readers, diagnosis.diagnosis),
+            .get("/v1/diagnosis", .operators, diagnosis.diagnosis),
             .get("/v1/queues", .readers, operators.queues),
             .change("/v1/queues/{queue}/control", .operators, operators.control),
             .get("/v1/origins", .readers, operators.origins),

@@ -74,13 +74,17 @@ package struct AuditLog: Sendable {
     }
 
     /// Deletes rows of more than `days` days ago, and those beyond `rows`; a bounded number at once.
+    /// Returns true if there may be more.
+    @discardableResult
     package func trim(
         olderThanDays days: Int, rows: Int64 = maxRows
-    ) async throws(Failure) {
+    ) async throws(Failure) -> Bool {
         try await database.withConnection { connection in
-            _ = try await connection.query(
+            let deleted = try await connection.query(
                 SQL.Access.trimAudit,
-                ["days": .int(days), "rows": .int(rows), "limit": .int(Self.rowsPerTrim)])
+                ["days": .int(days), "rows": .int(rows), "limit": .int(Self.rowsPerTrim)]
+            ).affectedRowCount
+            return deleted == Self.rowsPerTrim
         }
     }
 }

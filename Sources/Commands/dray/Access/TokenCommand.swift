@@ -12,8 +12,9 @@ enum TokenCommand {
     static let command = Command(
         "token", summary: "Create, list and revoke access tokens; show the audit log.",
         discussion: """
-            Without a command, lists the tokens. These commands need the token of a coordinator's \
-            DRAY_TOKEN, or one of the role admin. \(ClusterCall.place)
+            Without a command, lists the tokens. To create, list and revoke tokens, use the token of \
+            a coordinator's DRAY_TOKEN, or one of the role admin; for the log, one of the role \
+            operator suffices. \(ClusterCall.place)
             """,
         subcommands: [
             Command(
