@@ -136,9 +136,9 @@ let package = Package(
         library(
             "Cluster/Coordinator",
             [
-                "API", "Digest",
-                "EventLoop", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres", "Schedule",
-                "Services", "TLS", "Text",
+                "API", "Curl", "Digest",
+                "EventLoop", "Gzip", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres",
+                "Schedule", "Services", "TLS", "Text", "Transfer",
             ]),
         library(
             "Cluster/Worker",
@@ -153,8 +153,8 @@ let package = Package(
             "Client/Embedded",
             [
                 "API",
-                "Coordinator", "EventLoop", "FileSystem", "JobQueue", "Model", "Services",
-                "Storage", "Text", "Transfer", "Worker",
+                "Coordinator", "CoordinatorClient", "EventLoop", "FileSystem", "JobQueue", "Model",
+                "Services", "Storage", "TLS", "Text", "Transfer", "Worker",
             ]),
         library(
             "Client/Client",
@@ -246,8 +246,8 @@ let package = Package(
         tests(
             "Coordinator",
             [
-                "API", "CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Metrics",
-                "Model", "Postgres",
+                "API", "Client", "CommandLine", "CoordinatorClient", "Digest", "EventLoop", "Gzip",
+                "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres", "Transfer",
             ]),
         tests(
             "Worker",

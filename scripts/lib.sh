@@ -23,7 +23,7 @@ packages_of() {
             printf '%s\n' chromium curl ffmpeg fish groff-base iproute2 mandoc nginx-light postgresql \
                 shellcheck strace zsh
             ;;
-        attack) printf '%s\n' postgresql-client python3 ;;
+        attack) printf '%s\n' openssl postgresql-client python3 ;;
         monitoring) printf '%s\n' prometheus prometheus-alertmanager python3 ;;
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;

@@ -101,6 +101,7 @@ import Testing
         done.isReused = true
         done.isVerified = true
         done.validator = "W/\"é\\\""
+        done.milliseconds = 38
         done.digests = "crc32c=1"
         done.origins = [OriginOutcome(origin: "http://h")]
         var resolved = JobReport(job: JobID(2), lease: "m", outcome: .done)
@@ -257,7 +258,7 @@ import Testing
         #expect(
             String(decoding: bytes, as: UTF8.self)
                 == "worker\n\(Self.worker)\n\(names)\n9\t\(Self.lease)\t5\ta\n10\t\(Self.lease)"
-                + String(repeating: "\t\\N", count: 5) + "\treturned\n")
+                + String(repeating: "\t\\N", count: 6) + "\treturned\n")
     }
 
     private static let worker = WorkerID.random()

@@ -28,6 +28,25 @@ import Testing
         #expect(wait == CatalogWait(.other("moonPhase"), seconds: 3, until: 7))
     }
 
+    private static let estimates: [CatalogFinish.Estimate] =
+        [
+            .workers(3), .originLimit(origin: "http://o", origins: 2), .siteBandwidth, .schedule,
+            .otherCatalogs(1), .nothingLeft, .other("moonPhase"),
+        ].map { .finishes(at: 2e9, seconds: 1.5, $0) }
+        + [
+            .noWorker(queue: "q"), .queuePaused(queue: "q"), .siteFailing("storage.full"),
+            .noRoom(missingBytes: 7), .scheduleClosed, .noRate, .noSize, .other("moonPhase"),
+        ].map { .unknown($0) }
+
+    @Test(arguments: estimates)
+    func anEstimateComesBackAsItWas(estimate: CatalogFinish.Estimate) throws {
+        for deadline in CatalogFinish.Deadline.allCases {
+            let finish = CatalogFinish(estimate, deadline: deadline)
+            let text = try JSONEncoder().encode(finish)
+            #expect(try JSONDecoder().decode(CatalogFinish.self, from: text) == finish)
+        }
+    }
+
     @Test func whatEndsLastComesFirst() {
         let waits = [
             CatalogWait(.notBefore, seconds: 5), CatalogWait(.siteLimit),
@@ -88,18 +107,5 @@ import Testing
         #expect(outlook(100, [wait(.queuePaused(queue: "q")), wait(.notBefore, 50)]) == nil)
         #expect(
             outlook(100, [wait(.schedule), wait(cooldown, 20)]) == DeadlineOutlook(.blocked))
-    }
-
-    @Test func theRestTakesAsLongAsThePacePredicts() {
-        var totals = CatalogTotals()
-        (totals.segments, totals.segmentsDone, totals.segmentsFailed) = (100, 30, 10)
-        #expect(totals.secondsLeft(seconds: 20, segments: 10, bytes: 0) == 120)
-        #expect(totals.secondsLeft(seconds: 9, segments: 10, bytes: 0) == nil)
-        #expect(totals.secondsLeft(seconds: 20, segments: 0, bytes: 0) == nil)
-        #expect(totals.secondsLeft(seconds: 20, segments: -4, bytes: 0) == nil)
-        (totals.bytes, totals.receivingBytes, totals.expectedBytes) = (500, 100, 1_000)
-        #expect(totals.secondsLeft(seconds: 20, segments: 10, bytes: 200) == 40)
-        totals.expectedBytes = 300
-        #expect(totals.secondsLeft(seconds: 20, segments: 10, bytes: 200) == 0)
     }
 }

@@ -11,7 +11,7 @@ import time
 import traceback
 
 from . import (addresses, documents, extreme_numbers, idle_connections, naughty_strings, oracles, paths, poison, raw_answers,
-               raw_requests, self_test, tokens)
+               raw_requests, secure_requests, self_test, tokens)
 from .lab import Lab
 from .record import MAX_SHOWN, Record
 
@@ -21,6 +21,7 @@ ATTACKS = {
     "strings": naughty_strings.attack,
     "json": documents.attack,
     "requests": raw_requests.attack,
+    "tls": secure_requests.attack,
     "answers": raw_answers.attack,
     "connections": idle_connections.attack,
     "poison": poison.attack,
@@ -29,7 +30,7 @@ ATTACKS = {
 }
 #: Those of the first lane keep the processors busy, those of the second one wait most of the time.
 LANES = (("addresses", "paths", "strings", "json", "tokens", "numbers"),
-         ("requests", "answers", "connections", "poison"))
+         ("requests", "tls", "answers", "connections", "poison"))
 
 
 def arguments():

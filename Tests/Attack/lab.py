@@ -161,9 +161,19 @@ class Lab:
     def database(self, name="postgres", user="owner"):
         return f"host={self.database_directory} user={user} dbname={name}"
 
-    def start_coordinator(self, name="coordinator", database="postgres", environment=None):
+    def certificate(self, name):
+        """A certificate for 127.0.0.1 that is its own authority, and its key."""
+        files = self.scratch / f"{name}.pem", self.scratch / f"{name}.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days",
+             "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]),
+             "-keyout", str(files[1])], check=True, capture_output=True)
+        return files
+
+    def start_coordinator(self, name="coordinator", database="postgres", environment=None, options=()):
         child = self.start(
-            name, [self.dray, "coordinator", "--database", self.database(database), "--listen", "127.0.0.1:0"],
+            name, [self.dray, "coordinator", "--database", self.database(database), "--listen", "127.0.0.1:0",
+                   *options],
             # No lease runs out while its requests are spoiled.
             {"DRAY_TOKEN": self.token, "DRAY_LEASE_SECONDS": "3600"} | (environment or {}))
         pattern = re.compile(r"(?:127\.0\.0\.1:|port=)(\d+)")

@@ -86,7 +86,7 @@ def answer(given, allowed=range(200, 500), max_seconds=None):
 def code(given):
     """A refusal has a code of the table's form."""
     try:
-        found = json.loads(given.body)["error"]["code"]
+        found = json.loads(given.body)["code"]
     except (ValueError, KeyError, TypeError):
         return f"status {given.status} without a code: {tail(given.body)}"
     return None if CODE.match(found) else f"no code: {found!r}"

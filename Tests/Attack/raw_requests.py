@@ -1,8 +1,10 @@
 """Malformed HTTP requests over raw sockets, and pairs that two readers could take for different requests."""
 
 import concurrent.futures
+import contextlib
 import re
 import socket
+import ssl
 import time
 
 from . import oracles
@@ -38,14 +40,19 @@ def attack(lab, record):
     record.judge("an honest request at the end", oracles.answer(lab.ask("GET", "/v1/status"), allowed={200}))
 
 
-def send(port, data, patience=PATIENCE):
+def send(port, data, patience=PATIENCE, context=None):
     """Sends bytes, and reads until the connection is closed or nothing more comes for a second after an answer.
 
-    Where nothing comes, the sender ends what it may have begun, and is to be answered or closed at once.
+    Where nothing comes, the sender ends what it may have begun, and is to be answered or closed at once. With a
+    context, all of it is within TLS.
     """
     begin = time.monotonic()
     received, first, has_ended = b"", None, False
-    with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=patience))
+        if context:
+            connection.settimeout(MAX_SECONDS)
+            connection = stack.enter_context(context.wrap_socket(connection, server_hostname="127.0.0.1"))
         try:
             connection.sendall(data)
         except OSError:
@@ -62,9 +69,10 @@ def send(port, data, patience=PATIENCE):
                 connection.shutdown(socket.SHUT_WR)
                 has_ended = True
                 continue
-            except ConnectionResetError:
+            except (ConnectionResetError, ssl.SSLError):
                 break
-            if not part:
+            # Behind the end of what is sent, TLS has alerts only, which nobody reads any more.
+            if not part or context and has_ended:
                 break
             first = first or time.monotonic() - begin
             received += part

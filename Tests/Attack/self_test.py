@@ -4,11 +4,12 @@ import json
 import pathlib
 import tempfile
 
-from . import addresses, documents, extreme_numbers, idle_connections, oracles, paths, raw_answers, raw_requests
+from . import (addresses, documents, extreme_numbers, idle_connections, oracles, paths, raw_answers, raw_requests,
+               secure_requests)
 from .oracles import Answer, Ended
 from .record import Record, shown
 
-REFUSAL = b'{"error":{"code":"input.field","message":"m"}}'
+REFUSAL = b'{"code":"input.field","detail":"m"}'
 
 
 def ended(status=0, stdout=b"", stderr=b"", seconds=0.1):
@@ -41,7 +42,7 @@ def cases():
     yield oracles.secret(b"GET /a?sig=mark", b"mark"), True, "a secret"
     yield oracles.secret(b"GET /a?...", b"mark"), False, "no secret"
     for given in (answer(None, b"ConnectionResetError"), answer(500, REFUSAL), answer(503, REFUSAL),
-                  answer(400, b"bad"), answer(400, b"{}"), answer(400, b'{"error":{"code":"x y"}}'),
+                  answer(400, b"bad"), answer(400, b"{}"), answer(400, b'{"code":"x y"}'),
                   answer(200, seconds=1.5), answer(200, b"worker.internal")):
         yield oracles.answer(given), True, given
     for given in (answer(), answer(204, b""), answer(400, REFUSAL), answer(409, REFUSAL)):
@@ -82,6 +83,12 @@ def of_attacks():
                              []), False, "nothing is stored"
     yield idle_connections.bound("MiB", 65, 64), True, "memory beyond its bound"
     yield idle_connections.bound("MiB", 64, 64), False, "memory within it"
+    for after, is_fault in (((10, 9.0, 0), False), ((27, 9.0, 0), True), ((10, 60.0, 0), True), ((10, 9.0, 1), True)):
+        yield secure_requests.leak((10, 9.0, 0), after), is_fault, after
+    yield secure_requests.ended(None), True, "a slow client that is served for ever"
+    yield secure_requests.ended(10.1), False, "a slow client that is ended"
+    yield secure_requests.no_answer(answer(200)), True, "an answer to what is no handshake"
+    yield secure_requests.no_answer(answer(0, b"")), False, "a closed connection"
     yield from written()
 
 

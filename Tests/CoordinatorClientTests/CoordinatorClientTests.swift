@@ -37,7 +37,7 @@ struct CoordinatorClientTests {
             try await client.submit(AssetBatch(generation: 3, assets: []), to: handle.id)
             try await client.start(handle.id, CatalogStartRequest(generation: 3))
             try await client.interrupt(handle.id)
-            _ = try await client.assets(of: handle.id, after: AssetID(5), state: .failed)
+            _ = try await client.assets(of: handle.id, after: "5", state: .failed)
             _ = try await client.files(of: handle.id, after: "a/b&c=d é")
             let grant = try await client.lease(
                 LeaseRequest(worker: "w", queues: [], maxJobs: 1, waitMilliseconds: 0))
@@ -103,7 +103,8 @@ struct CoordinatorClientTests {
     func refusals() async throws {
         let said = Failure("input.duplicate", "the name is taken")
         try await withCoordinator { request in
-            request.path == "/v1/status" ? json(status: 409, ErrorAnswer(said)) : .text(401, "no")
+            request.path == "/v1/status"
+                ? json(status: 409, ErrorAnswer(said, status: 409)) : .text(401, "no")
         } _: { client, _ in
             let first = await failure { _ = try await client.clusterStatus() }
             #expect(first == said)
@@ -116,7 +117,7 @@ struct CoordinatorClientTests {
         "answers of servers that are no coordinator",
         arguments: [
             (200, "cluster.protocol"), (302, "cluster.protocol"), (404, "cluster.protocol"),
-            (413, "input.tooLarge"), (500, "cluster.protocol"), (429, "cluster.busy"),
+            (413, "input.tooLarge"), (500, "cluster.protocol"), (429, "cluster.rateLimited"),
             (502, "cluster.coordinatorUnreachable"), (503, "cluster.coordinatorUnreachable"),
         ])
     func strangers(status: Int, code: String) async throws {

@@ -42,7 +42,9 @@ struct FailoverTests {
     @Test("a coordinator that is shutting down is left for the next", .timeLimit(.minutes(1)))
     func shuttingDown() async throws {
         let leaving = try TestCoordinator { _ in
-            json(status: 503, ErrorAnswer(Failure("cluster.coordinatorUnreachable", "closing")))
+            json(
+                status: 503,
+                ErrorAnswer(Failure("cluster.coordinatorUnreachable", "closing"), status: 503))
         }
         let staying = try TestCoordinator { request in
             request.path == "/v1/leases"
@@ -88,16 +90,40 @@ struct FailoverTests {
 
     @Test("what may pass is tried again", .timeLimit(.minutes(1)))
     func retries() async throws {
-        let codes: [FailureCode] = ["cluster.busy", "cluster.databaseUnreachable"]
+        let codes: [FailureCode] = [
+            "cluster.busy", "cluster.databaseUnreachable", "cluster.rateLimited",
+        ]
         let left = Mutex(codes)
         let next: @Sendable () -> FailureCode? = {
             left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         }
         try await withCoordinator(retrySeconds: 30) { _ in
-            next().map { json(status: 503, ErrorAnswer(Failure($0, "later"))) } ?? .text(200, "ok")
+            next().map { json(status: 503, ErrorAnswer(Failure($0, "later"), status: 503)) }
+                ?? .text(200, "ok")
         } _: { client, log in
             try await client.readiness()
-            #expect(log.all.count == 3)
+            #expect(log.all.count == 4)
+        }
+    }
+
+    @Test("all attempts to open a catalog have one key", .timeLimit(.minutes(1)))
+    func keysOfRequests() async throws {
+        let left = Mutex<[FailureCode]>(["cluster.databaseUnreachable", "cluster.requestRunning"])
+        let next: @Sendable () -> FailureCode? = {
+            left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        }
+        try await withCoordinator(retrySeconds: 30) { _ in
+            next().map { json(status: 503, ErrorAnswer(Failure($0, "later"), status: 503)) }
+                ?? json(CatalogHandle(id: CatalogID(1), queue: "q", generation: 1))
+        } _: { client, log in
+            let catalog = CatalogSubmission(name: "a", storageURL: "file:///a")
+            _ = try await client.openCatalog(catalog)
+            let keys = log.all.compactMap { $0.header("idempotency-key") }
+            #expect(keys.count == 3 && Set(keys).count == 1)
+            _ = try await client.openCatalog(catalog)
+            #expect(log.all.last?.header("idempotency-key") != keys[0])
+            _ = try? await client.clusterStatus()
+            #expect(log.all.last?.header("idempotency-key") == nil)
         }
     }
 
@@ -145,7 +171,8 @@ struct FailoverTests {
     @Test("what does not pass is not tried again")
     func noRetry() async throws {
         try await withCoordinator(retrySeconds: 30) { _ in
-            json(status: 404, ErrorAnswer(Failure("input.notFound", "no such catalog")))
+            json(
+                status: 404, ErrorAnswer(Failure("input.notFound", "no such catalog"), status: 404))
         } _: { client, log in
             let failure = await failure { _ = try await client.status(of: CatalogID(1)) }
             #expect(failure?.code == "input.notFound")

@@ -21,7 +21,8 @@ struct Fixture {
     static let unknown = "99999999-2222-4333-8444-555555555555"
 
     init(
-        _ server: PostgresServer, databaseURL: String
+        _ server: PostgresServer, databaseURL: String,
+        configure: (inout Coordinator.Configuration) -> Void = { _ in }
     ) async throws {
         self.server = server
         self.databaseURL = databaseURL
@@ -29,6 +30,7 @@ struct Fixture {
             databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: .test)
         // Tests look at what has just happened.
         configuration.figuresPeriod = .zero
+        configure(&configuration)
         coordinator = try Coordinator(configuration)
         do {
             port = try await coordinator.start()
@@ -40,10 +42,13 @@ struct Fixture {
     }
 
     /// Runs a test with a coordinator over the shared server and stops it.
-    static func with(_ body: (Fixture) async throws -> Void) async throws {
+    static func with(
+        configure: (inout Coordinator.Configuration) -> Void = { _ in },
+        _ body: (Fixture) async throws -> Void
+    ) async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.databaseURL("coordinator", copying: .cluster)
-        let fixture = try await Fixture(server, databaseURL: url)
+        let fixture = try await Fixture(server, databaseURL: url, configure: configure)
         let result: Result<Void, any Error>
         do {
             try await body(fixture)
@@ -98,12 +103,13 @@ struct Fixture {
     // MARK: Looking
 
     /// Everything that all tables hold, as one hash; but for the audit log, which also has what was
-    /// tried in vain.
+    /// tried in vain, and for daily figures, which housekeeping moves.
     func tables() async throws -> String {
         let names = try await execute(
             """
             SELECT tablename FROM pg_tables
-            WHERE schemaname = 'dray' AND tablename <> 'audit_record' ORDER BY 1
+            WHERE schemaname = 'dray'
+              AND tablename NOT IN ('audit_record', 'outcome', 'daily_figure') ORDER BY 1
             """)
         let rows = names.split(separator: "\n").map { name in
             // Housekeeping writes there each second that it serves.
@@ -112,6 +118,15 @@ struct Fixture {
         }.joined(separator: " UNION ALL ")
         return try await execute(
             "SELECT count(*), md5(string_agg(line, E'\\n' ORDER BY line)) FROM (\(rows)) AS a")
+    }
+
+    /// Waits until all events can be read: chores have transactions too.
+    func settleEvents() async throws {
+        try await waitUntil(deadlineSeconds: 30, "the end of older transactions") {
+            let left = try await execute(
+                "SELECT count(*) FROM dray.event WHERE xact >= dray.events_end()")
+            return left.split(separator: "\n").first == "0"
+        }
     }
 
     func execute(_ sql: String) async throws -> String {

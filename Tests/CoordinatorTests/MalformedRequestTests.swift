@@ -13,9 +13,13 @@ import Testing
         #expect(answer.status == refusal.status)
         let json = try #require(
             try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
-        let error = try #require(json["error"] as? [String: Any])
-        #expect((error["code"] as? String)?.contains(".") == true)
-        #expect((error["message"] as? String)?.contains(refusal.reason) == true)
+        let code = try #require(json["code"] as? String)
+        #expect(code.contains("."))
+        #expect((json["detail"] as? String)?.contains(refusal.reason) == true)
+        #expect(json["status"] as? Int == refusal.status)
+        #expect(json["type"] as? String == "urn:dray:failure:" + code)
+        #expect((json["title"] as? String)?.isEmpty == false)
+        #expect((json["hint"] as? String)?.isEmpty == false)
     }
 
     @Test func theyComeOverTheWire() async throws {
@@ -31,6 +35,8 @@ import Testing
             for one in cases {
                 let answer = try await fixture.send("GET", one.target, headers: one.headers)
                 #expect(answer.status == one.status && answer.code == one.code, "\(answer)")
+                #expect(answer.headers["content-type"] == "application/problem+json")
+                #expect(answer.headers["x-request-id"]?.count == 16)
             }
         }
     }

@@ -4,6 +4,7 @@ import Testing
 /// A method that a path does not have is 405, and the answer lists the allowed ones.
 @Suite struct MethodTests {
     static let paths: [(path: String, allowed: String)] = [
+        ("/openapi.json", "GET, HEAD, OPTIONS"),
         ("/healthz", "GET, HEAD, OPTIONS"), ("/readyz", "GET, HEAD, OPTIONS"),
         ("/v1/cooling", "GET, HEAD, OPTIONS"), ("/v1/status", "GET, HEAD, OPTIONS"),
         ("/v1/checksums", "GET, HEAD, OPTIONS"), ("/v1/checksums/turns", "POST, OPTIONS"),
@@ -27,7 +28,13 @@ import Testing
         ("/v1/load-tests/x/shards", "POST, OPTIONS"),
         ("/v1/load-tests/x/reports", "POST, OPTIONS"),
         ("/v1/tokens", "GET, HEAD, POST, OPTIONS"), ("/v1/tokens/1/revoke", "POST, OPTIONS"),
+        ("/v1/webhooks", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/webhooks/1/remove", "POST, OPTIONS"),
+        ("/v1/webhook-deliveries", "GET, HEAD, OPTIONS"),
+        ("/v1/webhook-deliveries/1/redeliver", "POST, OPTIONS"),
+        ("/v1/events", "GET, HEAD, OPTIONS"),
         ("/v1/audit", "GET, HEAD, OPTIONS"), ("/v1/diagnosis", "GET, HEAD, OPTIONS"),
+        ("/v1/report", "GET, HEAD, OPTIONS"),
     ]
 
     @Test func otherMethodsAreNamedAsWrong() async throws {

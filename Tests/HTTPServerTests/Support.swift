@@ -141,6 +141,30 @@ final class Client: Sendable {
         }
     }
 
+    /// Reads exactly so many bytes of a body; fewer at its end.
+    func read(_ count: Int) async throws -> [UInt8] { try await take(count) }
+
+    /// Reads until the server closes the connection.
+    func readAll() async throws -> [UInt8] { try await take(.max) }
+
+    private func take(_ count: Int) async throws -> [UInt8] {
+        try await onThread { [descriptor, secure] in
+            var bytes: [UInt8] = []
+            var block = [UInt8](repeating: 0, count: min(count, 64 << 10))
+            while bytes.count < count {
+                let wanted = min(block.count, count - bytes.count)
+                let got = block.withUnsafeMutableBytes { buffer in
+                    let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+                    return secure?.receive(room)
+                        ?? Glibc.recv(descriptor, room.baseAddress, wanted, 0)
+                }
+                guard got > 0 else { break }
+                bytes += block.prefix(got)
+            }
+            return bytes
+        }
+    }
+
     /// One request and its answer.
     func exchange(
         _ method: String, _ target: String, headers: [String] = [], body: String? = nil

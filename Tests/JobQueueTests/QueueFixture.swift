@@ -63,6 +63,7 @@ struct QueueFixture {
         for edge in try await transitions.seen().subtracting(TransitionLog.allowed).sorted() {
             Issue.record("\(edge)")
         }
+        for missing in try await transitions.withoutEvents() { Issue.record("\(missing)") }
     }
 
     // MARK: Submitting

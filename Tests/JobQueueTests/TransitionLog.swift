@@ -58,6 +58,25 @@ struct TransitionLog: Sendable {
         try await pool.withConnection { [script] in _ = try await $0.simple(script) }
     }
 
+    /// States of assets that more assets came to than events say.
+    func withoutEvents() async throws -> [String] {
+        let tables = try await pool.query(
+            """
+            SELECT FROM pg_tables
+            WHERE tablename IN ('transition', 'event') AND schemaname = current_schema()
+            """)
+        guard tables.rowCount == 2 else { return [] }
+        return try await pool.query(
+            """
+            SELECT format('%s assets came to %s, events say %s', t.n, t.new, coalesce(e.n, 0)) AS missing
+            FROM (SELECT new, count(*) AS n FROM transition WHERE kind = 'asset' GROUP BY new) AS t
+            LEFT JOIN (SELECT substr(kind, 7) AS new, sum(coalesce(assets, 1)) AS n FROM event
+                       WHERE kind LIKE 'asset.%' GROUP BY 1) AS e USING (new)
+            WHERE coalesce(e.n, 0) < t.n
+            """
+        ).rows.map { try $0.string("missing") }
+    }
+
     /// What was recorded; nothing for a schema that a test has replaced meanwhile.
     func seen() async throws -> Set<Edge> {
         let tables = try await pool.query(

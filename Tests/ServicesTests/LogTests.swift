@@ -1,8 +1,9 @@
+import Model
 import Services
 import Synchronization
 import Testing
 
-@Suite struct LogTests {
+@Suite(.serialized) struct LogTests {
     private final class Clock: Sendable {
         private let time = Mutex(ContinuousClock.Instant.now)
         var now: ContinuousClock.Instant { time.withLock { $0 } }
@@ -53,6 +54,20 @@ import Testing
     ])
     func otherLevelsAreRefused(text: String) {
         #expect(LogLevels(text, standard: .info) == nil)
+    }
+
+    @Test func linesOfARequestHaveItsTrace() throws {
+        let lines = Mutex("")
+        LogOutput.redirect { line in lines.withLock { $0 += line } }
+        defer { LogOutput.redirect(to: nil) }
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        let context = try #require(TraceContext("00-\(trace)-00f067aa0ba902b7-01"))
+        TraceContext.$current.withValue(context) { Logger("test").error("traced") }
+        Logger("test").error("untraced")
+        let own = lines.withLock { $0 }.split(separator: "\n").filter { $0.contains("traced") }
+        try #require(own.count == 2)
+        #expect(own[0].hasSuffix("test: traced trace_id=\(trace) span_id=00f067aa0ba902b7"))
+        #expect(own[1].hasSuffix("test: untraced"))
     }
 
     @Test func noURLsSecretIsLogged() {

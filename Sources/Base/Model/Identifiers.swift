@@ -44,6 +44,8 @@ package enum WorkerEntity {}
 package enum LoadTestEntity {}
 package enum MultipartEntity {}
 package enum AccessTokenEntity {}
+package enum WebhookEntity {}
+package enum WebhookDeliveryEntity {}
 
 package typealias CatalogID = Identifier<CatalogEntity>
 package typealias AssetID = Identifier<AssetEntity>
@@ -51,6 +53,8 @@ package typealias SegmentID = Identifier<SegmentEntity>
 package typealias JobID = Identifier<JobEntity>
 package typealias SiteID = Identifier<SiteEntity>
 package typealias AccessTokenID = Identifier<AccessTokenEntity>
+package typealias WebhookID = Identifier<WebhookEntity>
+package typealias WebhookDeliveryID = Identifier<WebhookDeliveryEntity>
 
 /// Identity of a lease, chosen by the worker that asks for it, so that it stays unique across a
 /// database failover.

@@ -25,6 +25,8 @@ package enum WireLimits {
     /// Longest validator of a result; a longer one is ignored.
     package static let validatorCharacters = 256
     package static let pageRows = 5_000
+    /// Assets that one statement changes, up to which each has an event of its own.
+    package static let eventsPerChange = 1_000
     /// Largest request body in bytes.
     package static let bodyBytes = 16 << 20
     /// Longest long poll in milliseconds; shorter than the minute after which proxies time out.
@@ -57,6 +59,12 @@ package enum WireLimits {
     #else
         private static let fuzzingDivisor = 1
     #endif
+
+    /// Maximum time of a transfer in a report, in milliseconds.
+    package static let transferMilliseconds = 604_800_000
+    /// Maximum groups of a daily report, and its maximum days: figures are kept that long.
+    package static let reportRows = 1_000
+    package static let reportDays = 400
 
     // MARK: Load tests
 

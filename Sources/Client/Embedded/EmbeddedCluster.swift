@@ -1,10 +1,12 @@
 import Coordinator
+import CoordinatorClient
 import Glibc
 import JobQueue
 package import Model
 package import Services
 package import Storage
 import Synchronization
+package import TLS
 package import Transfer
 import Worker
 
@@ -50,6 +52,11 @@ package final class EmbeddedCluster: Sendable {
         /// Directories that workers may write to. By default all sites: the cluster's own user
         /// names them.
         package var roots = SiteRoots.anySite
+        /// Files of the coordinator's certificate; nil for plain HTTP.
+        package var tls: TLSServerFiles?
+        /// Absolute path of the authorities with which its workers and this user's commands verify that
+        /// certificate; nil for the system's.
+        package var caFile: String?
 
         package init(
             statePath: String, workers: Int, connectionsPerWorker: Int,
@@ -133,7 +140,9 @@ package final class EmbeddedCluster: Sendable {
 
     /// Lets commands of this user find the cluster by its state directory while this process runs.
     /// Call it once the coordinator listens.
-    package func announce() throws(Failure) { try state.announce(coordinatorURL) }
+    package func announce() throws(Failure) {
+        try state.announce(coordinatorURL, caFile: configuration.caFile)
+    }
 }
 
 /// Runs the coordinator as a service that waits for the database's address.
@@ -165,21 +174,21 @@ private final class CoordinatorRunner: Service {
     var port: Int { running.withLock { $0.port } }
 
     var url: String {
-        switch configuration.address {
-        case "0.0.0.0": return "http://127.0.0.1:\(port)"
-        case "::": return "http://[::1]:\(port)"
-        case let address where address.contains(":"): return "http://[\(address)]:\(port)"
-        case let address: return "http://\(address):\(port)"
-        }
+        let running = running.withLock { $0 }
+        return Coordinator.url(
+            address: configuration.address, port: running.port,
+            certificate: running.coordinator?.serverCertificate)
     }
 
     func start() async throws {
         var queue = JobQueue.Settings()
         queue.machine = BootID.current
-        let coordinator = try Coordinator(
-            Coordinator.Configuration(
-                databaseURL: postgres.databaseURL, address: configuration.address,
-                port: configuration.port, token: token, queue: queue))
+        var settings = Coordinator.Configuration(
+            databaseURL: postgres.databaseURL, address: configuration.address,
+            port: configuration.port, token: token, queue: queue, tls: configuration.tls,
+            rates: RequestRates(token: nil))
+        settings.webhookAddresses = configuration.addressPolicy
+        let coordinator = try Coordinator(settings)
         do {
             let port = try await coordinator.start()
             // The state's previous user is gone, and its workers with it.
@@ -243,6 +252,7 @@ private final class WorkerRunner: DrainableService {
             connections: configuration.connectionsPerWorker,
             name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
             drainSeconds: configuration.drainSeconds)
+        settings.tls.caFile = configuration.caFile
         settings.addressPolicy = configuration.addressPolicy
         settings.origins = configuration.origins
         let made = try WorkerService(settings)

@@ -1,8 +1,46 @@
 package import Model
 
-/// The body of every answer that is not 2xx.
-package struct ErrorAnswer: Codable, Sendable {
+/// The body of every answer that is neither 2xx nor 3xx: a problem document (RFC 9457) with the
+/// failure's code and what to do about it.
+package struct ErrorAnswer: Sendable {
     package var error: Failure
+    /// HTTP status of the answer.
+    package var status: Int
 
-    package init(_ error: Failure) { self.error = error }
+    package static let contentType = "application/problem+json"
+    /// What `type` begins with; the code follows.
+    package static let typePrefix = "urn:dray:failure:"
+
+    package init(_ error: Failure, status: Int) {
+        self.error = error
+        self.status = status
+    }
+}
+
+extension ErrorAnswer: Codable {
+    private enum CodingKeys: CodingKey {
+        case type, title, status, detail, code, hint
+    }
+
+    /// Reads the code and the detail: what a failure is made of.
+    package init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        _ = try fields.decodeIfPresent(String.self, forKey: .type)
+        _ = try fields.decodeIfPresent(String.self, forKey: .title)
+        status = try fields.decode(Int.self, forKey: .status)
+        error = Failure(
+            try fields.decode(FailureCode.self, forKey: .code),
+            try fields.decode(String.self, forKey: .detail))
+        _ = try fields.decodeIfPresent(String.self, forKey: .hint)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: CodingKeys.self)
+        try fields.encode(Self.typePrefix + error.code.rawValue, forKey: .type)
+        try fields.encode(error.code.title, forKey: .title)
+        try fields.encode(status, forKey: .status)
+        try fields.encode(error.message, forKey: .detail)
+        try fields.encode(error.code, forKey: .code)
+        try fields.encode(error.code.row.hint, forKey: .hint)
+    }
 }

@@ -7,6 +7,7 @@ import Postgres
 import Services
 import Synchronization
 package import TLS
+package import Transfer
 
 /// The coordinator: the HTTP API over the PostgreSQL queues, and their housekeeping.
 ///
@@ -29,12 +30,20 @@ package final class Coordinator: Sendable {
         package var tls: TLSServerFiles?
         /// Time between reads of the cluster's figures, while metrics are scraped.
         package var figuresPeriod = Duration.seconds(5)
+        var events = EventHub.Limits()
+        /// Limits of requests per sender.
+        package var rates: RequestRates
+        /// Addresses of webhooks that may be connected to: public ones, unless others are allowed.
+        package var webhookAddresses = AddressPolicy(allowsPrivate: false)
+        /// Time between two looks at what is to be sent to webhooks.
+        var webhookPeriod = Duration.seconds(2)
 
         package init(
             databaseURL: String, address: String, port: Int, token: AccessToken,
             queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8,
-            tls: TLSServerFiles? = nil
+            tls: TLSServerFiles? = nil, rates: RequestRates = RequestRates()
         ) {
+            self.rates = rates
             self.databaseURL = databaseURL
             self.address = address
             self.port = port
@@ -64,6 +73,9 @@ package final class Coordinator: Sendable {
     private let running = Mutex<Running?>(nil)
     package let metrics = CoordinatorMetrics()
     private let figures: FigureCache
+    /// Sends events to the streams of clients.
+    private let hub: EventHub
+    private let webhooks: WebhookSender
     private let housekeeping: Housekeeping
     private let log = Logger("coordinator")
 
@@ -81,6 +93,7 @@ package final class Coordinator: Sendable {
         } catch {
             throw Failure(.workerInternal, "The event loop could not be created: \(error)")
         }
+        webhooks = try WebhookSender(policy: configuration.webhookAddresses)
         pool = PostgresPool(
             PostgresConfiguration.queue(
                 url: configuration.databaseURL, applicationName: "dray coordinator",
@@ -91,6 +104,7 @@ package final class Coordinator: Sendable {
             cooling: CoolingOrigins(), loadTests: CalledLoadTests(),
             access: Access(token: configuration.token), failures: failures)
         let queue = memory.queue
+        hub = EventHub(queue.events, configuration.events, failures)
         let chores = Chore.all(queue, memory, memory.signal, metrics)
         housekeeping = Housekeeping(
             chores, times: ChoreTimes(chores, in: metrics.registry), failures)
@@ -98,6 +112,7 @@ package final class Coordinator: Sendable {
             try await queue.figures.read()
         }
         ClusterMetrics(cache: figures).declare(in: metrics.registry)
+        metrics.declare(hub)
         metrics.declare(
             pool: pool, waitingRequests: { [weak self] in self?.waitingRequests ?? 0 },
             server: { [weak self] in self?.running.withLock { $0?.server } })
@@ -112,13 +127,17 @@ package final class Coordinator: Sendable {
         try await memory.loadTokens()
         let router = Router(
             table: RouteTable(api.routes.map(metrics.counting)), access: memory.access,
-            audit: AuditTrail(audit: queue.audit), executor: executor)
+            audit: AuditTrail(audit: queue.audit), rates: RateLimiter(configuration.rates),
+            keys: IdempotencyKeys(requests: queue.requests), executor: executor)
         let server = try listen(router)
         var services: [any Service] = [
             WorkListener(
                 databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
                 memory: memory),
-            housekeeping, figures,
+            housekeeping, figures, hub,
+            WebhookService(
+                webhooks: queue.webhooks, sender: webhooks, failures: failures,
+                period: configuration.webhookPeriod),
             ReportFolding(
                 queue: queue, reported: reported, signal: memory.signal, metrics: metrics,
                 times: housekeeping.times, failures: failures),
@@ -137,7 +156,7 @@ package final class Coordinator: Sendable {
     /// All routes.
     var api: API {
         API(
-            memory: memory, reported: reported, metrics: metrics, figures: figures,
+            memory: memory, reported: reported, hub: hub, metrics: metrics, figures: figures,
             databaseConnections: configuration.databaseConnections + 1)
     }
 
@@ -177,8 +196,10 @@ package final class Coordinator: Sendable {
         reported.close()
         memory.cooling.signal.close()
         memory.loadTests.news.close()
+        hub.close()
         state?.background.cancel()
         await state?.server.shutdown()
+        webhooks.shutdown()
         await state?.background.value
         await queue.close()
         loop.shutdown()
@@ -190,8 +211,30 @@ package final class Coordinator: Sendable {
     /// Its certificate in use; nil for plain HTTP.
     package var serverCertificate: Certificate? { certificate?.certificate.context.certificate }
 
+    /// Number of open event streams.
+    package var eventStreams: Int { hub.streamCount }
+
     /// Number of lease requests that are held open.
     package var waitingRequests: Int { memory.signal.waiterCount }
+
+    /// Returns the URL of a coordinator that listens at an address: with its certificate, an https URL
+    /// of a name that the certificate has, if any.
+    package static func url(
+        address: String, port: Int, certificate: Certificate?
+    ) -> String {
+        // A wildcard address is reached through loopback.
+        let reached =
+            switch address {
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "::1"
+            default: address
+            }
+        let host = reached.contains(":") ? "[\(reached)]" : reached
+        guard let certificate else { return "http://\(host):\(port)" }
+        let name = certificate.names.first { !$0.hasPrefix("*") }
+        let shown = certificate.isFor(address: reached) ? host : name ?? host
+        return "https://\(shown):\(port)"
+    }
 
     package static func isLoopback(_ address: String) -> Bool {
         // A name that only starts like an address is no address.

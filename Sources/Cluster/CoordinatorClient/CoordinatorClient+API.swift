@@ -5,11 +5,16 @@ package import Model
 extension CoordinatorClient {
     // MARK: Submitting
 
-    /// Opens a catalog for submission; creates its site and queue on first use.
+    /// Opens a catalog for submission; creates its site and queue on first use. A repeated attempt
+    /// whose first answer was lost opens no second submission.
     package func openCatalog(
         _ submission: CatalogSubmission, retrySeconds: Double? = nil
     ) async throws(Failure) -> CatalogHandle {
-        try await post("/v1/catalogs", submission, call: Call(retrySeconds: retrySeconds))
+        try await post(
+            "/v1/catalogs", submission,
+            call: Call(
+                retrySeconds: retrySeconds,
+                idempotencyKey: UniqueID<CatalogEntity>.random().description))
     }
 
     /// Adds up to `WireLimits.assetsPerRequest` assets to an open catalog.
@@ -50,12 +55,13 @@ extension CoordinatorClient {
             "/v1/catalogs/\(catalog)\(query)", call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Returns a page of a catalog's assets after `after`: all, or those in `state`.
+    /// Returns a page of a catalog's assets: all, or those in `state`; `after` is the previous page's
+    /// `next`.
     package func assets(
-        of catalog: CatalogID, after: AssetID? = nil, state: AssetState? = nil,
+        of catalog: CatalogID, after: String? = nil, state: AssetState? = nil,
         retrySeconds: Double? = nil
     ) async throws(Failure) -> AssetPage {
-        let query = Query(("after", after?.description), ("state", state?.rawValue))
+        let query = Query(("after", after), ("state", state?.rawValue))
         return try await get(
             "/v1/catalogs/\(catalog)/assets\(query)", call: Call(retrySeconds: retrySeconds))
     }
@@ -80,6 +86,14 @@ extension CoordinatorClient {
         retrySeconds: Double? = nil
     ) async throws(Failure) -> ClusterStatus {
         try await get("/v1/status", call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Returns figures by day, site, catalog, origin or failure code.
+    package func report(
+        _ query: DailyReportQuery, retrySeconds: Double? = nil
+    ) async throws(Failure) -> DailyReport {
+        try await get(
+            "/v1/report\(Query(query.parameters))", call: Call(retrySeconds: retrySeconds))
     }
 
     /// Returns the workers' history of the last `seconds`, 60 to `WorkersHistory.keptSeconds`.

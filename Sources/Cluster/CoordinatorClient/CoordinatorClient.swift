@@ -35,12 +35,13 @@ package final class CoordinatorClient: Sendable {
     ///   - timeoutSeconds: timeout of one request, plus a long poll's wait; requests for whole
     ///     catalogs have `catalogSeconds`.
     ///   - tls: the files for https.
+    ///   - trace: the trace of all its requests; nil lets the coordinator begin one for each.
     ///   - maximumConnections: maximum number of connections; further requests wait.
     ///   - isProbe: true for a client that only calls `look`.
     package init(
         endpoints: String, token: AccessToken? = nil, retrySeconds: Double = 30,
         timeoutSeconds: Double = 30, tls: CoordinatorTLS = CoordinatorTLS(),
-        maximumConnections: Int = 16, isProbe: Bool = false
+        trace: TraceContext? = nil, maximumConnections: Int = 16, isProbe: Bool = false
     ) throws(Failure) {
         var parsed: [String] = []
         for part in endpoints.split(separator: ",") {
@@ -56,6 +57,7 @@ package final class CoordinatorClient: Sendable {
         let types = [WireFormat.rows, .json].map(\.contentType).joined(separator: ", ")
         var lines = ["Accept: \(types)", "Expect:"]
         if let token { lines.append("Authorization: Bearer \(token.text)") }
+        if let trace { lines.append("traceparent: \(trace.header)") }
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         options.bufferBytes = 64 << 10
         // A request may take an hour, and its coordinator may vanish silently.
@@ -107,10 +109,17 @@ package final class CoordinatorClient: Sendable {
         /// True for a request for a whole catalog: one attempt may take `catalogSeconds`. If it ran
         /// longer than the retry time and its answer was lost, the retry time starts again.
         package var isOfCatalog = false
+        /// Takes the bytes of a stream of events; nil for other requests.
+        var sink: WireRequest.Sink?
+        /// The same for all attempts of a request that creates something, so that it creates it once;
+        /// nil for other requests.
+        package var idempotencyKey: String?
 
         package init(
-            retrySeconds: Double? = nil, waitSeconds: Double = 0, isOfCatalog: Bool = false
+            retrySeconds: Double? = nil, waitSeconds: Double = 0, isOfCatalog: Bool = false,
+            idempotencyKey: String? = nil
         ) {
+            self.idempotencyKey = idempotencyKey
             self.retrySeconds = retrySeconds
             self.waitSeconds = waitSeconds
             self.isOfCatalog = isOfCatalog
@@ -207,7 +216,7 @@ package final class CoordinatorClient: Sendable {
     }
 
     /// Tries each endpoint once, from the current one on.
-    private func pass(
+    func pass(
         _ path: String, body: WireBody?, call: Call, mayRepeat: Bool
     ) async throws(WireFailure) -> WireBody {
         let first = current.load(ordering: .relaxed)
@@ -215,12 +224,13 @@ package final class CoordinatorClient: Sendable {
             failure: Failure(.clusterCoordinatorUnreachable, "no coordinator"), isUnsent: true)
         for step in 0..<endpoints.count {
             let index = (first + step) % endpoints.count
-            let request = WireRequest(
+            var request = WireRequest(
                 url: endpoints[index] + path, body: body,
                 connectTimeoutSeconds: min(Self.connectTimeoutSeconds, timeoutSeconds),
                 timeoutSeconds: call.isOfCatalog
                     ? Self.catalogSeconds : timeoutSeconds + call.waitSeconds,
-                maximumAnswerBytes: Self.maximumAnswerBytes)
+                maximumAnswerBytes: Self.maximumAnswerBytes, idempotencyKey: call.idempotencyKey)
+            request.sink = call.sink
             do throws(WireFailure) {
                 let answer = try await loop.perform(request)
                 do throws(Failure) {
@@ -274,13 +284,14 @@ package final class CoordinatorClient: Sendable {
     /// answered.
     private static func failure(_ answer: WireAnswer, _ path: String) -> Failure {
         if let said = try? JSONDecoder().decode(ErrorAnswer.self, from: Data(answer.body.bytes)) {
-            return said.error
+            guard let trace = answer.traceID else { return said.error }
+            return Failure(said.error.code, "\(said.error.message) (trace \(trace))")
         }
         let code: FailureCode
         switch answer.status {
         case 401, 403: code = .clusterUnauthorized
         case 413: code = .inputTooLarge
-        case 429: code = .clusterBusy
+        case 429: code = .clusterRateLimited
         case 502, 503, 504: code = .clusterCoordinatorUnreachable
         default: code = .clusterProtocol
         }

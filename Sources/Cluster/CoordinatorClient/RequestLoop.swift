@@ -12,11 +12,20 @@ struct WireRequest: Sendable {
     var connectTimeoutSeconds: Double
     var timeoutSeconds: Double
     var maximumAnswerBytes: Int
+    /// Value of `Idempotency-Key`; nil without.
+    var idempotencyKey: String?
+    /// Takes the body of a 2xx answer as it arrives, on the loop; returns false to end the request.
+    /// Such a request asks for a stream of events.
+    var sink: Sink?
+
+    typealias Sink = @Sendable (UnsafeRawBufferPointer) -> Bool
 }
 
 struct WireAnswer: Sendable {
     var status: Int
     var body: WireBody
+    /// Trace of a failure, as the coordinator names it in its log; nil for none.
+    var traceID: String?
     /// Nil unless the loop keeps them.
     var details: WireDetails?
 }
@@ -53,6 +62,7 @@ final class RequestLoop: @unchecked Sendable {
     private let keepsDetails: Bool
     /// Headers by the format of the body.
     private var headers: [WireFormat: CurlHeaders] = [:]
+    private var streamHeaders: CurlHeaders?
     private var peers: PeerCheck
     private var multi: CurlMulti?
     private var idle: [CurlEasy] = []
@@ -103,6 +113,7 @@ final class RequestLoop: @unchecked Sendable {
             multi = nil
             idle.removeAll()
             headers = [:]
+            streamHeaders = nil
         }
         loop.shutdown()
     }
@@ -125,7 +136,7 @@ final class RequestLoop: @unchecked Sendable {
             let easy = try takeEasy()
             let exchange = Exchange(
                 easy, maximumBytes: request.maximumAnswerBytes, url: request.url,
-                wantsDetails: keepsDetails,
+                wantsDetails: keepsDetails, sink: request.sink,
                 check: { [unowned self] in peers.refusal(of: $0, url: request.url) }
             ) { [unowned self] result in
                 active[ObjectIdentifier(call)] = nil
@@ -156,11 +167,15 @@ final class RequestLoop: @unchecked Sendable {
     private func prepare(_ easy: CurlEasy, for request: WireRequest) throws(CurlError) {
         try easy.setURL(request.url)
         let format = request.body?.format ?? .json
-        if headers[format] == nil {
-            headers[format] = try CurlHeaders(
-                headerLines + ["Content-Type: \(format.contentType)"])
+        let lines = headerLines + ["Content-Type: \(format.contentType)"]
+        if request.sink != nil {
+            try easy.setHeaders(headersOfStream())
+        } else if let key = request.idempotencyKey {
+            try easy.setHeaders(CurlHeaders(lines + ["Idempotency-Key: \(key)"]))
+        } else {
+            if headers[format] == nil { headers[format] = try CurlHeaders(lines) }
+            try easy.setHeaders(headers[format])
         }
-        try easy.setHeaders(headers[format])
         if let body = request.body {
             var refusal: CurlError?
             body.bytes.withUnsafeBytes { bytes in
@@ -172,6 +187,15 @@ final class RequestLoop: @unchecked Sendable {
         }
         try easy.setConnectTimeout(milliseconds: Int(request.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(request.timeoutSeconds * 1000))
+    }
+
+    /// Returns headers that accept a stream of events, and no other lines of that name.
+    private func headersOfStream() throws(CurlError) -> CurlHeaders {
+        if let streamHeaders { return streamHeaders }
+        let lines = headerLines.filter { !$0.hasPrefix("Accept:") }
+        let made = try CurlHeaders(lines + ["Accept: text/event-stream"])
+        streamHeaders = made
+        return made
     }
 
     private func multiHandle() throws(CurlError) -> CurlMulti {
@@ -205,6 +229,9 @@ private final class Exchange: CurlEasyDelegate {
     private let maximumBytes: Int
     private let url: String
     private let wantsDetails: Bool
+    private let sink: WireRequest.Sink?
+    /// True if the sink wants no more.
+    private var isStopped = false
     private let completion: (Result<WireAnswer, WireFailure>) -> Void
     private var body: [UInt8] = []
     private var isTooLarge = false
@@ -214,6 +241,7 @@ private final class Exchange: CurlEasyDelegate {
 
     init(
         _ easy: CurlEasy, maximumBytes: Int, url: String, wantsDetails: Bool,
+        sink: WireRequest.Sink?,
         check: @escaping (CurlEasy) -> Failure?,
         completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
     ) {
@@ -221,6 +249,7 @@ private final class Exchange: CurlEasyDelegate {
         self.maximumBytes = maximumBytes
         self.url = url
         self.wantsDetails = wantsDetails
+        self.sink = sink
         self.check = check
         self.completion = completion
     }
@@ -231,6 +260,10 @@ private final class Exchange: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
+        if let sink, (200..<300).contains(easy.status) {
+            isStopped = !sink(bytes)
+            return isStopped ? .abort : .proceed
+        }
         guard body.count + bytes.count <= maximumBytes else {
             isTooLarge = true
             return .abort
@@ -252,7 +285,7 @@ private final class Exchange: CurlEasyDelegate {
         if let refusal {
             return finish(.failure(WireFailure(failure: refusal, isUnsent: true)))
         }
-        if code == .ok {
+        if code == .ok || isStopped {
             let format = easy.header("content-type").flatMap { WireFormat(contentType: $0) }
             let answer = WireBody(bytes: body, format: format ?? .json)
             let details =
@@ -260,8 +293,14 @@ private final class Exchange: CurlEasyDelegate {
                 ? WireDetails(
                     dateSeconds: easy.dateSeconds, certificateEnd: easy.certificateEnd,
                     totalSeconds: easy.timings.totalSeconds) : nil
+            // Of a failure of the coordinator itself, whose log has more.
+            let trace = easy.status == 500 ? easy.header("trace-id") : nil
             return finish(
-                .success(WireAnswer(status: easy.status, body: answer, details: details)))
+                .success(
+                    WireAnswer(
+                        status: easy.status, body: answer,
+                        traceID: trace.flatMap { TraceContext.isTraceID($0) ? $0 : nil },
+                        details: details)))
         }
         let failure: Failure
         if isTooLarge {

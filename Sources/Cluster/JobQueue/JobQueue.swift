@@ -77,7 +77,11 @@ package final class JobQueue: Sendable {
     package let figures: Figures
     package let tokens: AccessTokens
     package let audit: AuditLog
+    package let requests: RepeatedRequests
     package let diagnoses: Diagnoses
+    package let events: Events
+    package let daily: DailyFigures
+    package let webhooks: Webhooks
     private let database: QueueDatabase
 
     /// Settings of every session of the pool.
@@ -132,10 +136,14 @@ package final class JobQueue: Sendable {
         workers = Workers(database: database, waits: waits)
         loadTests = LoadTests(database: database, times: settings.loadTests)
         housekeeping = QueueHousekeeping(database: database, queues: queues)
-        figures = Figures(database: database)
+        figures = Figures(database: database, waits: waits)
         tokens = AccessTokens(database: database)
         audit = AuditLog(database: database)
+        requests = RepeatedRequests(database: database)
         diagnoses = Diagnoses(database: database)
+        events = Events(database: database)
+        daily = DailyFigures(database: database)
+        webhooks = Webhooks(database: database, random: random)
     }
 
     /// Closes the pool's connections; those in use are closed when they are returned.

@@ -18,7 +18,7 @@ enum DrayCommand {
 
             Exit codes:
 
-              0    everything is done
+              0    everything is done, or left to the cluster
               1    some assets failed, or a check of `dray doctor`
               2    bad usage or input, or output that cannot be written
               3    no coordinator or database, or a load test failed
@@ -31,7 +31,8 @@ enum DrayCommand {
             PrefetchCommand.command, RefreshCommand.command, FetchCommand.command,
             InspectCommand.command, UpCommand.command, CoordinatorCommand.command,
             WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
-            QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
+            ReportCommand.command, QueueCommand.command, CatalogCommand.command,
+            AssetsCommand.command, WatchCommand.command, WebhookCommand.command,
             OriginsCommand.command,
             SiteCommand.command, TokenCommand.command, PlanCommand.command,
             LoadTestCommand.command, HistogramCommand.command, BenchmarkCommand.command,

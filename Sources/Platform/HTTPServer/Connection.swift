@@ -3,9 +3,10 @@ internal import HTTP1
 
 /// One connection: reads its requests one after the other, and writes their responses.
 ///
-/// Confined to its server's loop. Every state but `handling` has a deadline.
+/// Confined to its server's loop. Every state has a deadline, but for `handling`, and `streaming`
+/// while nothing waits to be sent.
 final class Connection {
-    private enum State {
+    enum State {
         /// Waits for a request's head; without any of it, the connection is idle. Can move to
         /// `body`, and to `writing` for a rejected request.
         case head
@@ -13,8 +14,10 @@ final class Connection {
         case body(ArrivingBody)
         /// Can move to `writing`.
         case handling(Exchange)
-        /// Can move to `head` and `lingering`.
+        /// Can move to `head`, `lingering` and `streaming`.
         case writing(Exchange?)
+        /// Sends a body in pieces; input is dropped. Can move to `lingering`.
+        case streaming(HTTPStream)
         /// Everything is answered. Further input is dropped until the peer has closed its side:
         /// closing with unread bytes would reset the connection and lose the response.
         case lingering
@@ -22,29 +25,33 @@ final class Connection {
     }
 
     let id: Int
-    private var wire: Wire
+    var wire: Wire
     private var peer: Peer
-    private unowned let server: ServerLoop
-    private var state = State.head
+    unowned let server: ServerLoop
+    var state = State.head
     /// Nanoseconds; `expire` is called then.
-    private(set) var deadline: UInt64
+    var deadline: UInt64
     /// Received and unused bytes of requests.
     private var input: [UInt8] = []
     /// Bytes of `input` that were searched for the end of a head.
     private var searchedBytes = 0
-    private var output: [UInt8] = []
-    private var sentBytes = 0
+    var output: [UInt8] = []
+    var sentBytes = 0
     /// Start of the body's or the response's transfer.
     private var movingSince: UInt64 = 0
-    private var heldBytes = 0
+    var heldBytes = 0
     private var lingeringBytes = 0
     /// True once a request has authenticated its sender.
     private var isKnown = false
     /// True if the present response is the last one.
     private var closes = false
     private var isHead = false
-    private var isOld = false
+    var isOld = false
+    /// Identity of the present request; nil before its head is whole.
+    private var requestID: String?
     private var isProcessing = false
+    /// True once the body of a stream has its end.
+    var isLastChunkSent = false
 
     init(_ id: Int, _ wire: Wire, peer: Peer, of server: ServerLoop) {
         self.id = id
@@ -54,8 +61,6 @@ final class Connection {
         deadline = server.deadline(server.configuration.deadlines.headSeconds)
     }
 
-    private var deadlines: HTTPServer.Deadlines { server.configuration.deadlines }
-
     /// Starts to watch the socket; the first request has often arrived already.
     func start() {
         watch(for: .readable)
@@ -63,7 +68,7 @@ final class Connection {
     }
 
     /// Watches the socket. It fails only for lack of memory; a deadline then ends the connection.
-    private func watch(for interest: Interest) {
+    func watch(for interest: Interest) {
         if server.loop.isRegistered(wire.descriptor) {
             try? server.loop.modify(wire.descriptor, for: interest)
         } else {
@@ -80,6 +85,9 @@ final class Connection {
         switch state {
         case .head, .body, .lingering: receive()
         case .writing: flush()
+        case .streaming:
+            receive()
+            sendStream()
         case .handling:
             // Input waits; the handler itself may check for a disconnected peer.
             let isGone = !readiness.isDisjoint(with: [.hangUp, .error])
@@ -95,13 +103,14 @@ final class Connection {
             case .bytes(let count):
                 take(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
                 switch state {
-                case .head, .body, .lingering:
+                case .head, .body, .streaming, .lingering:
                     if !wire.holdsInput, count < server.scratch.count { return }
                 case .handling, .writing, .closed: return
                 }
             case .again: continue
             case .blocked(let interest): return watch(for: interest)
             case .ended: return close()
+            case .plainHTTP where isStreaming, .failed where isStreaming: return close()
             case .plainHTTP: return refuse(.notTLS)
             case .failed(let reason):
                 server.configuration.handshakeFailed(peer.text, reason)
@@ -114,7 +123,7 @@ final class Connection {
     /// Takes the bytes that TLS has read from the socket before: no event will report them.
     func resume() {
         switch state {
-        case .head, .body: receive()
+        case .head, .body, .streaming: receive()
         case .handling, .writing, .lingering, .closed: break
         }
     }
@@ -127,7 +136,7 @@ final class Connection {
             input.append(contentsOf: bytes)
             process()
         case .body: takeBody(bytes)
-        case .lingering:
+        case .streaming, .lingering:
             lingeringBytes += bytes.count
             if lingeringBytes > max(server.configuration.maximumBodyBytes, 1 << 20) { close() }
         case .handling, .writing, .closed: break
@@ -190,6 +199,7 @@ final class Connection {
         isHead = head.method == "HEAD"
         isOld = head.isOld
         if peer.certificateSubject == nil { peer.certificateSubject = wire.peerSubject }
+        requestID = head.id
         guard let request = HTTPRequest(head, from: peer) else { throw .malformedTarget }
         if !isKnown, server.configuration.knows(request) {
             isKnown = true
@@ -267,7 +277,10 @@ final class Connection {
 
     /// Sends the handler's response.
     func handled(_ response: HTTPResponse) {
-        guard case .handling(let exchange) = state else { return }
+        guard case .handling(let exchange) = state else {
+            response.stream?.close()
+            return
+        }
         exchange.detach()
         answer(response, exchange)
         process()
@@ -280,11 +293,22 @@ final class Connection {
 
     private func answer(_ response: HTTPResponse, _ exchange: Exchange?) {
         var response = response
-        if !response.canBeSent { response = server.configuration.refusal(.unsendableAnswer) }
-        closes = closes || response.closesConnection || server.active.isRefusing
+        if !response.canBeSent {
+            response.stream?.close()
+            response = server.configuration.refusal(.unsendableAnswer)
+        }
+        closes =
+            closes || response.closesConnection || response.stream != nil
+            || server.active.isRefusing
         output = response.bytes(
-            date: server.date, closes: closes, isOld: isOld, isHead: isHead)
+            date: server.date, closes: closes, isOld: isOld, isHead: isHead,
+            requestID: requestID ?? RequestID.random())
+        requestID = nil
         sentBytes = 0
+        if let stream = response.stream {
+            guard isHead else { return begin(stream, exchange) }
+            stream.close()
+        }
         state = .writing(exchange)
         movingSince = server.now
         deadline = server.deadline(deadlines.transferSeconds)
@@ -320,7 +344,7 @@ final class Connection {
         }
     }
 
-    private func linger() {
+    func linger() {
         input = []
         server.bodies.letGo(&heldBytes)
         state = .lingering
@@ -339,7 +363,7 @@ final class Connection {
             if !extend(body.receivedBytes) { refuse(.timedOut) }
         case .writing:
             if !extend(sentBytes) { close() }
-        case .head, .lingering: close()
+        case .head, .streaming, .lingering: close()
         case .handling, .closed: break
         }
     }
@@ -362,6 +386,7 @@ final class Connection {
         case .handling(let exchange), .writing(.some(let exchange)):
             exchange.detach()
             server.active.end(exchange)
+        case .streaming(let stream): stream.close()
         case .head, .body: wire.finish()
         case .writing(nil), .lingering: break
         }

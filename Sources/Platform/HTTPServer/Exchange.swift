@@ -48,7 +48,10 @@ final class Exchange: Sendable {
             }
             return !state.isFinished
         }
-        guard isFirst else { return }
+        guard isFirst else {
+            response.stream?.close()
+            return
+        }
         server.answer(id, response)
     }
 

@@ -1,5 +1,8 @@
 /// A complete request, or, during its admission, one without its body.
 package struct HTTPRequest: Sendable {
+    /// The sender's `X-Request-Id` if it is at most 128 visible ASCII characters, else random. It is
+    /// in the answer.
+    package let id: String
     /// As sent: `GET`, `POST`, …
     package let method: String
     /// The path as sent, with its percent escapes and without the query.
@@ -16,6 +19,9 @@ package struct HTTPRequest: Sendable {
     package let remoteAddress: String
     /// True if the peer is this machine.
     package let isLoopbackPeer: Bool
+    /// The unit of limits per address: the IPv4 address, or the first 64 bits of the IPv6 address.
+    /// Empty on this machine, whose senders cannot be distinguished, and if unknown.
+    package let remoteNetwork: String
     /// The subject of the client's verified certificate in the form of RFC 4514, `CN=worker`; nil
     /// without one.
     package internal(set) var certificateSubject: String?
@@ -28,8 +34,10 @@ package struct HTTPRequest: Sendable {
         method: String, path: String, segments: [String],
         query: [(name: String, value: String)] = [],
         headers: [(name: String, value: String)] = [], body: [UInt8] = [],
-        remoteAddress: String = "", isLoopbackPeer: Bool = false
+        remoteAddress: String = "", isLoopbackPeer: Bool = false, remoteNetwork: String = "",
+        id: String? = nil
     ) {
+        self.id = id ?? RequestID.random()
         self.method = method
         self.path = path
         self.segments = segments
@@ -38,6 +46,7 @@ package struct HTTPRequest: Sendable {
         self.body = body
         self.remoteAddress = remoteAddress
         self.isLoopbackPeer = isLoopbackPeer
+        self.remoteNetwork = remoteNetwork
     }
 
     /// Returns the value of the first header of that name, case-insensitively.

@@ -12,11 +12,19 @@ extension HTTPResponse {
     /// - closes: True for the last response of its connection.
     /// - isOld: True for a client of HTTP/1.0.
     /// - isHead: True for the response to HEAD, which has the body's length but no body.
-    func bytes(date: String, closes: Bool, isOld: Bool, isHead: Bool) -> [UInt8] {
+    /// - requestID: Identity of the request.
+    func bytes(
+        date: String, closes: Bool, isOld: Bool, isHead: Bool, requestID: String
+    ) -> [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reason(status))\r\nDate: \(date)\r\n"
+        head += "\(RequestID.header): \(requestID)\r\n"
         for header in headers { head += "\(header.name): \(header.value)\r\n" }
         let isBodiless = status == 204 || status == 304
-        if !isBodiless { head += "Content-Length: \(body.count)\r\n" }
+        if stream != nil {
+            if !isOld { head += "Transfer-Encoding: chunked\r\n" }
+        } else if !isBodiless {
+            head += "Content-Length: \(body.count)\r\n"
+        }
         if closes {
             head += "Connection: close\r\n"
         } else if isOld {
@@ -26,9 +34,28 @@ extension HTTPResponse {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(head.utf8.count + body.count)
         bytes += head.utf8
-        if !isBodiless, !isHead { bytes += body }
+        if !isBodiless, !isHead {
+            if stream == nil || isOld {
+                bytes += body
+            } else {
+                Self.append(body, asChunkTo: &bytes)
+            }
+        }
         return bytes
     }
+
+    /// Appends a chunk (RFC 9112, 7.1); nothing without bytes, because an empty chunk ends the body.
+    static func append(_ bytes: [UInt8], asChunkTo output: inout [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        output += String(bytes.count, radix: 16).utf8
+        output += Self.lineEnd
+        output += bytes
+        output += Self.lineEnd
+    }
+
+    private static let lineEnd = Array("\r\n".utf8)
+    /// The end of a body of chunks.
+    static let lastChunk = Array("0\r\n\r\n".utf8)
 
     /// Returns the reason phrase of RFC 9110; empty for a status that Dray does not use.
     private static func reason(_ status: Int) -> String {
@@ -44,8 +71,11 @@ extension HTTPResponse {
         case 405: "Method Not Allowed"
         case 408: "Request Timeout"
         case 409: "Conflict"
+        case 410: "Gone"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
+        case 422: "Unprocessable Content"
+        case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"

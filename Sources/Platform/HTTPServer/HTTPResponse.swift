@@ -7,6 +7,9 @@ package struct HTTPResponse: Sendable {
     /// into a 500.
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]
+    /// Follows `body` until it ends, on a connection that is closed then; nil for a response of known
+    /// length. Not sent for HEAD.
+    package var stream: HTTPStream?
     /// True if no other request is read from the connection.
     var closesConnection = false
 

@@ -157,10 +157,11 @@ package final class HTTPServer: Sendable {
     package var connectionCount: Int { server.connectionCount }
 
     /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; the
-    /// others get 503. New requests get 503 at once, also on new connections.
+    /// others get 503. New requests get 503 at once, also on new connections. Streams end at once.
     package func shutdown(graceSeconds: Double = 5) async {
         guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
         server.active.refuseAndCancel()
+        server.endStreams()
         await server.active.waitUntilIdle(atMostSeconds: graceSeconds)
         server.active.abandon(with: server.configuration.refusal(.shuttingDown))
         // The responses are being sent; a peer that does not read them is not waited for.

@@ -18,6 +18,15 @@ struct Peer: Sendable, Equatable {
         case v4(UInt32)
         case v6(UInt64)
         case unknown
+
+        /// A name for it; empty for this machine and if it is unknown.
+        var text: String {
+            switch self {
+            case .loopback, .unknown: ""
+            case .v4(let number): "4:\(number)"
+            case .v6(let number): "6:\(number)"
+            }
+        }
     }
 
     static let unknown = Peer(text: "", isLoopback: false, network: .unknown)

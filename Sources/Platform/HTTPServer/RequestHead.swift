@@ -20,6 +20,8 @@ package struct RequestHead {
     var keepsConnection = true
     /// True if the sender waits for a `100 Continue` before it sends the body.
     var expectsContinue = false
+    /// The sender's identity for it, or a random one.
+    let id: String
 
     /// Maxima of a head, its request line and the number of its fields.
     static let maximumBytes = 32 << 10
@@ -57,6 +59,7 @@ package struct RequestHead {
             headers.append(try fields.add(line))
         }
         guard isOld ? fields.hosts <= 1 : fields.hosts == 1 else { throw .malformedRequest }
+        id = RequestID.of(fields.requestID)
         if fields.isChunked {
             // With a length as well, or in HTTP/1.0, it is an attempt at request smuggling.
             guard fields.length == nil, !isOld else { throw .malformedRequest }
@@ -113,6 +116,7 @@ package struct RequestHead {
         var closes = false
         var keepsAlive = false
         var expectsContinue = false
+        var requestID: String?
 
         mutating func add(
             _ line: Slice<UnsafeRawBufferPointer>
@@ -138,6 +142,7 @@ package struct RequestHead {
                     if option.hasPrefix("close") { closes = true }
                     if option.hasPrefix("keep-alive") { keepsAlive = true }
                 }
+            case "x-request-id": requestID = requestID ?? value
             case "expect": expectsContinue = value.lowercased() == "100-continue"
             default: break
             }
@@ -173,7 +178,8 @@ extension HTTPRequest {
         }
         self.init(
             method: head.method, path: path, segments: segments, query: query,
-            headers: head.headers, remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback)
+            headers: head.headers, remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback,
+            remoteNetwork: peer.network.text, id: head.id)
         certificateSubject = peer.certificateSubject
     }
 

@@ -68,7 +68,24 @@ final class ServerLoop: Sendable {
 
     /// Sends a connection's response; dropped if the connection is closed.
     func answer(_ id: Int, _ response: HTTPResponse) {
-        loop.execute { self.connections[id]?.handled(response) }
+        let isQueued = loop.execute {
+            guard let connection = self.connections[id] else {
+                response.stream?.close()
+                return
+            }
+            connection.handled(response)
+        }
+        if !isQueued { response.stream?.close() }
+    }
+
+    /// Lets a connection send what its stream has.
+    func notifyStream(_ id: Int) {
+        loop.execute { self.connections[id]?.sendStream() }
+    }
+
+    /// Ends all streams; what waits is still sent.
+    func endStreams() {
+        loop.execute { for connection in Array(self.connections.values) { connection.endStream() } }
     }
 
     /// Closes everything and joins the thread. Must be called once, and not on the loop.
@@ -178,7 +195,8 @@ final class ServerLoop: Sendable {
     private func refuse(_ descriptor: Int32) {
         if configuration.tls == nil {
             let answer = configuration.refusal(.tooManyConnections).bytes(
-                date: date, closes: true, isOld: false, isHead: false)
+                date: date, closes: true, isOld: false, isHead: false,
+                requestID: RequestID.random())
             _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
         }
         close(descriptor)

@@ -54,6 +54,16 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
     /// True if a lock was not granted within `lock_timeout`: lock_not_available.
     package var isLockTimeout: Bool { sqlState == "55P03" }
 
+    /// True if a connection failed because of TLS: the server's certificate is not trusted or for
+    /// another name, a file of TLS cannot be used, or the server speaks no TLS. Judged by libpq's
+    /// messages, which have no code.
+    package var isTLSFailure: Bool {
+        kind == .cannotConnect
+            && ["certificate", "SSL error", "does not support SSL"].contains {
+                message.contains($0)
+            }
+    }
+
     /// True if the server is down, shutting down or unreachable: a later attempt may succeed.
     package var isConnectionFailure: Bool {
         switch kind {

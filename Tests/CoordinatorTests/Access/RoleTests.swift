@@ -34,9 +34,11 @@ import Testing
         "GET /v1/assets": [.operator, .submitter, .reader],
         "GET /metrics": [.operator, .submitter, .reader],
         "GET /v1/status": [.operator, .submitter, .reader],
+        "GET /v1/events": [.operator, .submitter, .reader],
         "GET /v1/queues": [.operator, .submitter, .reader],
         "GET /v1/origins": [.operator, .submitter, .reader],
         "GET /v1/sites": [.operator, .submitter, .reader],
+        "GET /v1/report": [.operator, .submitter, .reader],
         "GET /v1/workers/wanted": [.operator, .submitter, .reader],
         "GET /v1/workers/history": [.operator, .submitter, .reader],
         "GET /v1/load-tests": [.operator, .submitter, .reader],
@@ -48,6 +50,11 @@ import Testing
         "POST /v1/load-tests": [.operator], "POST /v1/load-tests/{test}/follow": [.operator],
         "POST /v1/load-tests/{test}/stop": [.operator], "GET /v1/audit": [.operator],
         "GET /v1/diagnosis": [.operator],
+
+        "GET /v1/webhooks": [.operator], "POST /v1/webhooks": [.operator],
+        "POST /v1/webhooks/{webhook}/remove": [.operator],
+        "GET /v1/webhook-deliveries": [.operator],
+        "POST /v1/webhook-deliveries/{delivery}/redeliver": [.operator],
 
         "GET /v1/tokens": [], "POST /v1/tokens": [], "POST /v1/tokens/{token}/revoke": [],
     ]
@@ -61,7 +68,7 @@ import Testing
         try await Fixture.with { fixture in
             let routes = Self.routes(fixture)
             let open = routes.filter { $0.rule == nil }.map(\.name)
-            #expect(open.sorted() == ["GET /healthz", "GET /readyz"])
+            #expect(open.sorted() == ["GET /healthz", "GET /openapi.json", "GET /readyz"])
             #expect(
                 Set(routes.map(\.name)) == Set(Self.matrix.keys).union(open),
                 "a route that the matrix does not have")
@@ -72,6 +79,8 @@ import Testing
                     let path = "\(route.path)".replacing("{catalog}", with: "999999")
                         .replacing("{queue}", with: "none").replacing("{token}", with: "none")
                         .replacing("{test}", with: Fixture.unknown)
+                        .replacing("{webhook}", with: "999999")
+                        .replacing("{delivery}", with: "999999")
                     // No request is complete: what is allowed fails for another reason.
                     let answer = try await fixture.send(
                         route.method.rawValue, path, route.method == .post ? "{\"x\":1}" : nil,

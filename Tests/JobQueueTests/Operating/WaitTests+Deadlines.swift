@@ -26,7 +26,7 @@ extension WaitTests {
             let catalog = try await fixture.submit((0..<100).map { F.file("f\($0)") })
             func left() async throws -> Double? {
                 try await beat(fixture)
-                return try await fixture.queue.catalogs.status(of: catalog).secondsLeft
+                return try await fixture.queue.catalogs.status(of: catalog).finish?.seconds
             }
             #expect(try await left() == nil)
             try await work(fixture, 10)
@@ -57,9 +57,12 @@ extension WaitTests {
             let now = try await now(fixture)
             let catalog = try await fixture.submit(
                 (0..<100).map { F.file("f\($0)") }, deadline: now + 200)
+            var verdicts: [CatalogFinish.Deadline?] = []
             func outlook() async throws -> DeadlineOutlook? {
                 try await beat(fixture)
-                return try await fixture.queue.catalogs.status(of: catalog).outlook
+                let status = try await fixture.queue.catalogs.status(of: catalog)
+                verdicts.append(status.finish?.deadline)
+                return status.outlook
             }
             #expect(try await outlook() == nil)
             try await work(fixture, 10)
@@ -84,9 +87,11 @@ extension WaitTests {
                 "UPDATE catalog SET deadline = now() - interval '7 s'")
             let missed = try await outlook()
             #expect(missed?.kind == .missed && (7...20).contains(missed?.seconds ?? 0))
+            #expect(verdicts == [.unknown, .missed, .met, .missed, .missed, .missed])
             try await fixture.drain()
             let ended = try await fixture.queue.catalogs.status(of: catalog)
             #expect(ended.state == .completed && ended.outlook?.kind == .missed)
+            #expect(ended.finish == nil)
 
             // A refresh is a run of its own.
             _ = try await fixture.queue.catalogs.selections.apply(

@@ -29,4 +29,37 @@ import Testing
             #expect(try await fixture.count("worker_minute") == 0)
         }
     }
+
+    @Test func aWorkerThatStoresNothingIsStuck() async throws {
+        try await F.with("worker_stuck") { fixture in
+            _ = try await fixture.submit([F.file("a"), F.file("b")])
+            let grant = try await fixture.lease()
+            var heartbeat = Heartbeat(
+                worker: fixture.worker, leases: [try #require(grant.lease)], progress: [:],
+                name: "w", activeTransfers: 2)
+            func status() async throws -> ClusterStatus.WorkerStatus {
+                _ = try await fixture.queue.leases.heartbeat(heartbeat)
+                return try #require(
+                    try await fixture.queue.workers.clusterStatus().workers.first)
+            }
+            #expect(try await status().leases == 1)
+            #expect(try await !status().isStuck)
+            try await fixture.pool.query(
+                "UPDATE lease SET granted_at = granted_at - interval '6 min'")
+            let stuck = try await status()
+            #expect(stuck.isStuck && stuck.resultSeconds == nil)
+            var done = WorkDone(connections: 1, cores: 1)
+            done.add(seconds: 1, bytes: 1)
+            heartbeat.done = done
+            #expect(try await !status().isStuck)
+            heartbeat.done = nil
+            try await fixture.pool.query(
+                "UPDATE worker_minute SET minute = minute - interval '7 min'")
+            let again = try await status()
+            #expect(again.isStuck && (again.resultSeconds ?? 0) >= 300)
+            // What keeps it from working is named instead.
+            heartbeat.trouble = Failure(.clusterUnauthorized, "no token")
+            #expect(try await !status().isStuck)
+        }
+    }
 }

@@ -15,8 +15,10 @@ import Testing
         SQL.KnownFiles.self, SQL.Leasing.self, SQL.Reporting.self, SQL.Multipart.self,
         SQL.Resolving.self, SQL.Refreshing.self, SQL.ChecksumFiles.self, SQL.Origins.self,
         SQL.Mirrors.self, SQL.Quotas.self, SQL.Sites.self, SQL.Selecting.self, SQL.Workers.self,
+        SQL.Daily.self, SQL.Finishing.self,
         SQL.LoadTests.self, SQL.Browsing.self, SQL.Figures.self, SQL.Waiting.self,
-        SQL.Housekeeping.self, SQL.Access.self, SQL.Diagnosis.self,
+        SQL.Housekeeping.self, SQL.Access.self, SQL.Events.self,
+        SQL.Webhooks.self, SQL.Diagnosis.self,
         SQL.Common.self, SQL.Schema.self,
     ]
 

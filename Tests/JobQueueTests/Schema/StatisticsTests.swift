@@ -127,7 +127,8 @@ import Testing
                     held + [
                         "jobs": numbers, "lease_numbers": one, "bytes": one, "sha256": digests,
                         "adopted": no, "verified": no, "validators": none,
-                        "served_numbers": .int64Array([]), "served_origins": .textArray([]),
+                        "transfer_ms": one, "served_numbers": .int64Array([]),
+                        "served_origins": .textArray([]),
                     ])
             ),
             (

@@ -12,8 +12,7 @@ package enum Wire {
         /// The failure code of every response other than 2xx.
         package var code: String? {
             let json = try? JSONSerialization.jsonObject(with: Data(body.utf8))
-            let error = (json as? [String: Any])?["error"] as? [String: Any]
-            return error?["code"] as? String
+            return (json as? [String: Any])?["code"] as? String
         }
     }
 

@@ -2,13 +2,16 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A PostgreSQL cluster for tests, reachable only by a unix socket.
+/// A PostgreSQL cluster for tests, reachable by a unix socket, and by TCP if it has a certificate.
 ///
 /// Started from the installed server, as user `postgres` if the tests run as root. `shared()` is
 /// one for the whole test process; chaos tests create their own with `isDurable` and kill it.
 package final class PostgresServer: Sendable {
     private let directory: TemporaryDirectory
     private let isDurable: Bool
+    /// For TCP, on which it takes TLS and passwords only; port 5432. An address of its own, so that
+    /// the port is free. Nil for a server with a socket only.
+    package let address: String?
     private let process = Mutex<ChildProcess?>(nil)
     private let schemaCount = Atomic<Int>(0)
     private let templates = Mutex<[String: Task<Void, any Error>]>([:])
@@ -30,9 +33,15 @@ package final class PostgresServer: Sendable {
     /// Its data is in the directory that `DRAY_TEST_MEMORY` names, if it is set: hundreds of
     /// databases, of 300 files each, take a third of the time there.
     ///
-    /// - Parameter isDurable: true puts it on a disk and enables fsync and autovacuum, as on a real server; needed to kill it.
-    package init(isDurable: Bool = false) async throws {
+    /// - Parameters:
+    ///   - isDurable: true puts it on a disk and enables fsync and autovacuum, as on a real server;
+    ///     needed to kill it.
+    ///   - tls: its certificate for TCP.
+    package init(isDurable: Bool = false, tls: TestCertificate? = nil) async throws {
         self.isDurable = isDurable
+        address = tls.map { _ in
+            "127." + (0..<3).map { _ in "\(UInt8.random(in: 1...250))" }.joined(separator: ".")
+        }
         let memory = ProcessInfo.processInfo.environment["DRAY_TEST_MEMORY"]
         directory = try TemporaryDirectory("pg", in: isDurable ? "/tmp" : memory ?? "/tmp")
         for name in ["data", "socket"] {
@@ -46,7 +55,35 @@ package final class PostgresServer: Sendable {
                 Self.program("initdb"), "--no-sync", "--auth=trust", "--username=postgres",
                 "--encoding=UTF8", "--locale=C", "--pgdata=\(directory.path("data"))",
             ], user: Self.user)
+        if let tls { try secure(with: tls) }
         try await start()
+    }
+
+    /// Writes the files of TLS, which belong to the server's user.
+    private func secure(with tls: TestCertificate) throws {
+        let hba = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n"
+        for (name, bytes) in [
+            ("server.pem", try Data(contentsOf: URL(fileURLWithPath: tls.certificate))),
+            ("server.key", try Data(contentsOf: URL(fileURLWithPath: tls.key))),
+            ("hba.conf", Data(hba.utf8)),
+        ] {
+            try bytes.write(to: URL(fileURLWithPath: directory.path(name)))
+            chmod(directory.path(name), 0o600)
+            if let user = Self.user, let entry = getpwnam(user) {
+                chown(directory.path(name), entry.pointee.pw_uid, entry.pointee.pw_gid)
+            }
+        }
+    }
+
+    /// Settings for TCP.
+    private var secureSettings: [String] {
+        guard let address else { return ["listen_addresses="] }
+        return [
+            "listen_addresses=\(address)", "ssl=on",
+            "ssl_cert_file=\(directory.path("server.pem"))",
+            "ssl_key_file=\(directory.path("server.key"))",
+            "hba_file=\(directory.path("hba.conf"))",
+        ]
     }
 
     deinit { killNow() }
@@ -146,14 +183,15 @@ package final class PostgresServer: Sendable {
 
     /// Starts it on its data, also after a kill, and waits until it responds.
     package func start() async throws {
-        let settings = [
-            "listen_addresses=", "unix_socket_directories=\(socketDirectory)", "port=5432",
-            "max_connections=600", "shared_buffers=64MB", "log_min_messages=warning",
-            "fsync=\(isDurable ? "on" : "off")", "full_page_writes=\(isDurable ? "on" : "off")",
-            // With hundreds of databases, autovacuum would start a worker ten times a second, for
-            // tables that soon go.
-            "autovacuum=\(isDurable ? "on" : "off")",
-        ]
+        let settings =
+            [
+                "unix_socket_directories=\(socketDirectory)", "port=5432",
+                "max_connections=600", "shared_buffers=64MB", "log_min_messages=warning",
+                "fsync=\(isDurable ? "on" : "off")", "full_page_writes=\(isDurable ? "on" : "off")",
+                // With hundreds of databases, autovacuum would start a worker ten times a second, for
+                // tables that soon go.
+                "autovacuum=\(isDurable ? "on" : "off")",
+            ] + secureSettings
         let command =
             [Self.program("postgres"), "-D", directory.path("data")]
             + settings.flatMap { ["-c", $0] }

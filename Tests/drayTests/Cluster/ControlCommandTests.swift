@@ -80,6 +80,7 @@ extension EndToEnd {
                 (["queue"], "name,state,waiting,leased,", 1),
                 (["site"], "queue,storageURL,schedule,isClosed,", 1),
                 (["origins"], "origin,hasOwnLimits,connections,", 1),
+                (["report", "--by", "origin"], "origin,queue,storageURL,isAddressable,", 1),
                 (["status"], "id,name,state,queue,storageURL,", 1),
                 (["status", "--list", "workers"], "name,activeTransfers,silentSeconds,", 1),
             ] {

@@ -131,7 +131,7 @@ extension EndToEnd {
         ) throws {
             #expect(
                 Set(report.root.keys)
-                    == ["assets", "catalog", "state", "totals", "waited", "waits"])
+                    == ["assets", "catalog", "state", "totals", "traceID", "waited", "waits"])
             #expect(report.root["catalog"] as? String == "example")
             #expect(report.state == "completed")
             let totals: Set = [

@@ -146,9 +146,10 @@ import Testing
         let waiting = status {
             $0.waits = [CatalogWait(.queuePaused(queue: "q"))]
             $0.outlook = DeadlineOutlook(.blocked)
+            $0.finish = CatalogFinish(.unknown(.queuePaused(queue: "q")), deadline: .missed)
         }
         let text = CatalogStatusCommand.text(waiting)
-        #expect(text.contains("\n  time left: unknown\n"), "\(text)")
+        #expect(text.contains("\n  end unknown: queue q is paused\n"), "\(text)")
         #expect(text.contains("\n  waits: queue q is paused\n"), "\(text)")
         #expect(text.contains("cannot be met: nothing can start before it"), "\(text)")
         let cluster = ClusterStatus(
@@ -156,6 +157,36 @@ import Testing
         #expect(
             StatusCommand.text(cluster).contains("\n7 movies waits: queue q is paused\n"),
             "\(StatusCommand.text(cluster))")
+    }
+
+    @Test func anEndHasItsReason() {
+        func line(
+            _ bound: CatalogFinish.Bound, _ deadline: CatalogFinish.Deadline = .missed
+        ) -> String {
+            FinishText.line(
+                CatalogFinish(
+                    .finishes(at: Self.evening, seconds: 11_405, bound), deadline: deadline))
+        }
+        let time = "finishes at 22:00 UTC (in 3:10:05)"
+        #expect(
+            line(.workers(3), .met)
+                == "\(time) at the rate of 3 workers, in time for its deadline")
+        #expect(
+            line(.originLimit(origin: "http://o", origins: 3))
+                == "\(time) at the limit of http://o and 2 more")
+        #expect(line(.schedule) == "\(time) within the schedule of the site")
+        #expect(line(.siteBandwidth) == "\(time) at the bandwidth of the site")
+        #expect(
+            line(.otherCatalogs(1)) == "\(time), sharing the workers with 1 other catalog")
+        #expect(line(.other("moon\u{1B}")) == "\(time): moon\\u{1B}")
+        func unknown(_ obstacle: CatalogFinish.Obstacle) -> String {
+            FinishText.line(CatalogFinish(.unknown(obstacle), deadline: .unknown))
+        }
+        #expect(
+            unknown(.noRoom(missingBytes: 2_048)) == "end unknown: the storage lacks 2.00 KiB")
+        #expect(
+            unknown(.noWorker(queue: "q")) == "end unknown: no worker takes jobs of queue q")
+        #expect(unknown(.noRate) == "end unknown: no rate was seen yet")
     }
 
     @Test func aSummaryNamesAMissedDeadlineAndWhatWasWaitedFor() {

@@ -19,6 +19,8 @@ extension FailureCode {
     package static let inputToken = FailureCode("input.token")
     package static let inputRole = FailureCode("input.role")
     package static let inputManifest = FailureCode("input.manifest")
+    package static let inputKeyReused = FailureCode("input.keyReused")
+    package static let inputAlreadyCreated = FailureCode("input.alreadyCreated")
 
     package static let originDNS = FailureCode("origin.dns")
     package static let originConnect = FailureCode("origin.connect")
@@ -127,6 +129,12 @@ extension FailureCode {
     package static let clusterTLSRequired = FailureCode("cluster.tlsRequired")
     package static let clusterForbidden = FailureCode("cluster.forbidden")
     package static let clusterOutOfScope = FailureCode("cluster.outOfScope")
+    package static let clusterEventsGone = FailureCode("cluster.eventsGone")
+    package static let clusterSlowReader = FailureCode("cluster.slowReader")
+    package static let clusterTooManyStreams = FailureCode("cluster.tooManyStreams")
+    package static let clusterDatabaseCertificate = FailureCode("cluster.databaseCertificate")
+    package static let clusterRateLimited = FailureCode("cluster.rateLimited")
+    package static let clusterRequestRunning = FailureCode("cluster.requestRunning")
 
     package static let internalUnknown = FailureCode("internal.unknown")
 }

@@ -85,6 +85,13 @@ extension FailureCode {
             121, .inputManifest, .never,
             "Fetch a title by its URL, `dray prefetch URL --to DEST`; `dray inspect` shows what it lists."
         ),
+        row(
+            122, .inputKeyReused, .never,
+            "Send the same request with this Idempotency-Key, or use another key."),
+        row(
+            123, .inputAlreadyCreated, .never,
+            "An earlier request with this Idempotency-Key created it, and its secret is not kept: "
+                + "revoke it, then create another with another key."),
         // 2xx: the origin and the network.
         row(200, .originDNS, .attempts(5), "Check the host name and the resolver."),
         row(201, .originConnect, .attempts(5), "Check that the origin is up and can be reached."),
@@ -361,6 +368,28 @@ extension FailureCode {
         row(
             727, .clusterOutOfScope, .never,
             "Use a token that is bound to this queue or site, or to none: `dray token create`."),
+        row(
+            728, .clusterEventsGone, .never,
+            "Read the present state (`dray status`, `dray catalog show`), and continue from now: "
+                + "without a cursor, or with --since."),
+        row(
+            729, .clusterSlowReader, .attempts(5),
+            "Connect again with the last id, which `dray watch` does by itself."),
+        row(
+            730, .clusterTooManyStreams, .attempts(5),
+            "Close streams that nobody reads, connect to another coordinator, or start more of them."
+        ),
+        row(
+            731, .clusterDatabaseCertificate, .attempts(5),
+            "Set sslrootcert in the database's URL to the authority that issued its certificate, and "
+                + "the URL's host to a name of the certificate."),
+        row(
+            732, .clusterRateLimited, .attempts(5),
+            "Send fewer requests; the answer's Retry-After tells when the next one is accepted. "
+                + "`dray coordinator --max-requests` sets the limit."),
+        row(
+            733, .clusterRequestRunning, .attempts(5),
+            "Wait: the first request with this Idempotency-Key is not answered yet."),
     ]
 
     private static func row(

@@ -11,13 +11,31 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     /// The first part of the name, such as `origin`: what failed.
     package var family: Substring { rawValue.prefix { $0 != "." } }
 
+    /// The name in words: `Cluster: database unreachable`.
+    package var title: String {
+        var words = ""
+        for character in rawValue.dropFirst(family.count + 1) {
+            if character == "." {
+                words += " "
+            } else if character.isUppercase, words.last?.isLowercase == true {
+                words += " " + character.lowercased()
+            } else {
+                words.append(character)
+            }
+        }
+        return family.prefix(1).uppercased() + family.dropFirst() + ": " + words
+    }
+
     /// True if it is in the table.
     package var isKnown: Bool { Self.rowByName[rawValue] != nil }
 
     /// True if the cluster is temporarily unavailable, so that any request may succeed later.
     package var isOfUnavailableCluster: Bool {
         isOfUnreachableCoordinator
-            || [.clusterDatabaseUnreachable, .clusterBusy].contains(self)
+            || [
+                .clusterDatabaseUnreachable, .clusterDatabaseCertificate, .clusterBusy,
+                .clusterTooManyStreams, .clusterRateLimited, .clusterRequestRunning,
+            ].contains(self)
     }
 
     /// True if no coordinator of the cluster was reachable; another one may be.
@@ -28,6 +46,16 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
             .clusterClientCertificate, .clusterNotTLS,
         ].contains(self)
     }
+
+    /// Codes of failures that nothing at Dray corrects: the origin does not have the object, or
+    /// refuses it to everyone who has no right to it. No retry helps; a success rate without them
+    /// judges the cluster.
+    package static let unaddressable: [FailureCode] = [
+        .originHTTP401, .originHTTP403, .originHTTP404, .originHTTP410, .originHTTP4xx,
+    ]
+
+    /// False if it is one of `unaddressable`.
+    package var isAddressable: Bool { !Self.unaddressable.contains(self) }
 
     /// The row of the table; a name that is not in the table returns `internal.unknown`.
     package var row: FailureRow { Self.rowByName[rawValue] ?? Self.unknownRow }

@@ -28,7 +28,8 @@ package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
 /// Writes structured lines: a static message and key=value metadata.
 ///
 /// The message is the same for each occurrence, so that lines can be counted and searched; variable
-/// parts go into the metadata, where URLs lose what may be a secret.
+/// parts go into the metadata, where URLs lose what may be a secret. A line of a task with a
+/// `TraceContext` ends with `trace_id` and `span_id`.
 package struct Logger: Sendable {
     /// The part of Dray that logs: `coordinator`, `worker`.
     package let component: String
@@ -65,12 +66,15 @@ package struct Logger: Sendable {
     private func write(_ level: LogLevel, _ message: StaticString, _ metadata: () -> Metadata) {
         let options = LogOutput.options.withLock { $0 }
         guard options.levels.writes(level, of: component) else { return }
-        let line = LogLine(
+        var line = LogLine(
             timestamp: timestamp(ofSeconds: SystemWallClock().nowSeconds), level: level,
             component: component, message: message.description,
             metadata: (fields + metadata().map { ($0.key, $0.value.description) }).map {
                 ($0.0, Redaction.message($0.1))
             })
+        if let trace = TraceContext.current {
+            line.metadata += [("trace_id", trace.traceID), ("span_id", trace.spanID)]
+        }
         LogOutput.write((options.isJSON ? line.json : line.text) + "\n")
     }
 }
@@ -160,7 +164,7 @@ struct LogLine {
     let level: LogLevel
     let component: String
     let message: String
-    let metadata: [(String, String)]
+    var metadata: [(String, String)]
 
     /// Text form: `2026-03-01T12:00:00.250Z info worker: lease granted jobs=32 name="edge 1"`.
     var text: String {

@@ -21,9 +21,11 @@ package struct ClusterPlace: Sendable {
     /// has not ended. Uses the state's token unless the environment sets another.
     package static func running(in state: String) throws -> ClusterPlace? {
         guard let cluster = StateDirectory.running(in: state) else { return nil }
+        var tls = try ClientSettings.coordinatorTLS()
+        tls.caFile = tls.caFile ?? cluster.caFile
         return ClusterPlace(
             endpoints: cluster.coordinatorURL,
-            token: try cluster.runToken ?? Secrets.token ?? cluster.tokenFile.read())
+            token: try cluster.runToken ?? Secrets.token ?? cluster.tokenFile.read(), tls: tls)
     }
 
     /// Returns the default address of `dray up`. An unknown listener there gets no token of this
@@ -48,7 +50,7 @@ package struct ClusterPlace: Sendable {
         do throws(Failure) {
             return try CoordinatorClient(
                 endpoints: endpoints, token: token, timeoutSeconds: timeoutSeconds, tls: tls,
-                isProbe: isProbe)
+                trace: CommandTrace.current, isProbe: isProbe)
         } catch {
             let variable = error.code == .inputURL ? "DRAY_COORDINATOR: " : ""
             throw Failure(error.code, variable + error.message)

@@ -4,8 +4,12 @@ import Model
 
 /// Prints the environment with which other processes use a cluster of this machine, for a shell.
 package enum ClusterVariables {
-    package static func exports(coordinator: String, tokenPath: String?) -> String {
+    /// - Parameter caFile: the authorities of its certificate.
+    package static func exports(
+        coordinator: String, caFile: String?, tokenPath: String?
+    ) -> String {
         var lines = "export DRAY_COORDINATOR=\(quoted(coordinator))\n"
+        if let caFile { lines += "export DRAY_CA_FILE=\(quoted(caFile))\n" }
         if let tokenPath { lines += "export DRAY_TOKEN_FILE=\(quoted(tokenPath))\n" }
         return lines
     }
@@ -36,7 +40,7 @@ package enum ClusterVariables {
                 failure: error,
                 hint: "`dray up` uses it. To use that cluster, run these lines first:\n"
                     + exports(
-                        coordinator: running.coordinatorURL,
+                        coordinator: running.coordinatorURL, caFile: running.caFile,
                         tokenPath: access(path, R_OK) == 0 ? path : nil))
         }
     }

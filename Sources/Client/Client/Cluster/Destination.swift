@@ -60,7 +60,7 @@ package struct Destination: Sendable {
     }
 
     /// Makes a path absolute, and resolves `.` and `..` by name alone.
-    static func absolute(_ path: String) -> String {
+    package static func absolute(_ path: String) -> String {
         var components: [Substring] = []
         let whole = path.hasPrefix("/") ? path : currentDirectory() + "/" + path
         for component in whole.split(separator: "/") {

@@ -81,17 +81,6 @@ package struct ListenAddress: Equatable {
     /// Returns the URL of a coordinator that listens here on `port`: with its certificate, an https
     /// URL of a name that the certificate has, if any.
     package func url(port: Int, certificate: Certificate? = nil) -> String {
-        // A wildcard address is reached through loopback.
-        let reached =
-            switch address {
-            case "0.0.0.0": "127.0.0.1"
-            case "::": "::1"
-            default: address
-            }
-        let host = reached.contains(":") ? "[\(reached)]" : reached
-        guard let certificate else { return "http://\(host):\(port)" }
-        let name = certificate.names.first { !$0.hasPrefix("*") }
-        let shown = certificate.isFor(address: reached) ? host : name ?? host
-        return "https://\(shown):\(port)"
+        Coordinator.url(address: address, port: port, certificate: certificate)
     }
 }

@@ -103,6 +103,13 @@ package enum Secrets {
         return authority.index(after: colon) < at
     }
 
+    /// Returns the secret of a webhook from the file of `--secret-file`.
+    package static func webhookSecret(ofFile path: String) throws(Failure) -> String {
+        try read(path, namedBy: webhookOption).text
+    }
+
+    private static let webhookOption = "--secret-file"
+
     // MARK: Reading
 
     /// A secret and its source.
@@ -157,10 +164,11 @@ package enum Secrets {
         while text.last?.isNewline == true { text.removeLast() }
         guard !text.isEmpty else {
             let isToken = source == ClientSettings.source(of: "DRAY_TOKEN_FILE")
+            let other = source == webhookOption ? "a secret" : "the database's URL"
             throw Failure(
                 isToken ? .inputToken : .inputMalformed,
                 "\(source): the file \(printable(path)) is empty, without "
-                    + (isToken ? "a token" : "the database's URL"))
+                    + (isToken ? "a token" : other))
         }
         return Secret(
             text: text, source: "\(source): \(path)", owner: isFile ? status.st_uid : nil)

@@ -41,6 +41,9 @@ package enum Settings {
         help: "Days to keep the records of ended catalogs.")
     package static let auditDays = CommandSetting(
         "audit-days", "DRAY_AUDIT_DAYS", help: "Days to keep the audit log.")
+    package static let onInterrupt = CommandSetting(
+        "on-interrupt", "DRAY_ON_INTERRUPT",
+        help: "What Ctrl-C does with a catalog: ask, detach, interrupt.")
     package static let logLevel = CommandSetting(
         "log-level", "DRAY_LOG", help: "debug, info, warning or error; info,queue=debug.")
     package static let logFormat = CommandSetting(
@@ -49,7 +52,7 @@ package enum Settings {
     package static let all = [
         coordinator, coordinatorUser, caFile, clientCertificate, clientKey, tokenFile, token,
         databaseFile, database, roots, originSettings, allowAddresses, denyAddresses, leaseSeconds,
-        retentionDays, auditDays, logLevel, logFormat,
+        retentionDays, auditDays, onInterrupt, logLevel, logFormat,
     ]
 
     /// Options of all commands.

@@ -82,7 +82,7 @@ package struct MediaCheck: Sendable {
             return nil
         }
         var findings = Findings()
-        var after: AssetID?
+        var after: String?
         repeat {
             let page = try await client.assets(of: status.id, after: after, state: .completed)
             let verdicts = await verdicts(on: page.assets, at: site, draining)

@@ -17,6 +17,8 @@ package final class LiveLines: Sendable {
         var lines: [String] = []
         var isLive = false
         var hasEnded = false
+        /// True while a question stands on the terminal.
+        var isPaused = false
         var lastPlainLine: ContinuousClock.Instant?
     }
 
@@ -42,7 +44,7 @@ package final class LiveLines: Sendable {
     ///   - plain: returns the single line without a terminal.
     func show(live: (_ columns: Int, _ rows: Int) -> [String], plain: () -> String) {
         state.withLock { state in
-            guard !state.hasEnded else { return }
+            guard !state.hasEnded, !state.isPaused else { return }
             switch mode {
             case .quiet: return
             case .plain:
@@ -73,11 +75,39 @@ package final class LiveLines: Sendable {
         LogOutput.redirect(to: nil)
         state.withLock { state in
             state.hasEnded = true
-            guard state.isLive else { return }
-            state.isLive = false
-            writeAll(Self.frame([], over: state.lines.count) + "\u{1B}[?25h", to: STDERR_FILENO)
-            state.lines = []
+            if state.isPaused { writeAll("\n", to: STDERR_FILENO) }
+            state.isPaused = false
+            Self.clear(&state)
         }
+    }
+
+    /// Removes the live lines until `resume`, so that a question can stand on the terminal.
+    func pause() {
+        state.withLock { state in
+            guard !state.hasEnded else { return }
+            state.isPaused = true
+            // Live lines are written over what the terminal shows of Ctrl-C.
+            if !state.isLive { writeAll("\n", to: STDERR_FILENO) }
+            Self.clear(&state)
+        }
+    }
+
+    /// Shows the live lines again at the next `show`.
+    ///
+    /// - Parameter breaksLine: true if the cursor is behind the question.
+    func resume(breaksLine: Bool) {
+        state.withLock { state in
+            guard state.isPaused else { return }
+            state.isPaused = false
+            if breaksLine { writeAll("\n", to: STDERR_FILENO) }
+        }
+    }
+
+    private static func clear(_ state: inout State) {
+        guard state.isLive else { return }
+        state.isLive = false
+        writeAll(frame([], over: state.lines.count) + "\u{1B}[?25h", to: STDERR_FILENO)
+        state.lines = []
     }
 
     private func begin(_ state: inout State) {

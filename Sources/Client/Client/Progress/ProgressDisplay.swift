@@ -83,6 +83,14 @@ package final class ProgressDisplay: Sendable {
     /// Prints a message above the progress; nothing in quiet mode.
     func note(_ text: String) { screen.note(text) }
 
+    /// Removes the live lines while a question stands on the terminal.
+    func pause() { screen.pause() }
+
+    /// Shows the progress again.
+    ///
+    /// - Parameter breaksLine: true if the cursor is behind the question.
+    func resume(breaksLine: Bool = false) { screen.resume(breaksLine: breaksLine) }
+
     /// Removes the live lines and restores the terminal.
     func end() { screen.end() }
 

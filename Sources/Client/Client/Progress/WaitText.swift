@@ -53,18 +53,8 @@ package enum WaitText {
         return printable(redacted(url: origin)) + more
     }
 
-    /// Returns text such as `in 0:42`, `at 22:00 UTC (in 3:10:05)` or `at 2026-11-27 06:00 UTC (in
-    /// 1 d 12 h)`.
     private static func time(of wait: CatalogWait) -> String? {
-        guard let seconds = wait.seconds else { return nil }
-        let left =
-            "in "
-            + (seconds < 86_400
-                ? HumanFormat.clock(seconds: seconds) : HumanFormat.duration(seconds: seconds))
-        guard seconds >= 3_600, let until = wait.until else { return left }
-        let text = TimeText.minute(ofSeconds: until)
-        // Within a day, the time needs no date.
-        return "at \(seconds < 72_000 ? String(text.suffix(9)) : text) (\(left))"
+        wait.seconds.map { TimeText.coming(wait.until, seconds: $0) }
     }
 
     // MARK: Totals

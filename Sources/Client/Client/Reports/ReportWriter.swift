@@ -53,7 +53,7 @@ package struct ReportWriter {
     ) async throws(Failure) {
         try output.append("{\n  \"assets\": [", path)
         var files = FileCursor(client: client, catalog: status.id)
-        var after: AssetID?
+        var after: String?
         var separator = "\n"
         var unverified = 0
         var waits = WaitHistogram()
@@ -84,6 +84,7 @@ package struct ReportWriter {
             "\n  ],\n  \"catalog\": \(json(status.name)),\n"
                 + (Deadline(status).map { "  \"deadline\": \(json($0)),\n" } ?? "")
                 + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals),\n"
+                + (status.traceID.map { "  \"traceID\": \(json($0)),\n" } ?? "")
                 + "  \"waited\": \(json(waited)),\n  \"waits\": \(json(self.waits))\n}\n",
             path)
     }

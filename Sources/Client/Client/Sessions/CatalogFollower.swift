@@ -130,7 +130,7 @@ struct CatalogFollower {
     private static func words(for failure: Failure) -> String {
         let what =
             switch failure.code {
-            case .clusterDatabaseUnreachable: "database unreachable"
+            case .clusterDatabaseUnreachable, .clusterDatabaseCertificate: "database unreachable"
             case .clusterBusy: "coordinator busy"
             default: "coordinator unreachable"
             }

@@ -42,6 +42,8 @@ package final class PrefetchSession: FollowingSession {
         package var isEmbedded: Bool
         /// True to record the volume of the site's directory now, replacing an earlier record.
         package var acceptsVolume: Bool
+        /// True to end once the cluster has the whole submission.
+        package var detaches = false
 
         package init(
             source: ListSource,
@@ -84,6 +86,7 @@ package final class PrefetchSession: FollowingSession {
     private let makeClient: @Sendable () throws -> CoordinatorClient
     private let display: ProgressDisplay
     private let draining = ShutdownSignal()
+    private let detachment = Detachment()
     private let result = Mutex<ExitCode?>(nil)
     private let underWay = Atomic<Bool>(false)
 
@@ -109,23 +112,35 @@ package final class PrefetchSession: FollowingSession {
 
     package func drain() async { draining.trigger() }
 
+    package var canDetach: Bool { !plan.isEmbedded && detachment.isPossible }
+
+    package func detach() -> Bool {
+        guard canDetach, detachment.detach() else { return false }
+        draining.trigger()
+        return true
+    }
+
     package func run() async throws {
         underWay.store(true, ordering: .releasing)
         defer { underWay.store(false, ordering: .releasing) }
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
-        guard let status = try await work(client) else {
-            result.withLock { $0 = .interrupted }
-            return
+        switch try await work(client) {
+        case .ended(let status):
+            display.end()
+            try await conclude(status, client)
+        case .interrupted: result.withLock { $0 = .interrupted }
+        case .detached(let catalog):
+            display.end()
+            tellDetached(catalog)
+            result.withLock { $0 = .success }
         }
-        display.end()
-        try await conclude(status, client)
     }
 
-    /// Submits and follows; if draining starts first, marks the catalog as interrupted and returns
-    /// nil.
-    private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
+    /// Submits and follows; if draining starts first, marks the catalog as interrupted, unless it
+    /// is detached.
+    private func work(_ client: CoordinatorClient) async throws(Failure) -> FollowedEnd {
         // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
         try await settleVolume(client)
@@ -136,13 +151,30 @@ package final class PrefetchSession: FollowingSession {
         let handle = try await client.openCatalog(submission)
         do throws(Failure) {
             try await submit(handle, client)
-            if let status = try await follower.follow(handle.id, client) { return status }
+            if plan.detaches, detachment.detach() { return .detached(handle.id) }
+            if let status = try await follower.follow(handle.id, client) {
+                detachment.end()
+                return .ended(status)
+            }
         } catch {
             // A failure after draining started was caused by it.
             guard draining.isDraining else { throw error }
         }
+        guard !detachment.hasHappened else { return .detached(handle.id) }
         await interrupt(handle, client)
-        return nil
+        return .interrupted
+    }
+
+    /// Names the commands for a catalog that continues without this one.
+    private func tellDetached(_ catalog: CatalogID) {
+        guard !plan.isQuiet else { return }
+        Console.write(
+            """
+            \(printable(plan.catalogName)) is catalog \(catalog); the cluster continues.
+              progress:   \(CatalogHints.follow) \(catalog)
+              interrupt:  \(CatalogHints.stop) \(catalog)
+
+            """)
     }
 
     /// Rejects a directory that is not on its site's recorded volume before the submission, or
@@ -184,6 +216,7 @@ package final class PrefetchSession: FollowingSession {
         for task in sending { try await task.value.get() }
         let started = try await client.start(
             handle.id, CatalogStartRequest(generation: handle.generation))
+        detachment.begin()
         display.note(
             "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
                 + printable(plan.destination.path))
@@ -261,13 +294,8 @@ package final class PrefetchSession: FollowingSession {
         }
         let allPlay = media?.unplayable.isEmpty ?? true
         result.withLock {
-            switch status.state {
-            case .completed where !allPlay: $0 = .someFailed
-            case .completed: $0 = status.missedDeadline ? .deadlineMissed : .success
-            case .failed: $0 = .someFailed
-            case .cancelled: $0 = .cancelled
-            case .interrupted, .open, .running: $0 = .interrupted
-            }
+            $0 = ExitCode(endOf: status) ?? .interrupted
+            if $0 == .success || $0 == .deadlineMissed, !allPlay { $0 = .someFailed }
         }
     }
 
@@ -276,7 +304,7 @@ package final class PrefetchSession: FollowingSession {
         _ summary: inout RunSummary, _ status: CatalogStatus, _ client: CoordinatorClient
     ) async throws {
         guard plan.sidecars > 0 || plan.titleCount > 0 else { return }
-        var after: AssetID?
+        var after: String?
         repeat {
             let page = try await client.assets(of: status.id, after: after)
             for asset in page.assets {

@@ -42,6 +42,7 @@ package final class RefreshSession: FollowingSession {
     private let makeClient: @Sendable () throws -> CoordinatorClient
     private let display: ProgressDisplay
     private let draining = ShutdownSignal()
+    private let detachment = Detachment()
     private let result = Mutex<ExitCode?>(nil)
     private let underWay = Atomic<Bool>(false)
 
@@ -61,22 +62,35 @@ package final class RefreshSession: FollowingSession {
 
     package func drain() async { draining.trigger() }
 
+    package var canDetach: Bool { !plan.isEmbedded && detachment.isPossible }
+
+    package func detach() -> Bool {
+        guard canDetach, detachment.detach() else { return false }
+        draining.trigger()
+        return true
+    }
+
     package func run() async throws {
         underWay.store(true, ordering: .releasing)
         defer { underWay.store(false, ordering: .releasing) }
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
-        guard let status = try await work(client) else {
-            result.withLock { $0 = .interrupted }
-            return
+        switch try await work(client) {
+        case .ended(let status):
+            display.end()
+            try await conclude(status, client)
+        case .interrupted: result.withLock { $0 = .interrupted }
+        case .detached(let catalog):
+            display.end()
+            Console.note(
+                "detached; the refresh continues. Progress: \(CatalogHints.follow) \(catalog)")
+            result.withLock { $0 = .success }
         }
-        display.end()
-        try await conclude(status, client)
     }
 
-    /// Starts and follows; if draining starts first, cancels the refresh and returns nil.
-    private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
+    /// Starts and follows; if draining starts first, cancels the refresh, unless it is detached.
+    private func work(_ client: CoordinatorClient) async throws(Failure) -> FollowedEnd {
         // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
         let answer = try await client.apply(
@@ -88,14 +102,19 @@ package final class RefreshSession: FollowingSession {
         display.note("refreshing \(HumanFormat.count(answer.assets, "asset"))")
         let follower = CatalogFollower(
             display: display, draining: draining, isEmbedded: plan.isEmbedded, isRefresh: true)
+        detachment.begin()
         do throws(Failure) {
-            if let status = try await follower.follow(catalog, client) { return status }
+            if let status = try await follower.follow(catalog, client) {
+                detachment.end()
+                return .ended(status)
+            }
         } catch {
             // A failure after draining started was caused by it.
             guard draining.isDraining else { throw error }
         }
+        guard !detachment.hasHappened else { return .detached(catalog) }
         await cancel(catalog, client)
-        return nil
+        return .interrupted
     }
 
     /// Cancels the refresh only, not other work of the catalog. Waits a few seconds for running

@@ -1,3 +1,4 @@
+import API
 package import CommandLine
 import Model
 package import Services
@@ -8,18 +9,40 @@ package protocol FollowingSession: DrainableService {
     var isUnderWay: Bool { get }
     /// The exit code; nil while it runs and if `run` threw.
     var exitCode: ExitCode? { get }
+    /// True while its catalog would continue in the cluster without it.
+    var canDetach: Bool { get }
+    /// Ends the session and leaves its catalog to the cluster; returns false, and does nothing, if
+    /// that is not possible.
+    func detach() -> Bool
+}
+
+/// How following a catalog ended.
+enum FollowedEnd: Sendable {
+    case ended(CatalogStatus)
+    /// A signal, or another process, stopped the catalog.
+    case interrupted
+    /// The catalog was left to the cluster.
+    case detached(CatalogID)
 }
 
 /// Runs a session, with or without its own cluster, until it ends or a signal arrives.
 package enum SessionRun {
+    /// - Parameter choice: what a signal does to the catalog.
     package static func run(
-        _ stages: [[any Service]], _ session: any FollowingSession, _ display: ProgressDisplay
+        _ stages: [[any Service]], _ session: any FollowingSession, _ display: ProgressDisplay,
+        _ choice: OnInterrupt
     ) async throws -> ExitCode {
         defer { display.end() }
+        let (passed, sender) = AsyncStream.makeStream(of: Int32.self)
+        let received = try ProcessSignals.stream()
+        let control = InterruptControl(
+            policy: InterruptPolicy(choice), session: session, display: display)
+        let listener = Task { await control.run(received) { sender.yield($0) } }
+        defer { listener.cancel() }
         let group = ServiceGroup(
             stages: stages + [[StopNotice(session: session, display: display)]],
             graceSeconds: ClientSettings.drainSeconds + 6,
-            signals: try ProcessSignals.stream())
+            signals: passed)
         let ending: ServiceGroup.Ending
         do {
             ending = try await group.run()

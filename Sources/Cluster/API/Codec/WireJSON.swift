@@ -5,8 +5,11 @@ package enum WireJSON {
     /// Maximum bytes of JSON in a field of a request's row.
     static let maximumFieldBytes = 256 << 10
 
-    package static func encode(_ value: some Encodable) throws -> [UInt8] {
-        Array(try json(value))
+    /// - Parameter isSorted: true for names in a fixed order, so that equal values have equal bytes.
+    package static func encode(
+        _ value: some Encodable, isSorted: Bool = false
+    ) throws -> [UInt8] {
+        Array(try json(value, isSorted: isSorted))
     }
 
     /// Throws a `DecodingError`.
@@ -23,9 +26,10 @@ package enum WireJSON {
         try json(type, from: Data(bytes), isStrict: true)
     }
 
-    static func json(_ value: some Encodable) throws -> Data {
+    static func json(_ value: some Encodable, isSorted: Bool = false) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes]
+        if isSorted { encoder.outputFormatting.insert(.sortedKeys) }
         return try encoder.encode(value)
     }
 

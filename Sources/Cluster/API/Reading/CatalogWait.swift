@@ -52,7 +52,7 @@ package struct CatalogWait: Hashable, Sendable {
     ///
     /// All waits of the whole catalog must end. Of the waits of some jobs, the first end suffices.
     /// A wait without a known end may end at any time.
-    static func earliestStart(_ waits: [CatalogWait], hasReadyJobs: Bool) -> Double {
+    package static func earliestStart(_ waits: [CatalogWait], hasReadyJobs: Bool) -> Double {
         var catalogSeconds = 0.0
         var jobSeconds = hasReadyJobs ? [0.0] : []
         for wait in waits {
@@ -168,7 +168,7 @@ package struct DeadlineOutlook: Codable, Hashable, Sendable {
     /// `late`; nil if unknown.
     package var seconds: Double?
 
-    package enum Kind: String, Codable, Sendable {
+    package enum Kind: String, Codable, CaseIterable, Sendable {
         /// The deadline has passed: the catalog still runs, or ended later.
         case missed
         /// Nothing of the catalog can happen before it.
@@ -213,24 +213,5 @@ package struct DeadlineOutlook: Codable, Hashable, Sendable {
             secondsLeft > deadlineSeconds * (1 + margin) + marginSeconds
         else { return nil }
         return DeadlineOutlook(.late, seconds: secondsLeft - deadlineSeconds)
-    }
-}
-
-extension CatalogTotals {
-    /// Returns the remaining time at the rate of a period of `seconds` with so many ended segments
-    /// and fetched bytes. Returns nil for a short period, or one without progress.
-    package func secondsLeft(seconds: Double, segments: Double, bytes: Double) -> Double? {
-        guard seconds >= 10 else { return nil }
-        let rest: Double
-        let done: Double
-        if let expectedBytes, expectedBytes > 0 {
-            (rest, done) = (Double(max(0, expectedBytes - self.bytes - receivingBytes)), bytes)
-        } else {
-            (rest, done) = (
-                Double(max(0, self.segments - segmentsDone - segmentsFailed)), segments
-            )
-        }
-        guard done > 0 else { return nil }
-        return rest * seconds / done
     }
 }

@@ -11,6 +11,9 @@ package struct CatalogStatus: Codable, Sendable {
     package var generation: Int
     /// 0 (last) to 9 (first).
     package var priority: Int?
+    /// Trace of the request that opened its last submission, 32 hexadecimal digits; nil for one of an
+    /// older coordinator.
+    package var traceID: String?
     /// Failure that stops the catalog, and its duration in seconds. Its site is not writable, no
     /// live worker can get work, or all its origins are in cooldown.
     package var trouble: Failure?
@@ -22,9 +25,9 @@ package struct CatalogStatus: Codable, Sendable {
     /// Reasons why none of its jobs run: those that end last first, 5 at most. Nil while a job
     /// runs.
     package var waits: [CatalogWait]?
-    /// Estimated remaining time, from the rate of the last half to two and a half minutes; nil if
-    /// unknown.
-    package var secondsLeft: Double?
+    /// When it ends, from the rate of the last half to two and a half minutes, and its limits; nil
+    /// unless it runs.
+    package var finish: CatalogFinish?
     /// Outlook of the deadline; nil while it may be met.
     package var outlook: DeadlineOutlook?
     package var totals: CatalogTotals
@@ -136,9 +139,10 @@ package struct AssetStatus: Codable, Sendable {
 /// `GET /v1/catalogs/{id}/assets?after=…`: a page of assets, by number.
 package struct AssetPage: Codable, Sendable {
     package var assets: [AssetStatus]
-    package var next: AssetID?
+    /// Value of `after` for the next page; nil at the end.
+    package var next: String?
 
-    package init(assets: [AssetStatus], next: AssetID?) {
+    package init(assets: [AssetStatus], next: String?) {
         self.assets = assets
         self.next = next
     }
@@ -188,6 +192,9 @@ package struct ClusterStatus: Codable, Sendable {
     /// Load tests that have not ended; nil for none.
     package var loadTests: [LoadTestStatus]?
 
+    /// Time for which the last result of a worker is looked for.
+    package static let resultsSeconds = 900.0
+
     package struct QueueStatus: Codable, Sendable {
         package var name: String
         package var storageURL: String
@@ -227,6 +234,21 @@ package struct ClusterStatus: Codable, Sendable {
         package var trouble: Failure?
         /// Version of its binary; nil if it does not report it.
         package var version: String?
+        /// Leases that it holds, and the age of the oldest in seconds; nil for none.
+        package var leases: Int?
+        package var leaseSeconds: Double?
+        /// Seconds since the minute in which it last stored something; nil if that was not within
+        /// `ClusterStatus.resultsSeconds`.
+        package var resultSeconds: Double?
+
+        /// True if it has held a lease for five minutes and stored nothing meanwhile, though nothing
+        /// keeps it from working.
+        package var isStuck: Bool {
+            trouble == nil && (leases ?? 0) > 0 && (leaseSeconds ?? 0) >= Self.stuckSeconds
+                && (resultSeconds ?? .infinity) >= Self.stuckSeconds
+        }
+
+        private static let stuckSeconds = 300.0
 
         package init(id: WorkerID, name: String, activeTransfers: Int, silentSeconds: Double) {
             self.id = id

@@ -20,7 +20,7 @@ package struct ChecksumTurns: Codable, Sendable {
     package var turns: [Turn]
 
     /// A directory's checksum file has one writer at a time, for all catalogs.
-    package enum Turn: String, Codable, Sendable {
+    package enum Turn: String, Codable, CaseIterable, Sendable {
         /// This worker may write the file until it reports the job.
         case write
         /// A file written since contains the completed files of the job's catalog: the job is done.

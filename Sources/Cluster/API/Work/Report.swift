@@ -25,6 +25,9 @@ package struct JobReport: Hashable, Sendable {
     /// done: the origin's ETag, else its Last-Modified date; 1 to `WireLimits.validatorCharacters`
     /// characters, nil if it gives neither.
     package var validator: String?
+    /// done of a fetch: time of its transfer, 0 to `WireLimits.transferMilliseconds`; nil if nothing
+    /// was fetched.
+    package var milliseconds: Int?
     /// done of a part: digests of the whole object in its response, a text of
     /// `FurtherDigests.isStatement`; nil for none.
     package var digests: String?
@@ -43,7 +46,7 @@ package struct JobReport: Hashable, Sendable {
     /// Outcomes by origin, if not only the job's own origin was used; nil otherwise.
     package var origins: [OriginOutcome]?
 
-    package enum Outcome: String, Codable, FieldValue, Sendable {
+    package enum Outcome: String, Codable, CaseIterable, FieldValue, Sendable {
         case done
         case failed
         /// Returned untouched: uses up no attempt.
@@ -68,7 +71,7 @@ package struct ReportAnswer: Sendable {
     /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
 
-    package enum Verdict: String, Codable, Sendable {
+    package enum Verdict: String, Codable, CaseIterable, Sendable {
         case accepted
         case stale
         case rejected
@@ -121,7 +124,7 @@ extension ReportRequest: WireTable {
 }
 
 package enum ReportField: Int, WireField {
-    case job, lease, bytes, sha256, isReused, isVerified, validator
+    case job, lease, bytes, sha256, isReused, isVerified, validator, milliseconds
     /// Null for done.
     case outcome
     case digests, segments, refreshed
@@ -144,6 +147,7 @@ extension JobReport: WireObject {
         try coder.codeFlag(.isReused, &isReused)
         try coder.codeFlag(.isVerified, &isVerified)
         try coder.code(.validator, &validator)
+        try coder.code(.milliseconds, &milliseconds)
         var end = outcome == .done ? nil : outcome
         try coder.code(.outcome, &end)
         outcome = end ?? .done

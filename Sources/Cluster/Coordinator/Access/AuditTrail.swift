@@ -46,7 +46,7 @@ final class AuditTrail: Sendable {
 
     init(audit: AuditLog) { self.audit = audit }
 
-    /// Makes a change, and returns its answer. Throws if it cannot be recorded.
+    /// Makes a change, and returns its answer. Throws its failure, and if it cannot be recorded.
     func make(
         _ change: Change, _ action: String, by caller: Caller
     ) async throws -> HTTPResponse {
@@ -62,29 +62,25 @@ final class AuditTrail: Sendable {
                 parts.insert(part)
             }
         }
-        let answer = await Self.answer { try await change.make() }
+        do {
+            let answer = try await change.make()
+            await end(id, status: answer.status, code: nil)
+            return answer
+        } catch {
+            let failure = FailureAnswer.failure(of: error)
+            await end(id, status: FailureAnswer.status(of: failure.code), code: failure.code)
+            throw failure
+        }
+    }
+
+    /// Records the end of a change. A failure is logged: the change is made, or has failed.
+    private func end(_ id: Int64, status: Int, code: FailureCode?) async {
         do throws(Failure) {
-            try await audit.end(id, status: answer.response.status, code: answer.code)
+            try await audit.end(id, status: status, code: code)
         } catch {
             log.warning(
                 "the answer to a change is not in the audit log",
                 ["record": id, "code": error.code.rawValue, "error": error.message])
         }
-        return answer.response
-    }
-
-    /// Returns the answer of `body`, with the code of its failure.
-    private static func answer(
-        _ body: () async throws -> HTTPResponse
-    ) async -> (response: HTTPResponse, code: FailureCode?) {
-        let failure: Failure
-        do {
-            return (try await body(), nil)
-        } catch let error as Failure {
-            failure = error
-        } catch {
-            failure = Failure(.workerInternal, "\(error)")
-        }
-        return (FailureAnswer.response(to: failure), failure.code)
     }
 }

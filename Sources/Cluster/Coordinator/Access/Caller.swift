@@ -22,6 +22,9 @@ struct Caller: Sendable {
     var isBoundToQueues: Bool { !queues.isEmpty }
     var isBoundToSites: Bool { !sites.isEmpty }
 
+    /// Storage URLs of the only sites whose events it may see; nil for all events.
+    var visibleSites: [String]? { isBoundToSites ? sites : nil }
+
     /// True if it may get whole URLs of assets and files, with their signatures: not readers, nor
     /// submitters of some sites, who read the catalogs of others too.
     var seesSecrets: Bool { role != .reader && !isBoundToSites }

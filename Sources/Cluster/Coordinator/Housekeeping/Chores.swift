@@ -50,14 +50,29 @@ extension Chore {
             Chore("release abandoned multipart files", every: .seconds(30)) {
                 try await queue.housekeeping.multipartFiles.release()
             },
+            Chore("look for silent workers", every: .seconds(5)) {
+                let lost = try await queue.workers.noteSilent()
+                if lost > 0 { log.warning("workers are silent", ["count": lost]) }
+            },
+            Chore("delete old events", every: .seconds(10)) { try await queue.events.trim() },
+            Chore("delete old webhook deliveries", every: .seconds(10)) {
+                try await repeated { try await queue.webhooks.trim() }
+            },
             Chore("record uses of access tokens", every: .seconds(10)) {
                 try await queue.tokens.noteUses(of: memory.access.takeUsed())
             },
-            Chore("delete old audit records", every: .seconds(60)) {
+            Chore("delete old audit records", every: .seconds(10)) {
                 let days = queue.settings.auditDays
-                var turns = 20
-                while try await queue.audit.trim(olderThanDays: days), turns > 1 { turns -= 1 }
+                try await repeated { try await queue.audit.trim(olderThanDays: days) }
                 try await queue.tokens.forget(olderThanDays: days)
+            },
+            // Before catalogs are deleted, whose names the figures have.
+            Chore("add up daily figures", every: .seconds(10)) { try await queue.daily.fold() },
+            Chore("delete old daily figures", every: .seconds(3_600)) {
+                try await queue.daily.trim()
+            },
+            Chore("delete old keys of requests", every: .seconds(10)) {
+                try await repeated { try await queue.requests.trim() }
             },
             Chore("delete old catalogs", every: .seconds(60)) {
                 guard let days = queue.settings.retentionDays else { return }
@@ -65,5 +80,11 @@ extension Chore {
                 if gone > 0 { log.info("old catalogs deleted", ["count": gone]) }
             },
         ]
+    }
+
+    /// Deletes batches until one is not full, but a few at once: chores with shorter periods wait.
+    private static func repeated(_ deletion: () async throws -> Bool) async throws {
+        var turns = 5
+        while try await deletion(), turns > 1 { turns -= 1 }
     }
 }

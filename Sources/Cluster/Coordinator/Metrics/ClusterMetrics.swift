@@ -139,6 +139,16 @@ struct ClusterMetrics: Sendable {
             samples { figures in
                 figures.deadlines.map { MetricSample([$0.queue, $0.catalog], $0.jobs) }
             })
+        registry.gauges(
+            "dray_catalog_finish_timestamp_seconds", ["queue", "catalog"],
+            maxSeries: Figures.maxDeadlines, overflow: .maximum,
+            "Estimated end of a running catalog with a deadline, in seconds since 1970; missing while "
+                + "it is unknown.",
+            samples { figures in
+                figures.deadlines.compactMap { catalog in
+                    catalog.finishesAt.map { MetricSample([catalog.queue, catalog.catalog], $0) }
+                }
+            })
     }
 
     private func declareOrigins(in registry: MetricRegistry) {

@@ -122,6 +122,13 @@ package final class CoordinatorMetrics: Sendable {
         return counting
     }
 
+    /// Declares the number of event streams.
+    func declare(_ hub: EventHub) {
+        registry.gauge("dray_event_streams", "Open streams of events.") { [weak hub] in
+            hub.map { Double($0.streamCount) }
+        }
+    }
+
     /// Declares the use of the database's connections, and requests.
     func declare(
         pool: PostgresPool, waitingRequests: @escaping @Sendable () -> Int,

@@ -14,11 +14,14 @@ struct API: Sendable {
     let loadTests: LoadTestRoutes
     let access: AccessRoutes
     let diagnosis: DiagnosisRoutes
+    let events: EventRoutes
+    let document = DocumentRoutes()
+    let webhooks: WebhookRoutes
 
     /// - Parameter databaseConnections: the most that this coordinator opens.
     init(
-        memory: ClusterMemory, reported: WorkSignal, metrics counts: CoordinatorMetrics,
-        figures: FigureCache, databaseConnections: Int
+        memory: ClusterMemory, reported: WorkSignal, hub: EventHub,
+        metrics counts: CoordinatorMetrics, figures: FigureCache, databaseConnections: Int
     ) {
         let queue = memory.queue
         health = HealthRoutes(readiness: ReadinessProbe(queue: queue))
@@ -33,18 +36,22 @@ struct API: Sendable {
         pool = WorkerPoolRoutes(queue: queue)
         loadTests = LoadTestRoutes(queue: queue, loadTests: memory.loadTests)
         access = AccessRoutes(queue: queue, memory: memory)
+        events = EventRoutes(queue: queue, hub: hub)
+        webhooks = WebhookRoutes(queue: queue)
         diagnosis = DiagnosisRoutes(queue: queue, databaseConnections: databaseConnections)
     }
 
     /// All routes.
     var routes: [Route] {
         healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + loadRoutes + accessRoutes
+            + webhookRoutes
     }
 
     private var healthRoutes: [Route] {
         [
-            .open("/healthz", health.live),
-            .open("/readyz", health.ready),
+            .open("/healthz", health.live).probe,
+            .open("/readyz", health.ready).probe,
+            .open("/openapi.json") { _ in try document.openAPI(of: routes) },
         ]
     }
 
@@ -70,7 +77,7 @@ struct API: Sendable {
 
     private var catalogRoutes: [Route] {
         [
-            .change("/v1/catalogs", .submitters, catalogs.open),
+            .change("/v1/catalogs", .submitters, catalogs.open).creates(keeping: .answer),
             .get("/v1/catalogs/{catalog}", .readers, catalogs.status),
             .get("/v1/catalogs/{catalog}/assets", .readers, catalogs.assets),
             .change("/v1/catalogs/{catalog}/assets", .submitters, catalogs.add),
@@ -88,12 +95,14 @@ struct API: Sendable {
             .get("/metrics", .readers, metrics.metrics),
             .get("/v1/status", .readers, operators.status),
             .get("/v1/diagnosis", .operators, diagnosis.diagnosis),
+            .get("/v1/events", .readers, events.events),
             .get("/v1/queues", .readers, operators.queues),
             .change("/v1/queues/{queue}/control", .operators, operators.control),
             .get("/v1/origins", .readers, operators.origins),
             .change("/v1/origins/limits", .operators, operators.setLimits),
             .get("/v1/sites", .readers, operators.sites),
             .change("/v1/sites/settings", .operators, operators.configure),
+            .get("/v1/report", .readers, operators.report),
             .get("/v1/workers/wanted", .readers, pool.wanted),
             .get("/v1/workers/history", .readers, pool.history),
         ]
@@ -102,7 +111,7 @@ struct API: Sendable {
     private var loadRoutes: [Route] {
         [
             .get("/v1/load-tests", .readers, loadTests.list),
-            .change("/v1/load-tests", .operators, loadTests.create),
+            .change("/v1/load-tests", .operators, loadTests.create).creates(keeping: .answer),
             .get("/v1/load-tests/{test}", .readers, loadTests.status),
             .post("/v1/load-tests/{test}/follow", .operators, loadTests.follow),
             .change("/v1/load-tests/{test}/stop", .operators, loadTests.stop),
@@ -110,10 +119,21 @@ struct API: Sendable {
         ]
     }
 
+    private var webhookRoutes: [Route] {
+        [
+            .get("/v1/webhooks", .operators, webhooks.list),
+            .change("/v1/webhooks", .operators, webhooks.create).creates(keeping: .answer),
+            .change("/v1/webhooks/{webhook}/remove", .operators, webhooks.remove),
+            .get("/v1/webhook-deliveries", .operators, webhooks.deliveries),
+            .change(
+                "/v1/webhook-deliveries/{delivery}/redeliver", .operators, webhooks.redeliver),
+        ]
+    }
+
     private var accessRoutes: [Route] {
         [
             .get("/v1/tokens", .admins, access.list),
-            .change("/v1/tokens", .admins, access.create),
+            .change("/v1/tokens", .admins, access.create).creates(keeping: .nothing),
             .change("/v1/tokens/{token}/revoke", .admins, access.revoke),
             .get("/v1/audit", .operators, access.audit),
         ]

@@ -49,14 +49,15 @@ struct AccessRoutes: Sendable {
 
     func audit(_ request: HTTPRequest) async throws -> HTTPResponse {
         var after: Int64?
-        if let text = request.queryValue("after") {
-            guard let number = Int64(text), number > 0 else {
-                throw Validation.wrong("after", text, "the next of a page")
+        if let position = try PageCursor.position(in: request, of: "audit") {
+            guard let number = Int64(position), number > 0 else {
+                throw Validation.wrong("after", position, "the next of a page")
             }
             after = number
         }
-        return try .wire(
-            try await queue.audit.page(
-                after: after, limit: try Validation.limit(request.queryValue("limit"))))
+        var page = try await queue.audit.page(
+            after: after, limit: try Validation.limit(request.queryValue("limit")))
+        page.next = PageCursor.sealed(page.next, of: "audit")
+        return try .wire(page)
     }
 }

@@ -4,6 +4,9 @@ import JobQueue
 import Model
 
 extension AssetQuery {
+    /// Name of the list in cursors.
+    static let list = "assets"
+
     /// Reads the parameters of a request. Throws `input.field` for an unknown or out-of-range one.
     static func read(_ request: HTTPRequest) throws(Failure) -> AssetQuery {
         let names = [
@@ -38,7 +41,7 @@ extension AssetQuery {
         if let value = try Validation.flag(request.queryValue("descending"), "descending") {
             query.isDescending = value
         }
-        if let after = request.queryValue("after") {
+        if let after = try PageCursor.position(in: request, of: list) {
             try Validation.text(after, "after", 1...1_000)
             query.after = after
         }
@@ -50,15 +53,7 @@ extension AssetQuery {
         guard let text = request.queryValue("catalog") else {
             throw Validation.wrong("catalog", "none", "its number or name")
         }
-        var reference: CatalogReference
-        if let number = Int64(text) {
-            reference = CatalogReference(CatalogID(number))
-        } else {
-            reference = CatalogReference(name: text)
-        }
-        reference.storageURL = request.queryValue("site")
-        try Validation.check(reference)
-        return reference
+        return try CatalogReference.read(text, site: request.queryValue("site"))
     }
 
     private static func choice<Value: RawRepresentable<String> & CaseIterable>(
@@ -69,5 +64,17 @@ extension AssetQuery {
                 field, text, Value.allCases.map(\.rawValue).joined(separator: ", "))
         }
         return value
+    }
+}
+
+extension CatalogReference {
+    /// Reads the parameters of a request: a catalog's number or name, and its site. Throws
+    /// `input.field`.
+    static func read(_ text: String, site: String?) throws(Failure) -> CatalogReference {
+        var reference = CatalogReference(name: text)
+        if let number = Int64(text) { reference = CatalogReference(CatalogID(number)) }
+        reference.storageURL = site
+        try Validation.check(reference)
+        return reference
     }
 }

@@ -49,7 +49,7 @@ struct CatalogRoutes: Sendable {
             "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
                 + "\(opened.priority)"
         ) {
-            try .wire(try await queue.submissions.open(opened))
+            try .wire(try await queue.submissions.open(opened, trace: .current))
         }
     }
 
@@ -124,6 +124,7 @@ struct CatalogRoutes: Sendable {
     ) async throws -> HTTPResponse {
         var listing = try await queue.catalogs.listings.browse(try AssetQuery.read(request))
         if !caller.seesSecrets { listing.assets = listing.assets.map(\.redacted) }
+        listing.next = PageCursor.sealed(listing.next, of: AssetQuery.list)
         return try .wire(listing)
     }
 
@@ -131,9 +132,9 @@ struct CatalogRoutes: Sendable {
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
-        let after = request.queryValue("after") ?? "0"
+        let after = try PageCursor.position(in: request, of: "catalog-assets") ?? "0"
         guard let last = Int64(after) else {
-            throw Validation.wrong("after", after, "an asset's number")
+            throw Validation.wrong("after", after, "the next of a page")
         }
         var state: AssetState?
         if let name = request.queryValue("state") {
@@ -147,6 +148,7 @@ struct CatalogRoutes: Sendable {
             of: catalog, after: AssetID(last), state: state,
             limit: try Validation.limit(request.queryValue("limit")))
         if !caller.seesSecrets { page.assets = page.assets.map(\.redacted) }
+        page.next = PageCursor.sealed(page.next, of: "catalog-assets")
         return try .wire(page)
     }
 
@@ -154,9 +156,10 @@ struct CatalogRoutes: Sendable {
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> HTTPResponse {
         var page = try await queue.catalogs.files(
-            of: try Self.catalog(path), after: request.queryValue("after"),
+            of: try Self.catalog(path), after: try PageCursor.position(in: request, of: "files"),
             limit: try Validation.limit(request.queryValue("limit")))
         if !caller.seesSecrets { page.files = page.files.map(\.redacted) }
+        page.next = PageCursor.sealed(page.next, of: "files")
         return try .wire(page)
     }
 }

@@ -3,7 +3,7 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// Routes for operators: the cluster's status, queues, origins and sites.
+/// Routes for operators: the cluster's status, daily figures, queues, origins and sites.
 struct OperatorRoutes: Sendable {
     let queue: JobQueue
 
@@ -16,14 +16,19 @@ struct OperatorRoutes: Sendable {
     }
 
     func origins(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try .wire(
-            try await queue.origins.page(
-                after: request.queryValue("after"),
-                limit: try Validation.limit(request.queryValue("limit"))))
+        var page = try await queue.origins.page(
+            after: try PageCursor.position(in: request, of: "origins"),
+            limit: try Validation.limit(request.queryValue("limit")))
+        page.next = PageCursor.sealed(page.next, of: "origins")
+        return try .wire(page)
     }
 
     func sites(_ request: HTTPRequest) async throws -> HTTPResponse {
         try .wire(try await queue.sites.list())
+    }
+
+    func report(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try .wire(try await queue.daily.report(try DailyReportQuery.read(request)))
     }
 
     // MARK: Changes

@@ -88,9 +88,9 @@ enum RequestBody {
 }
 
 extension HTTPResponse {
-    /// Returns 200 with a value as JSON.
+    /// Returns 200 with a value as JSON; equal values have equal entity tags.
     static func wire(_ value: some Encodable) throws -> HTTPResponse {
-        .json(200, bytes: try WireJSON.encode(value))
+        .json(200, bytes: try WireJSON.encode(value, isSorted: true))
     }
 
     /// Returns 200 with a value in the format that the request accepts.

@@ -57,11 +57,12 @@ struct ResultRoutes: Sendable {
             throw Validation.wrong("site", site, "a site's number")
         }
         try await caller.require(SiteID(number), queue.tokens)
-        return try .wire(
-            try await queue.sites.checksums.page(
-                site: SiteID(number), directory: request.queryValue("directory") ?? "",
-                after: request.queryValue("after"),
-                limit: try Validation.limit(request.queryValue("limit"))), for: request)
+        var page = try await queue.sites.checksums.page(
+            site: SiteID(number), directory: request.queryValue("directory") ?? "",
+            after: try PageCursor.position(in: request, of: "checksums"),
+            limit: try Validation.limit(request.queryValue("limit")))
+        page.next = PageCursor.sealed(page.next, of: "checksums")
+        return try .wire(page, for: request)
     }
 
     func volume(

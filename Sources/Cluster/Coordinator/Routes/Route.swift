@@ -13,6 +13,13 @@ struct Route: Sendable {
         case post = "POST"
     }
 
+    /// What is kept of the answer to a request with an `Idempotency-Key`.
+    enum Creation: Sendable {
+        case answer
+        /// Nothing but that it succeeded: the answer has a secret.
+        case nothing
+    }
+
     typealias Handler = @Sendable (HTTPRequest, PathParameters, Caller) async throws -> HTTPResponse
     /// Checks a request, and returns the change that it asks for.
     typealias ChangeHandler =
@@ -35,6 +42,10 @@ struct Route: Sendable {
     var handling: Handling
     /// True for frequent, cheap requests, which run on the loop of the database connections.
     var isFrequent = false
+    /// True for health checks, which have no limit of their rate.
+    var isProbe = false
+    /// What it creates; nil for nothing, or for what a repeated request does not create twice.
+    var creation: Creation?
     /// Counts its answers.
     var answers: RouteAnswers?
 
@@ -90,9 +101,22 @@ struct Route: Sendable {
         }
     }
 
+    var probe: Route {
+        var route = self
+        route.isProbe = true
+        return route
+    }
+
     var frequent: Route {
         var route = self
         route.isFrequent = true
+        return route
+    }
+
+    /// The same route, which creates something: it honours `Idempotency-Key`.
+    func creates(keeping creation: Creation) -> Route {
+        var route = self
+        route.creation = creation
         return route
     }
 }

@@ -1,19 +1,37 @@
 import API
 import HTTPServer
 import Model
+import Services
 
-/// Dispatches requests: finds the route once, checks the token and its role, and answers failures.
-/// Every answer that is not 2xx carries a failure with its code.
+/// Dispatches requests: finds the route once, checks the token, its role and its rate, and answers
+/// failures. Every answer that is neither 2xx nor 3xx carries a failure with its code.
 struct Router: Sendable {
     let table: RouteTable
     let access: Access
     let audit: AuditTrail
+    let rates: RateLimiter
+    let keys: IdempotencyKeys
     /// Runs frequent requests.
     let executor: any TaskExecutor
+    private let log = Logger("requests")
 
     /// Maximum body of a frequent request on the database's loop; a longer one is too much work for
     /// it.
     private static let frequentBodyBytes = 256 << 10
+
+    init(
+        table: RouteTable, access: Access, audit: AuditTrail, rates: RateLimiter,
+        keys: IdempotencyKeys, executor: any TaskExecutor
+    ) {
+        self.table = table
+        self.access = access
+        self.audit = audit
+        self.rates = rates
+        self.keys = keys
+        self.executor = executor
+    }
+
+    // MARK: Admission
 
     /// Decides from a request's headers. Open paths are found first; without a token, nothing else
     /// is revealed.
@@ -22,11 +40,15 @@ struct Router: Sendable {
         do throws(Failure) {
             switch match {
             case .none:
-                _ = try access.caller(of: request)
+                try rates.admit(try caller(of: request))
                 throw Failure(.inputNotFound, "There is no \(Self.shown(request)).")
             case .otherMethods(let allowed, let isOpen):
-                if !isOpen { _ = try access.caller(of: request) }
-                return .refused(Self.wrongMethod(request, allowed: allowed))
+                if isOpen {
+                    try rates.admitStranger(request)
+                } else {
+                    try rates.admit(try caller(of: request))
+                }
+                return .refused(wrongMethod(request, allowed: allowed))
             case .found(let route, let parameters):
                 let handler = try handler(of: route, parameters, for: request)
                 if route.method != .get { try RequestBody.format(of: request) }
@@ -36,7 +58,7 @@ struct Router: Sendable {
                 }
             }
         } catch {
-            return .refused(FailureAnswer.response(to: error))
+            return .refused(refuse(request, error))
         }
     }
 
@@ -50,15 +72,30 @@ struct Router: Sendable {
         }
     }
 
+    /// Returns the sender of a request. Throws `cluster.unauthorized`; of too many such requests from
+    /// one address, `cluster.rateLimited`.
+    private func caller(of request: HTTPRequest) throws(Failure) -> Caller {
+        do throws(Failure) {
+            return try access.caller(of: request)
+        } catch {
+            try rates.admitStranger(request)
+            throw error
+        }
+    }
+
     /// Returns what handles a request once its body has arrived. Throws `cluster.unauthorized`, and
     /// `cluster.forbidden` for a role that the route does not allow.
     private func handler(
         of route: Route, _ parameters: PathParameters, for request: HTTPRequest
     ) throws(Failure) -> HTTPServer.Handler {
         guard let rule = route.rule else {
+            // Health checks share their address with strangers behind a proxy.
+            if !route.isProbe { try rates.admitStranger(request) }
             return { await answer($0, route, parameters, nil) }
         }
-        let caller = try access.caller(of: request)
+        let caller = try caller(of: request)
+        // What workers send is limited by their work.
+        if rule != .workers { try rates.admit(caller) }
         guard rule.allows(caller.role) else {
             throw Failure(
                 .clusterForbidden,
@@ -68,33 +105,81 @@ struct Router: Sendable {
         return { await answer($0, route, parameters, caller) }
     }
 
+    // MARK: Answers
+
+    /// Returns the answer to a request whose body is not read.
+    private func refuse(_ request: HTTPRequest, _ failure: Failure) -> HTTPResponse {
+        let trace = RequestTrace.context(of: request)
+        TraceContext.$current.withValue(trace) {
+            log.debug(
+                "request refused",
+                ["request": request.id, "code": failure.code, "error": failure.message])
+        }
+        return RequestTrace.mark(FailureAnswer.response(to: failure), trace)
+    }
+
     private func answer(
         _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters, _ caller: Caller?
     ) async -> HTTPResponse {
-        let response = await handle(request, route, parameters, caller)
+        let response = await RequestTrace.run(request) {
+            await logged(request, route, parameters, caller)
+        }
         route.answers?.count(response.status)
         return response
     }
 
-    private func handle(
+    private func logged(
         _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters, _ caller: Caller?
     ) async -> HTTPResponse {
+        let begin = ContinuousClock.now
         do {
-            switch (route.handling, caller) {
-            case (.open(let handler), _): return try await handler(request)
-            case (.answer(_, let handler), let caller?):
-                return try await handler(request, parameters, caller)
-            case (.change(_, let handler), let caller?):
-                let change = try await handler(request, parameters, caller)
-                return try await audit.make(change, route.name, by: caller)
-            case (.answer, nil), (.change, nil):
-                preconditionFailure("\(route.name) has a rule, and its request no caller.")
-            }
-        } catch let failure as Failure {
-            return FailureAnswer.response(to: failure)
+            let answer = try await handle(request, route, parameters, caller)
+            let response = Representation.of(answer, for: request, route)
+            log.debug(
+                "request",
+                [
+                    "request": request.id, "route": route.name, "token": caller?.name ?? "none",
+                    "status": response.status, "duration": ContinuousClock.now - begin,
+                ])
+            return response
         } catch {
-            return FailureAnswer.response(to: Failure(.workerInternal, "\(error)"))
+            return refuse(request, route, caller, FailureAnswer.failure(of: error))
         }
+    }
+
+    private func handle(
+        _ request: HTTPRequest, _ route: Route, _ parameters: PathParameters, _ caller: Caller?
+    ) async throws -> HTTPResponse {
+        switch (route.handling, caller) {
+        case (.open(let handler), _): return try await handler(request)
+        case (.answer(_, let handler), let caller?):
+            return try await handler(request, parameters, caller)
+        case (.change(_, let handler), let caller?):
+            let change = try await handler(request, parameters, caller)
+            return try await keys.make(request, route, by: caller) {
+                try await audit.make(change, route.name, by: caller)
+            }
+        case (.answer, nil), (.change, nil):
+            preconditionFailure("\(route.name) has a rule, and its request no caller.")
+        }
+    }
+
+    private func refuse(
+        _ request: HTTPRequest, _ route: Route, _ caller: Caller?, _ failure: Failure
+    ) -> HTTPResponse {
+        let response = FailureAnswer.response(to: failure)
+        let metadata: () -> Logger.Metadata = {
+            [
+                "request": request.id, "route": route.name, "token": caller?.name ?? "none",
+                "status": response.status, "code": failure.code, "error": failure.message,
+            ]
+        }
+        if response.status == 500 {
+            log.error("request failed", metadata())
+        } else {
+            log.debug("request refused", metadata())
+        }
+        return response
     }
 
     /// Returns GET for HEAD, whose body the server omits (RFC 9110, 9.3.2).
@@ -103,7 +188,7 @@ struct Router: Sendable {
     }
 
     /// Returns 405 with the allowed methods (RFC 9110, 15.5.6), or 204 for OPTIONS.
-    private static func wrongMethod(
+    private func wrongMethod(
         _ request: HTTPRequest, allowed: [Route.Method]
     ) -> HTTPResponse {
         let names =
@@ -111,10 +196,11 @@ struct Router: Sendable {
         let list = names.joined(separator: ", ")
         var answer = HTTPResponse(status: 204)
         if request.method != "OPTIONS" {
-            answer = FailureAnswer.response(
-                to: Failure(
+            answer = refuse(
+                request,
+                Failure(
                     .inputMethod,
-                    "\(shown(request)) is not allowed; allowed: \(list)."))
+                    "\(Self.shown(request)) is not allowed; allowed: \(list)."))
         }
         answer.headers.append(("Allow", list))
         return answer

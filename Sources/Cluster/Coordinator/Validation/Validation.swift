@@ -113,6 +113,11 @@ enum Validation {
             }
             if let origins = result.origins { try check(origins, "results[\(index)].origins") }
             try digest(result.refused, "results[\(index)].refused")
+            if let milliseconds = result.milliseconds {
+                try range(
+                    milliseconds, "results[\(index)].milliseconds",
+                    0...WireLimits.transferMilliseconds)
+            }
             if let digests = result.digests { try stated(digests, "results[\(index)].digests") }
             if let validator = result.validator {
                 try text(

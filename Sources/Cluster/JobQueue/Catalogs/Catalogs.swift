@@ -18,6 +18,7 @@ package struct Catalogs: Sendable {
             let id = PostgresValue.int(catalog.rawValue)
             var statements = [
                 PostgresStatement(SQL.Browsing.status, ["catalog": id]), waits.statement(id),
+                FinishLimits.statement(id),
             ]
             if withActive {
                 statements.append(PostgresStatement(SQL.Browsing.active, ["catalog": id]))
@@ -26,7 +27,8 @@ package struct Catalogs: Sendable {
             guard let row = results[0].firstRow else { throw Failure.unknownCatalog(catalog) }
             return try CatalogStatus(
                 row: row, waits: try CatalogWaits.read(results[1])[catalog] ?? CatalogWaits.Entry(),
-                active: try results.dropFirst(2).flatMap {
+                limits: try FinishLimits.read(results[2])[catalog],
+                active: try results.dropFirst(3).flatMap {
                     try $0.rows.map(AssetStatus.init(row:))
                 })
         }
@@ -57,7 +59,7 @@ package struct Catalogs: Sendable {
                 try await Self.addMissing(to: &assets, accompanied, connection)
             }
             return AssetPage(
-                assets: assets, next: assets.count == limit ? assets.last?.id : nil)
+                assets: assets, next: assets.count == limit ? assets.last?.id.description : nil)
         }
     }
 
@@ -113,9 +115,24 @@ package struct Catalogs: Sendable {
 }
 
 extension CatalogStatus {
+    /// Decodes answers of `Browsing.status`, and of the waits and the limits of the same catalogs.
+    static func read(
+        _ statuses: PostgresResult, waits: PostgresResult, limits: PostgresResult
+    ) throws -> [CatalogStatus] {
+        let waits = try CatalogWaits.read(waits)
+        let limits = try FinishLimits.read(limits)
+        return try statuses.rows.map { row in
+            let id = CatalogID(try row.int64("id"))
+            return try CatalogStatus(
+                row: row, waits: waits[id] ?? CatalogWaits.Entry(), limits: limits[id], active: [])
+        }
+    }
+
     /// Decodes a row of `Browsing.status`.
+    ///
+    /// - Parameter limits: nil unless it runs.
     init(
-        row: PostgresRow, waits: CatalogWaits.Entry, active: [AssetStatus]
+        row: PostgresRow, waits: CatalogWaits.Entry, limits: FinishLimits?, active: [AssetStatus]
     ) throws {
         var totals = CatalogTotals()
         totals.assets = Int(try row.int64("assets"))
@@ -138,21 +155,39 @@ extension CatalogStatus {
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
             generation: Int(try row.int64("generation")), totals: totals, active: active)
         priority = Int(try row.int64("priority"))
+        traceID = try row.optionalString("trace_id")
         trouble = try Failure(catalogOf: row)
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
         self.waits = waits.all.isEmpty ? nil : CatalogWait.ordered(waits.all)
-        if let seconds = try row.optionalDouble("pace_seconds") {
-            secondsLeft = totals.secondsLeft(
-                seconds: seconds, segments: try row.double("pace_segments"),
-                bytes: try row.double("pace_bytes"))
+        let deadlineSeconds = try row.optionalDouble("deadline_seconds")
+        var estimate: CatalogFinish.Estimate?
+        if state == .running, let limits {
+            var pace: FinishLimits.Pace?
+            if let seconds = try row.optionalDouble("pace_seconds") {
+                pace = FinishLimits.Pace(
+                    seconds: seconds, segments: try row.double("pace_segments"),
+                    bytes: try row.double("pace_bytes"))
+            }
+            let isSiteFailing = try row.optionalString("trouble_kind") == "site"
+            estimate =
+                FinishForecast(
+                    totals, limits, pace: pace, waits: waits,
+                    siteFailure: isSiteFailing ? trouble?.code : nil
+                ).estimate
         }
-        // Without any progress, the previous pace means nothing.
-        if waits.all.contains(where: \.stopsWork) { secondsLeft = nil }
+        var secondsLeft: Double?
+        if case .finishes(_, let seconds, _) = estimate { secondsLeft = seconds }
         outlook = DeadlineOutlook.of(
-            state, deadlineSeconds: try row.optionalDouble("deadline_seconds"),
-            waits: waits.all, hasReadyJobs: waits.hasReadyJobs, secondsLeft: secondsLeft)
+            state, deadlineSeconds: deadlineSeconds, waits: waits.all,
+            hasReadyJobs: waits.hasReadyJobs, secondsLeft: secondsLeft)
+        finish = estimate.map { estimate in
+            let verdict: CatalogFinish.Deadline =
+                deadlineSeconds == nil
+                ? .noDeadline : outlook != nil ? .missed : secondsLeft == nil ? .unknown : .met
+            return CatalogFinish(estimate, deadline: verdict)
+        }
     }
 }
 

@@ -50,7 +50,11 @@ struct QueueDatabase: Sendable {
 extension Failure {
     /// Converts a database error; the message stays.
     package init(queue error: PostgresError) {
-        if error.isConnectionFailure {
+        if error.isTLSFailure {
+            self.init(
+                .clusterDatabaseCertificate,
+                "the TLS connection to PostgreSQL failed: \(error.message)")
+        } else if error.isConnectionFailure {
             self.init(.clusterDatabaseUnreachable, "PostgreSQL does not answer: \(error.message)")
         } else if [.timeout, .cancelled, .closed].contains(error.kind) {
             self.init(.clusterBusy, "No answer of PostgreSQL in time: \(error.message)")

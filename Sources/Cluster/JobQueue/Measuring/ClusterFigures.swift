@@ -63,6 +63,8 @@ package struct ClusterFigures: Sendable, Equatable {
         package var deadline: Double
         /// Jobs that it lacks, leased ones included.
         package var jobs: Int64
+        /// Its estimated end, in seconds since 1970; nil if unknown.
+        package var finishesAt: Double?
     }
 
     package struct CoolingOrigin: Sendable, Equatable {

@@ -1,9 +1,11 @@
+import API
 package import Model
 import Postgres
 
 /// Reads figures of the cluster for metrics, at a bounded cost.
 package struct Figures: Sendable {
     let database: QueueDatabase
+    let waits: CatalogWaits
 
     /// Maximum numbers of rows.
     package static let maxQueues = 200
@@ -34,11 +36,29 @@ package struct Figures: Sendable {
                 PostgresStatement(
                     SQL.Figures.quotas, ["limit": .int(Int64(Self.maxLimitedOrigins))]),
             ])
-            return try Self.figures(results)
+            let ends =
+                results[3].rows.isEmpty ? [:] : try await self.ends(connection)
+            return try Self.figures(results, ends: ends)
         }
     }
 
-    private static func figures(_ results: [PostgresResult]) throws -> ClusterFigures {
+    /// Estimated ends of running catalogs, of the 100 latest ones, in seconds since 1970.
+    private func ends(_ connection: PostgresConnection) async throws -> [CatalogID: Double] {
+        let results = try await connection.pipeline([
+            PostgresStatement(SQL.Browsing.status, ["catalog": .null]), waits.statement(.null),
+            FinishLimits.statement(.null),
+        ])
+        var ends: [CatalogID: Double] = [:]
+        for catalog in try CatalogStatus.read(results[0], waits: results[1], limits: results[2]) {
+            guard case .finishes(let at, _, _) = catalog.finish?.estimate else { continue }
+            ends[catalog.id] = at
+        }
+        return ends
+    }
+
+    private static func figures(
+        _ results: [PostgresResult], ends: [CatalogID: Double]
+    ) throws -> ClusterFigures {
         let workers = try results[1].only()
         var figures = ClusterFigures()
         figures.queues = try results[0].rows.map { try queue($0) }
@@ -50,7 +70,8 @@ package struct Figures: Sendable {
         figures.deadlines = try results[3].rows.map {
             ClusterFigures.Deadline(
                 catalog: try $0.string("name"), queue: try $0.string("queue"),
-                deadline: try $0.double("deadline"), jobs: try $0.int64("jobs"))
+                deadline: try $0.double("deadline"), jobs: try $0.int64("jobs"),
+                finishesAt: ends[CatalogID(try $0.int64("id"))])
         }
         figures.origins = try results[4].rows.map {
             ClusterFigures.Count(state: try $0.string("breaker"), count: try $0.int64("origins"))

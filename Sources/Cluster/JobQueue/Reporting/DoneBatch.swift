@@ -17,6 +17,7 @@ struct DoneBatch {
     private var areReused: [Bool] = []
     private var areVerified: [Bool] = []
     private var validators: [String?] = []
+    private var milliseconds: [Int64] = []
     /// Number of the report, and the result's position in its `done`.
     private var sources: [(report: Int, place: Int)] = []
     /// Outcomes of origins, by index; of few results only.
@@ -36,6 +37,7 @@ struct DoneBatch {
             areReused.append(result.isReused)
             areVerified.append(result.isVerified)
             validators.append(result.validator)
+            milliseconds.append(Int64(result.milliseconds ?? 0))
             sources.append((reports, place))
         }
         reports += 1
@@ -67,6 +69,7 @@ struct DoneBatch {
         areReused = sorted(areReused)
         areVerified = sorted(areVerified)
         validators = sorted(validators)
+        milliseconds = sorted(milliseconds)
         sources = sorted(sources)
         guard !origins.isEmpty else { return }
         var moved: [Int: [OriginOutcome]] = [:]
@@ -90,6 +93,7 @@ struct DoneBatch {
             "served_numbers": .int64Array(served.places),
             "served_origins": .textArray(served.names),
             "validators": .optionalTextArray(validators),
+            "transfer_ms": .int64Array(milliseconds),
         ]
     }
 

@@ -26,6 +26,8 @@ struct ReportPlan {
     var origins = Origins()
     var siteFailures = SiteFailures()
     var renewals = Renewals()
+    /// Jobs that ended, and files that are fetched anew, for `outcomes`.
+    var ended = Outcomes()
     /// What is known of the URLs that were refused.
     let refusals: [JobID: Refusal]
     var steps: [Step] = []
@@ -106,6 +108,7 @@ struct ReportPlan {
             guard let stored = report.stored, stored.isPlausible,
                 job.partBytes == nil || job.partBytes == stored.bytes
             else { return false }
+            ended.done(job, report)
             settled.add(
                 job, stored: stored, adopted: report.isReused,
                 verified: report.isVerified, validator: report.validator)
@@ -150,6 +153,7 @@ struct ReportPlan {
             let seconds = max(wait, Self.siteFaultSeconds)
             if let whole = wholeToRefetch(job, failure.code) {
                 if resets.insert(whole).inserted {
+                    ended.retried(job.lane, failure.code.rawValue)
                     steps.append(
                         .reset(whole: whole, seconds: seconds, counts: false, isDivisible: true))
                 }
@@ -166,6 +170,7 @@ struct ReportPlan {
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
                 if resets.insert(whole).inserted {
+                    ended.retried(job.lane, failure.code.rawValue)
                     steps.append(
                         .reset(
                             whole: whole, seconds: wait, counts: true,
@@ -281,6 +286,7 @@ struct ReportPlan {
     }
 
     private mutating func giveUp(_ job: HeldJob, _ failure: Failure) {
+        ended.failed(job.lane, failure.code)
         switch job.kind {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))

@@ -36,6 +36,10 @@ struct ReportPlanExecutor: Sendable {
         for step in plan.steps {
             if try await execute(step, connection) { wakes = true }
         }
+        let outcomes = plan.outcomes
+        if !outcomes.isEmpty {
+            _ = try await connection.query(SQL.Reporting.noteOutcomes, outcomes.values)
+        }
         if wakes { _ = try await connection.query(SQL.Common.notifyWork) }
         if !plan.siteFailures.lanes.isEmpty {
             try await closedSites.fail(plan.siteFailures, connection)

@@ -105,3 +105,33 @@ DELETE FROM audit_record WHERE id IN (
                  ORDER BY begun_at DESC LIMIT 1)
     ORDER BY id LIMIT @limit::int
 )
+
+-- name: beginRequest
+-- No row while the key is held. That of a coordinator that was lost is free after @lost seconds.
+INSERT INTO repeated_request AS r (caller, key, digest)
+VALUES (@caller::bigint, @key::text, @digest::bytea)
+ON CONFLICT (caller, key) DO UPDATE
+    SET digest = excluded.digest, number = DEFAULT, begun_at = DEFAULT, status = NULL, answer = NULL
+    WHERE r.begun_at < now() - make_interval(hours => @hours::int)
+       OR r.status IS NULL AND r.begun_at < now() - make_interval(secs => @lost::int)
+RETURNING r.number
+
+-- name: heldRequest
+SELECT r.digest, r.status::bigint AS status, r.answer FROM repeated_request r
+WHERE r.caller = @caller::bigint AND r.key = @key::text
+
+-- name: endRequest
+UPDATE repeated_request SET status = @status::int, answer = @answer::bytea
+WHERE number = @number::bigint
+
+-- name: releaseRequest
+DELETE FROM repeated_request WHERE number = @number::bigint
+
+-- name: trimRequests
+-- Some of the oldest: those that count no longer, and those beyond @rows.
+DELETE FROM repeated_request WHERE number IN (
+    SELECT number FROM repeated_request
+    WHERE number <= (SELECT max(number) FROM repeated_request) - @rows::bigint
+       OR begun_at < now() - make_interval(hours => @hours::int)
+    ORDER BY number LIMIT @limit::int
+)

@@ -28,6 +28,19 @@ JOIN origin o ON o.url = s.origin
 CASE WHEN s.role = 'playlist' AND s.ordinal < {{firstSidecar}}
      THEN CASE WHEN m.segment_id IS NULL THEN s.expected_sha256 ELSE m.served_sha256 END END
 
+-- fragment: assetEvents
+-- Records the states of the assets `changed`, which has their failures. More than
+-- {{eventsPerChange}} of one statement are one event for each catalog and state, with their number:
+-- a start or a cancellation may change ten million.
+INSERT INTO event (kind, catalog_id, asset_id, code, message, assets)
+SELECT 'asset.' || state, catalog_id, CASE WHEN count(*) = 1 THEN min(id) END,
+       CASE WHEN count(*) = 1 THEN min(failure_code) END,
+       CASE WHEN count(*) = 1 THEN min(failure_message) END, nullif(count(*), 1)
+FROM changed
+GROUP BY catalog_id, state,
+         CASE WHEN (SELECT count(*) FROM changed) <= {{eventsPerChange}} THEN id END
+ORDER BY min(id)
+
 -- fragment: settledFetches
 -- Records fetches that ended, of the rows `settled`, and counts them for their assets.
 recorded AS (
@@ -69,9 +82,16 @@ recorded AS (
                               a.segments_failed + t.failed, a.verifies, a.verifies_done,
                               a.verifies_failed),
         changed_at = now()
-    FROM counts t WHERE a.id = t.asset_id
-    RETURNING a.catalog_id, a.directory_id, a.state, t.done, t.failed, t.spared,
-              t.bytes, t.adopted_bytes
+    FROM counts t
+    CROSS JOIN LATERAL (SELECT state FROM asset WHERE id = t.asset_id OFFSET 0) AS o
+    WHERE a.id = t.asset_id
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
+              a.state <> o.state AS has_changed, t.done, t.failed, t.spared, t.bytes,
+              t.adopted_bytes
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id, code, message)
+    SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM rolled
+    WHERE has_changed ORDER BY id
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments,
                        segments_done, segments_failed, bytes, adopted_bytes)

@@ -90,7 +90,7 @@ SELECT state, count(*) AS catalogs FROM catalog GROUP BY state
 
 -- unprepared: deadlines
 -- Running catalogs whose time has come and that have a deadline, the nearest first, with the jobs that they lack.
-SELECT c.name, q.name AS queue, extract(epoch FROM c.deadline)::float8 AS deadline,
+SELECT c.id, c.name, q.name AS queue, extract(epoch FROM c.deadline)::float8 AS deadline,
        greatest(c.segments - c.segments_done - c.segments_failed + n.segments,
                 c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled - n.assets,
                 0)::bigint AS jobs

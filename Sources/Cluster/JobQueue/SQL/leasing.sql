@@ -77,7 +77,8 @@ VALUES (@worker::uuid, @name, @active_transfers::int, @progress::jsonb, @trouble
         @trouble_message::text, CASE WHEN @trouble_code::text IS NOT NULL THEN now() END,
         @roots::text[], @refused_sites::bigint[], @queues::text[], @version::text)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
-    progress = excluded.progress, last_seen = now(), trouble_code = excluded.trouble_code,
+    progress = excluded.progress, last_seen = now(), silent_since = NULL,
+    trouble_code = excluded.trouble_code,
     trouble_message = excluded.trouble_message, roots = excluded.roots,
     refused_sites = excluded.refused_sites, queues = excluded.queues, version = excluded.version,
     trouble_since = CASE WHEN excluded.trouble_code IS NOT NULL

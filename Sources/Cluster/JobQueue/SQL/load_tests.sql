@@ -106,7 +106,9 @@ WHERE s.test_id = @test::uuid AND s.worker_id = @worker::uuid
 -- Under the shard's lock. @next_second is the first one that was not reported; @cores, @breakdown
 -- and the failure may be null. The report counts as a heartbeat of its worker, which sends none
 -- while it has a shard and nothing to fetch.
-WITH seen AS (UPDATE worker SET last_seen = clock_timestamp() WHERE id = @worker::uuid)
+WITH seen AS (
+    UPDATE worker SET last_seen = clock_timestamp(), silent_since = NULL WHERE id = @worker::uuid
+)
 UPDATE load_shard SET state = @state, heard_at = clock_timestamp(), next_second = @next_second::int,
     cores = coalesce(@cores::int, cores), breakdown = @breakdown, failure_code = @failure_code,
         failure_message = @failure_message

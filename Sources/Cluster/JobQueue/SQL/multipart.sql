@@ -41,8 +41,12 @@ WITH whole AS (
         expected_bytes = CASE WHEN a.kind = 'file' AND NOT a.redefined THEN @total_bytes::bigint
                               ELSE a.expected_bytes END,
         state = 'inProgress', changed_at = now()
-    FROM whole w WHERE a.id = w.asset_id
-    RETURNING a.catalog_id
+    FROM whole w JOIN asset o ON o.id = w.asset_id
+    WHERE a.id = w.asset_id
+    RETURNING a.id, a.catalog_id, a.state <> o.state AS has_changed
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id)
+    SELECT 'asset.inProgress', catalog_id, id FROM counted WHERE has_changed
 )
 INSERT INTO tally (catalog_id, segments) SELECT catalog_id, @parts::int - 1 FROM counted
 
@@ -124,7 +128,8 @@ WITH whole AS (
         retries = a.retries + 1, state = 'inProgress', changed_at = now()
     FROM counts t, segment s, asset b
     WHERE s.id = @whole::bigint AND a.id = s.asset_id AND b.id = a.id AND t.fewer IS NOT NULL
-    RETURNING a.id, a.catalog_id, coalesce(a.priority, -1) AS priority, s.origin_id,
+    RETURNING a.id, a.catalog_id, a.state <> b.state AS has_changed,
+              coalesce(a.priority, -1) AS priority, s.origin_id,
         a.renewing_since IS NOT NULL AS renewing,
               t.attempt,
               t.fewer, t.done, t.failed, t.bytes,
@@ -140,6 +145,9 @@ WITH whole AS (
            -- Whatever comes of that, it is released then.
            CASE WHEN n.renewing THEN 'content.changed' END, NULL
     FROM counted n JOIN catalog c ON c.id = n.catalog_id
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id)
+    SELECT 'asset.inProgress', catalog_id, id FROM counted WHERE has_changed
 )
 INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes,
                    retries)

@@ -49,6 +49,12 @@ WITH wanted AS MATERIALIZED (
     FROM asset b LEFT JOIN wanted w ON w.id = b.id
     WHERE a.id = b.id AND b.catalog_id = @catalog::bigint AND b.generation = @generation::int
       AND (w.id IS NOT NULL OR b.refreshed IS NOT NULL)
+    RETURNING a.id, a.catalog_id, a.state, a.failure_code, a.failure_message,
+              a.state <> b.state AS has_changed
+), changed AS NOT MATERIALIZED (
+    SELECT * FROM started WHERE has_changed
+), events AS (
+    {{assetEvents}}
 )
 SELECT count(*) AS assets, count(*) AS jobs FROM jobs
 
@@ -116,6 +122,10 @@ WITH handed AS MATERIALIZED (
 ), assets AS (
     UPDATE asset a SET state = 'publishing', changed_at = now() FROM granted g
     WHERE a.id = g.asset_id AND a.state = 'refreshing'
+    RETURNING a.id, a.catalog_id
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id)
+    SELECT 'asset.publishing', catalog_id, id FROM assets
 )
 SELECT EXISTS (SELECT FROM granted) AS is_granted
 
@@ -215,9 +225,13 @@ WITH ended AS MATERIALIZED (
         verifies_done = CASE WHEN c.relisted THEN 0 ELSE a.verifies_done END,
         changed_at = now()
     FROM counted c WHERE a.id = c.id
-    RETURNING a.catalog_id, a.directory_id, a.bytes - c.old_bytes AS bytes,
+    RETURNING a.id, a.failure_code, a.failure_message, a.catalog_id, a.directory_id,
+              a.bytes - c.old_bytes AS bytes,
               a.adopted_bytes - c.old_adopted AS adopted_bytes,
               a.segments - c.old_segments AS segments, a.segments_done - c.old_done AS segments_done
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id, code, message)
+    SELECT 'asset.completed', catalog_id, id, failure_code, failure_message FROM settled ORDER BY id
 )
 INSERT INTO tally (catalog_id, directory_id, assets_completed, segments, segments_done, bytes,
                    adopted_bytes)
@@ -250,7 +264,10 @@ WITH gone AS MATERIALIZED (
     UPDATE asset a SET state = 'failed', refreshed = 'failed', resolved = false,
         failure_code = @code, failure_message = @message, changed_at = now()
     FROM gone g WHERE a.id = g.asset_id AND a.state = 'publishing'
-    RETURNING a.catalog_id, a.directory_id
+    RETURNING a.id, a.catalog_id, a.directory_id, a.failure_code, a.failure_message
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id, code, message)
+    SELECT 'asset.failed', catalog_id, id, failure_code, failure_message FROM settled
 )
 INSERT INTO tally (catalog_id, directory_id, assets_failed)
 SELECT catalog_id, directory_id, 1 FROM settled

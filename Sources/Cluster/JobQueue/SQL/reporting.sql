@@ -5,15 +5,15 @@
 -- them.
 SELECT settle_done(
     @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
-    @adopted::bool[], @verified::bool[], @validators::text[], @leases::uuid[], @workers::uuid[],
-    @served_numbers::bigint[], @served_origins::text[]) AS places
+    @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
+    @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
 
 -- name: settleDoneAgain
 -- As settleDone, of segments some of which have results.
 SELECT settle_done_again(
     @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
-    @adopted::bool[], @verified::bool[], @validators::text[], @leases::uuid[], @workers::uuid[],
-    @served_numbers::bigint[], @served_origins::text[]) AS places
+    @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
+    @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
 
 -- name: reportedJobs
 -- Those of @jobs that the named leases of this worker hold, locked; pairwise.
@@ -51,11 +51,27 @@ WITH rolled AS (
                                         a.verifies_done + @verifies_done::int,
                                         a.verifies_failed + @verifies_failed::int) END,
         changed_at = now()
-    WHERE a.id = @asset::bigint
-    RETURNING a.catalog_id, a.directory_id, a.state
+    FROM asset o
+    WHERE a.id = @asset::bigint AND o.id = a.id
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
+              a.state <> o.state AS has_changed
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id, code, message)
+    SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM rolled
+    WHERE has_changed
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed)
     SELECT catalog_id, directory_id, (state = 'completed')::int, (state = 'failed')::int
     FROM rolled
 )
 SELECT count(*) AS assets FROM rolled
+
+-- name: noteOutcomes
+-- Pairwise: what a report adds to the figures of the day, by lane and failure code.
+INSERT INTO outcome (catalog_id, origin_id, code, done, failed, retries, bytes, reused_bytes,
+                     transfer_ms)
+SELECT l.catalog_id, l.origin_id, n.code, n.done, n.failed, n.retries, n.bytes, n.reused_bytes, n.ms
+FROM unnest(@lanes::bigint[], @codes::text[], @done::bigint[], @failed::bigint[],
+            @retries::bigint[], @bytes::bigint[], @reused_bytes::bigint[], @transfer_ms::bigint[])
+    AS n(lane, code, done, failed, retries, bytes, reused_bytes, ms)
+JOIN lane l ON l.id = n.lane

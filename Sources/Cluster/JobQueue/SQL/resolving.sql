@@ -163,7 +163,9 @@ WITH gone AS (
         adopted_bytes = 0, renewing_since = NULL, renewals = 0, renewed_done = 0, changed_at = now()
     FROM (SELECT count(*) AS n FROM jobs) AS t
     WHERE a.id = @asset::bigint AND a.state IN ({{assetResolvable}})
-    RETURNING a.catalog_id, a.segments
+    RETURNING a.id, a.catalog_id, a.segments
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id) SELECT 'asset.ready', catalog_id, id FROM counted
 )
 INSERT INTO tally (catalog_id, segments) SELECT catalog_id, segments FROM counted
 

@@ -1,10 +1,23 @@
 -- Workers, and what there is to do for them.
 
 -- name: seen
--- Workers seen in the last minute.
-SELECT id, name, active_transfers, extract(epoch FROM now() - last_seen)::float8 AS silent_seconds,
-       trouble_code, trouble_message, version
-FROM worker WHERE last_seen > now() - interval '60 seconds' ORDER BY name, id
+-- Workers seen in the last minute, with the leases that they hold, the age of the oldest, and the time since the minute of
+-- their last result, if that was in the last @seconds.
+SELECT w.id, w.name, w.active_transfers,
+       extract(epoch FROM now() - w.last_seen)::float8 AS silent_seconds,
+       w.trouble_code, w.trouble_message, w.version, l.leases,
+       extract(epoch FROM now() - l.oldest)::float8 AS lease_seconds,
+       extract(epoch FROM now() - m.minute - interval '1 minute')::float8 AS result_seconds
+FROM worker w
+CROSS JOIN LATERAL (
+    SELECT count(*) AS leases, min(e.granted_at) AS oldest FROM lease e
+    WHERE e.worker_id = w.id AND e.expires_at > now()
+) AS l
+LEFT JOIN (
+    SELECT worker_id, max(minute) AS minute FROM worker_minute
+    WHERE minute >= now() - make_interval(secs => @seconds::float8) GROUP BY worker_id
+) AS m ON m.worker_id = w.id
+WHERE w.last_seen > now() - interval '60 seconds' ORDER BY w.name, w.id
 
 -- name: backlog
 -- @queue is a name, or null for all. What each running catalog lacks, leased or not: segments, and
@@ -94,6 +107,16 @@ SELECT extract(epoch FROM minute)::float8 AS start, count(*) AS workers,
 FROM step
 WHERE is_known AND fetches > 0 AND busy_seconds > 0
 GROUP BY minute ORDER BY minute DESC LIMIT @limit::int
+
+-- name: silent
+-- Notes which workers were not seen for so long. One row each.
+WITH lost AS MATERIALIZED (
+    SELECT id FROM worker
+    WHERE silent_since IS NULL AND last_seen < now() - make_interval(secs => @seconds::float8)
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE worker w SET silent_since = w.last_seen FROM lost l WHERE w.id = l.id
+RETURNING w.id
 
 -- name: forgetRoots
 -- What workers that have gone may have written to no longer counts.

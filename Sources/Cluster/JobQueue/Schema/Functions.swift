@@ -20,7 +20,7 @@ struct Functions: Sendable {
             sql_functions_settling(), sql_functions_lanes(),
             sql_functions_claims(), sql_functions_leased_jobs(),
             sql_functions_reports(), sql_functions_quota_resources(),
-            sql_functions_roots(),
+            sql_functions_roots(), sql_functions_events(),
         ])
 
     init(revision: Int, text: String) {

@@ -45,7 +45,7 @@ extension SQL {
 
     enum Reporting: String, SQLSubject {
         case settleDone, settleDoneAgain, reportedJobs, settleFetches, retry, deleteJob
-        case settleAsset
+        case settleAsset, noteOutcomes
 
         static let file = SQL.file(sql_reporting())
     }
@@ -113,7 +113,7 @@ extension SQL {
     }
 
     enum Workers: String, SQLSubject {
-        case seen, backlog, busy, noteMinute, history, forgetRoots
+        case seen, backlog, busy, noteMinute, history, silent, forgetRoots
 
         static let file = SQL.file(sql_workers())
     }
@@ -130,6 +130,12 @@ extension SQL {
         case status, active, assets, missingSidecars, files, queues, setQueueState
 
         static let file = SQL.file(sql_browsing())
+    }
+
+    enum Daily: String, SQLSubject {
+        case tryLock, fold, trim, report
+
+        static let file = SQL.file(sql_daily())
     }
 
     enum Diagnosis: String, SQLSubject {
@@ -150,12 +156,32 @@ extension SQL {
         static let file = SQL.file(sql_waiting())
     }
 
+    enum Finishing: String, SQLSubject {
+        case limits
+
+        static let file = SQL.file(sql_finishing())
+    }
+
     enum Access: String, SQLSubject {
         case tokens, knownTokens, lockTokens, countTokens, createToken, revokeToken, notifyTokens
         case noteUses, forgetTokens, sitesOfQueues, siteOfCatalog, beginChange, endChange
         case auditPage, trimAudit
+        case beginRequest, heldRequest, endRequest, releaseRequest, trimRequests
 
         static let file = SQL.file(sql_access())
+    }
+
+    enum Events: String, SQLSubject {
+        case now, beginning, page, trim, disown
+
+        static let file = SQL.file(sql_events())
+    }
+
+    enum Webhooks: String, SQLSubject {
+        case lock, count, create, list, remove, behind, enqueue, advance, lease, delivered
+        case failed, deliveries, redeliver, trim
+
+        static let file = SQL.file(sql_webhooks())
     }
 
     enum Housekeeping: String, SQLSubject {

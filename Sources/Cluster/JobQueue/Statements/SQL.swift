@@ -35,6 +35,7 @@ enum SQL {
         "longestValidator": "\(WireLimits.validatorCharacters)",
         "maxRefreshFailures": "\(RefreshSummary.maxFailures)",
         "tokenInPath": SignedPatterns.path(withTokens: true),
+        "eventsPerChange": "\(WireLimits.eventsPerChange)",
 
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
         // A refresh that publishes its files continues.

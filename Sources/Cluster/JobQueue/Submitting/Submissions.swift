@@ -8,7 +8,11 @@ package struct Submissions: Sendable {
     let database: QueueDatabase
 
     /// Opens a submission to a catalog; creates the catalog, its site and its queue on first use.
-    package func open(_ submission: CatalogSubmission) async throws(Failure) -> CatalogHandle {
+    ///
+    /// - Parameter trace: the trace of the request.
+    package func open(
+        _ submission: CatalogSubmission, trace: TraceContext? = nil
+    ) async throws(Failure) -> CatalogHandle {
         try await database.transaction { connection in
             let site = try await connection.query(
                 SQL.Submitting.site, ["storage_url": .text(submission.storageURL)]
@@ -27,6 +31,7 @@ package struct Submissions: Sendable {
                     "name": .text(submission.name), "priority": .int(Int64(submission.priority)),
                     "not_before": .optionalDouble(submission.notBefore),
                     "deadline": .optionalDouble(submission.deadline),
+                    "trace_id": .optionalText(trace?.traceID),
                 ]
             ).only()
             let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }

@@ -14,17 +14,15 @@ package struct Workers: Sendable {
             let results = try await connection.pipeline([
                 PostgresStatement(SQL.Browsing.status, ["catalog": .null]),
                 PostgresStatement(SQL.Browsing.queues),
-                PostgresStatement(SQL.Workers.seen), waits.statement(.null),
+                PostgresStatement(
+                    SQL.Workers.seen, ["seconds": .double(ClusterStatus.resultsSeconds)]),
+                waits.statement(.null),
+                FinishLimits.statement(.null),
             ])
-            let found = try CatalogWaits.read(results[3])
             var status = ClusterStatus(
                 version: drayVersion, schemaVersion: Migrations.currentVersion,
-                catalogs: try results[0].rows.map { row in
-                    try CatalogStatus(
-                        row: row,
-                        waits: found[CatalogID(try row.int64("id"))] ?? CatalogWaits.Entry(),
-                        active: [])
-                },
+                catalogs: try CatalogStatus.read(
+                    results[0], waits: results[3], limits: results[4]),
                 queues: try Sites.queues(results[1]),
                 workers: try results[2].rows.map { row in
                     var worker = ClusterStatus.WorkerStatus(
@@ -34,11 +32,26 @@ package struct Workers: Sendable {
                     worker.trouble = try Failure(
                         in: row, code: "trouble_code", message: "trouble_message")
                     worker.version = try row.optionalString("version")
+                    worker.leases = try row.int("leases")
+                    worker.leaseSeconds = try row.optionalDouble("lease_seconds")
+                    worker.resultSeconds = try row.optionalDouble("result_seconds").map {
+                        max($0, 0)
+                    }
                     return worker
                 })
             let tests = try await LoadTests.read(nil, connection).filter { $0.state != .ended }
             status.loadTests = tests.isEmpty ? nil : tests
             return status
+        }
+    }
+
+    /// Notes which workers were silent for so long, and returns how many: twice as long as an idle one
+    /// may be.
+    package func noteSilent(
+        forSeconds seconds: Double = 2 * Double(WireLimits.idleHeartbeatSeconds)
+    ) async throws(Failure) -> Int {
+        try await database.withConnection { connection in
+            try await connection.query(SQL.Workers.silent, ["seconds": .double(seconds)]).rowCount
         }
     }
 

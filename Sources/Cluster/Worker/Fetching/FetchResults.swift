@@ -41,6 +41,7 @@ struct FetchResults: Sendable {
             var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
             report.stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
             report.isVerified = fetched.isVerified
+            report.milliseconds = Self.milliseconds(result.totalSeconds)
             // A mirror's validator says nothing about the job's own origin. A part's multipart file
             // has the validator.
             if course.isAtMain, !work.fetch.isPart { report.validator = fetched.validator }
@@ -53,6 +54,11 @@ struct FetchResults: Sendable {
             }
             Task { await self.endFirstPart(end, split) }
         }
+    }
+
+    private static func milliseconds(_ seconds: Double) -> Int {
+        let most = Double(WireLimits.transferMilliseconds)
+        return Int(min(max((seconds * 1_000).rounded(), 0), most))
     }
 
     private func fail(

@@ -185,6 +185,7 @@ struct APILoad: Load {
             report.stored = StoredObject(
                 bytes: Int64(BenchmarkWork.segmentBytes),
                 sha256: BenchmarkWork.digest(of: job.id.rawValue))
+            report.milliseconds = 40
         }
         return report
     }

@@ -25,36 +25,11 @@ enum CatalogStatusCommand {
             await ClusterCall.run(
                 arguments, asking: { try CatalogCommand.reference(arguments) }
             ) { reference, client in
-                let status = try await status(reference, client)
+                let status = try await client.status(
+                    of: reference, retrySeconds: ClusterCall.retrySeconds)
                 return try ClusterCall.show(status, arguments) { text(status) }
             }
         }
-    }
-
-    private static func status(
-        _ reference: CatalogReference, _ client: CoordinatorClient
-    ) async throws(Failure) -> CatalogStatus {
-        if let id = reference.id {
-            return try await client.status(of: id, retrySeconds: ClusterCall.retrySeconds)
-        }
-        let found = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
-            .catalogs.filter {
-                $0.name == reference.name
-                    && (reference.storageURL == nil || $0.storageURL == reference.storageURL)
-            }
-        guard let first = found.first else {
-            throw Failure(
-                .inputNotFound,
-                "None of the 100 latest catalogs is named "
-                    + "\(printable(reference.name ?? "")).")
-        }
-        guard found.count == 1 else {
-            throw Failure(
-                .inputField,
-                "\(HumanFormat.count(found.count)) sites have a catalog "
-                    + "\(printable(reference.name ?? "")); name one of them with --site.")
-        }
-        return try await client.status(of: first.id, retrySeconds: ClusterCall.retrySeconds)
     }
 
     /// Formats the status, one line per known fact.
@@ -72,8 +47,6 @@ enum CatalogStatusCommand {
                 + (totals.expectedBytes.map { " of \(HumanFormat.bytes($0))" } ?? ""),
         ]
         if status.state == .running {
-            let left = status.secondsLeft.map { HumanFormat.clock(seconds: $0) } ?? "unknown"
-            lines.append("  time left: \(left)")
             let active = status.active.count
             lines.append(
                 "  active: " + (active < 20 ? "" : "more than ")
@@ -85,6 +58,7 @@ enum CatalogStatusCommand {
         if let deadline = status.deadline {
             lines.append("  deadline: \(TimeText.minute(ofSeconds: deadline))")
         }
+        if let trace = status.traceID { lines.append("  trace: \(printable(trace))") }
         lines += StatusCommand.lines(status).map { "  \($0)" }
         return lines.joined(separator: "\n") + "\n"
     }

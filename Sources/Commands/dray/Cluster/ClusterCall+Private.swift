@@ -74,7 +74,7 @@ private struct PrivateCall: Service {
 
     func run() async throws {
         let client = try CoordinatorClient(
-            endpoints: cluster.coordinatorURL, token: cluster.token)
+            endpoints: cluster.coordinatorURL, token: cluster.token, trace: CommandTrace.current)
         defer { client.shutdown() }
         Console.write(try await body(client))
     }

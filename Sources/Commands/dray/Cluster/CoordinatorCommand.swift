@@ -6,6 +6,7 @@ import Model
 import Services
 import TLS
 import Text
+import Transfer
 
 /// `dray coordinator`: runs one of any number of coordinators over one database.
 enum CoordinatorCommand {
@@ -32,11 +33,22 @@ enum CoordinatorCommand {
             DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
             days ago. Default: keep them. DRAY_AUDIT_DAYS, 1 to 36500, default 90, is how long \
             the audit log is kept (`dray token log`).
+
+            Events are sent to webhooks (`dray webhook`) at public addresses, and at private ones \
+            that --allow-addresses allows.
             """,
         options: [
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"), required: true,
-                help: "Address and port to listen on; port 0 picks a free port.")
+                help: "Address and port to listen on; port 0 picks a free port."),
+            rateOption(
+                "max-requests", "Requests per second of one token, not counting those of workers",
+                default: .ofToken),
+            rateOption(
+                "max-unknown-requests",
+                "Requests per second of one address without a valid token, not counting this machine's",
+                default: .ofAddress),
+            TransferOptions.allowAddresses, TransferOptions.denyAddresses,
         ] + TLSOptions.server + Secrets.databaseOptions
     ) { arguments in
         do {
@@ -49,10 +61,15 @@ enum CoordinatorCommand {
             var queue = JobQueue.Settings(
                 leaseSeconds: try leaseSeconds(), retentionDays: try days("DRAY_RETENTION_DAYS"))
             if let days = try days("DRAY_AUDIT_DAYS") { queue.auditDays = days }
-            let coordinator = try Coordinator(
-                Coordinator.Configuration(
-                    databaseURL: databaseURL, address: listen.address,
-                    port: listen.port, token: token, queue: queue, tls: tls))
+            var configuration = Coordinator.Configuration(
+                databaseURL: databaseURL, address: listen.address, port: listen.port, token: token,
+                queue: queue, tls: tls,
+                rates: RequestRates(
+                    token: rate("max-requests", arguments) ?? .ofToken,
+                    address: rate("max-unknown-requests", arguments) ?? .ofAddress))
+            configuration.webhookAddresses = try TransferOptions.addressPolicy(
+                arguments, allowsPrivate: false)
+            let coordinator = try Coordinator(configuration)
             ServiceUser.warn("coordinator")
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
             guard tls != nil else { return await runServices([[service]], graceSeconds: 10) }
@@ -62,6 +79,19 @@ enum CoordinatorCommand {
         } catch {
             return Console.fail(error)
         }
+    }
+
+    private static func rateOption(
+        _ name: String, _ subject: String, default rate: RequestRate
+    ) -> CommandOption {
+        CommandOption(
+            name, .integer(placeholder: "N", range: 1...1_000_000),
+            help: "\(subject), 1 to 1000000; five times as many at once after a pause. More are "
+                + "answered with 429. Default: \(rate.perSecond).")
+    }
+
+    private static func rate(_ name: String, _ arguments: Arguments) -> RequestRate? {
+        arguments.integer(name).map { RequestRate(perSecond: $0) }
     }
 
     /// Returns `DRAY_LEASE_SECONDS`, or else the queue's default.

@@ -87,10 +87,17 @@ enum ListCSV {
         CSVText(
             [
                 "id", "name", "state", "queue", "storageURL", "priority", "assets", "completed",
-                "failed", "cancelled", "bytes", "seconds", "notBefore", "deadline",
+                "failed", "cancelled", "bytes", "seconds", "notBefore", "deadline", "finishesAt",
+                "finishReason", "meetsDeadline",
             ],
             catalogs.map { catalog in
                 let totals = catalog.totals
+                var end: (at: Double?, reason: String?) = (nil, nil)
+                switch catalog.finish?.estimate {
+                case .finishes(let at, _, let bound): end = (at, bound.name)
+                case .unknown(let obstacle): end = (nil, obstacle.name)
+                case nil: break
+                }
                 return [
                     .number(catalog.id.description), .text(catalog.name),
                     .text(catalog.state.rawValue), .text(catalog.queue),
@@ -98,19 +105,55 @@ enum ListCSV {
                     .integer(totals.assets), .integer(totals.completed), .integer(totals.failed),
                     .integer(totals.cancelled ?? 0), .integer(totals.bytes),
                     .number("\(totals.seconds)"), time(catalog.notBefore), time(catalog.deadline),
+                    time(end.at), .optional(end.reason),
+                    .optional(catalog.finish?.deadline.rawValue),
                 ]
             }
         ).text
     }
 
+    static func report(_ report: DailyReport) -> String {
+        CSVText(
+            [
+                report.by.rawValue, "queue", "storageURL", "isAddressable", "done", "failed",
+                "unaddressable", "successRate", "addressableSuccessRate", "retries", "bytes",
+                "reusedBytes", "transferSeconds", "bytesPerSecond", "assetsCompleted",
+                "assetsFailed", "assetsCancelled",
+            ],
+            report.groups.map { group in
+                let figures = group.figures
+                return [
+                    .text(group.name), .optional(group.queue),
+                    .optional(group.storageURL.map { redacted(url: $0) }),
+                    .optional(group.isAddressable.map { "\($0)" }), .integer(figures.done),
+                    .integer(figures.failed), .integer(figures.unaddressable),
+                    number(figures.successRate), number(figures.addressableSuccessRate),
+                    .integer(figures.retries), .integer(figures.bytes),
+                    .integer(figures.reusedBytes), .number("\(figures.transferSeconds)"),
+                    number(figures.bytesPerSecond), .integer(figures.assets?.completed),
+                    .integer(figures.assets?.failed), .integer(figures.assets?.cancelled),
+                ]
+            }
+        ).text
+    }
+
+    private static func number(_ value: Double?) -> CSVText.Cell {
+        value.map { .number("\($0)") } ?? .none
+    }
+
     static func workers(_ workers: [ClusterStatus.WorkerStatus]) -> String {
         CSVText(
-            ["name", "activeTransfers", "silentSeconds", "failureCode"],
+            [
+                "name", "activeTransfers", "silentSeconds", "failureCode", "leases",
+                "leaseSeconds", "resultSeconds", "isStuck",
+            ],
             workers.map { worker in
                 [
                     .text(worker.name), .integer(worker.activeTransfers),
                     .number("\(worker.silentSeconds)"),
-                    .optional(worker.trouble?.code.rawValue),
+                    .optional(worker.trouble?.code.rawValue), .integer(worker.leases),
+                    number(worker.leaseSeconds), number(worker.resultSeconds),
+                    .text("\(worker.isStuck)"),
                 ]
             }
         ).text

@@ -58,12 +58,12 @@ enum StatusCommand {
                     }
                     : [])
         }
-        let isTroubled = status.workers.contains { $0.trouble != nil }
+        let isTroubled = status.workers.contains { $0.trouble != nil || $0.isStuck }
         let workers = status.workers.map { worker in
             [
                 printable(worker.name), HumanFormat.count(worker.activeTransfers),
-                HumanFormat.duration(seconds: max(0, worker.silentSeconds)),
-            ] + (isTroubled ? [worker.trouble.map { printable($0.message) } ?? "–"] : [])
+                HumanFormat.duration(seconds: max(0, worker.silentSeconds)), lastResult(worker),
+            ] + (isTroubled ? [trouble(worker)] : [])
         }
         var sections = [
             "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
@@ -78,14 +78,28 @@ enum StatusCommand {
             QueueCommand.table(status.queues),
             ClusterCall.section(
                 "Workers",
-                ["Name", "Transfers", "Last heartbeat"] + (isTroubled ? ["Cannot lease jobs"] : []),
-                [.left, .right, .right] + (isTroubled ? [.left] : []), workers),
+                ["Name", "Transfers", "Last heartbeat", "Last result"]
+                    + (isTroubled ? ["Failure"] : []),
+                [.left, .right, .right, .right] + (isTroubled ? [.left] : []), workers),
         ]
         if let tests = status.loadTests { sections.append(table(tests)) }
         return sections.joined(separator: "\n")
     }
 
-    /// Formats the waits and deadlines of running catalogs, one line each.
+    /// Formats the time since the minute in which a worker last stored something.
+    private static func lastResult(_ worker: ClusterStatus.WorkerStatus) -> String {
+        guard let seconds = worker.resultSeconds else { return "–" }
+        return seconds < 60 ? "now" : HumanFormat.duration(seconds: seconds)
+    }
+
+    private static func trouble(_ worker: ClusterStatus.WorkerStatus) -> String {
+        if let trouble = worker.trouble { return printable(trouble.message) }
+        guard worker.isStuck else { return "–" }
+        return "stuck: no result since it leased jobs "
+            + "\(HumanFormat.duration(seconds: worker.leaseSeconds ?? 0)) ago"
+    }
+
+    /// Formats the waits, ends and deadlines of running catalogs, one line each.
     private static func notes(_ catalogs: [CatalogStatus]) -> String {
         let lines = catalogs.filter { $0.state == .running }.flatMap { catalog in
             self.lines(catalog).map { "\(catalog.id) \(printable(catalog.name)) \($0)\n" }
@@ -93,9 +107,12 @@ enum StatusCommand {
         return lines.isEmpty ? "" : "\n" + lines.joined()
     }
 
-    /// Describes the catalog's waits and its deadline.
+    /// Describes the catalog's waits, its end and its deadline.
     static func lines(_ catalog: CatalogStatus) -> [String] {
-        [WaitText.line(catalog.waits ?? []), DeadlineText.line(catalog)].compactMap(\.self)
+        [
+            WaitText.line(catalog.waits ?? []), catalog.finish.map(FinishText.line),
+            DeadlineText.line(catalog),
+        ].compactMap(\.self)
     }
 
     private static func table(_ tests: [LoadTestStatus]) -> String {

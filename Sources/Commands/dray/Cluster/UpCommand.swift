@@ -1,9 +1,11 @@
 import Client
 import CommandLine
+import CoordinatorClient
 import Embedded
 import Model
 import Services
 import Storage
+import TLS
 
 /// `dray up`: runs a private cluster as long as the command runs.
 enum UpCommand {
@@ -20,6 +22,10 @@ enum UpCommand {
             If it listens beyond loopback, others may submit catalogs. Private and loopback \
             addresses are then refused unless --allow-addresses lists them, and workers write \
             only below --root.
+
+            With --tls-certificate and --tls-key it serves https only. Its own workers use it too, so \
+            the certificate must have its address, or a name that leads to this machine. They trust \
+            --ca-file, by default the certificate itself. A changed certificate is read again.
             """,
         options: [
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
@@ -29,7 +35,7 @@ enum UpCommand {
                 help: "Address and port of the coordinator. Default: "
                     + "\(ClientSettings.defaultListen)."),
             RootOptions.root,
-        ] + TransferOptions.all
+        ] + TLSOptions.certificate + [TLSOptions.authorities] + TransferOptions.all
     ) { arguments in
         do {
             let environment = ClientSettings.environment
@@ -51,6 +57,10 @@ enum UpCommand {
                 arguments, allowsPrivate: listen.isLoopback)
             configuration.origins = try TransferOptions.origins(arguments)
             configuration.roots = try roots(arguments, listen)
+            configuration.tls = try TLSOptions.server(arguments)
+            configuration.caFile = try configuration.tls.map {
+                Destination.absolute(try ClientSettings.coordinatorTLS().caFile ?? $0.certificate)
+            }
             // If it already runs, its own port is in use.
             if StateDirectory.running(in: configuration.statePath) == nil { try listen.checkFree() }
             let cluster = try await ClusterVariables.prepare(configuration)
@@ -83,11 +93,29 @@ enum UpCommand {
         init(_ cluster: EmbeddedCluster) { self.cluster = cluster }
 
         func run() async throws {
+            try await checkCertificate()
             try cluster.announce()
             Console.write(
                 ClusterVariables.exports(
-                    coordinator: cluster.coordinatorURL, tokenPath: cluster.tokenPath))
+                    coordinator: cluster.coordinatorURL, caFile: cluster.configuration.caFile,
+                    tokenPath: cluster.tokenPath))
             await ShutdownSignal().wait()
+        }
+
+        /// Throws if the workers cannot use the coordinator because of its certificate.
+        private func checkCertificate() async throws {
+            guard cluster.configuration.tls != nil else { return }
+            let client = try CoordinatorClient(
+                endpoints: cluster.coordinatorURL, token: cluster.token,
+                tls: CoordinatorTLS(caFile: cluster.configuration.caFile))
+            defer { client.shutdown() }
+            do throws(Failure) {
+                try await client.readiness(retrySeconds: 0)
+            } catch {
+                throw Failure(
+                    error.code,
+                    "the cluster's own workers cannot use its certificate: \(error.message)")
+            }
         }
     }
 }

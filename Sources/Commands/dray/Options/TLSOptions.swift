@@ -6,12 +6,14 @@ import TLS
 enum TLSOptions {
     // MARK: Clients and workers
 
+    static let authorities = CommandOption(
+        "ca-file", .file(placeholder: "FILE"), setting: Settings.caFile,
+        help: "Certificate authorities (PEM) of https coordinators, instead of the system's. "
+            + "Default: $DRAY_CA_FILE.")
+
     /// Set `ClientSettings.coordinatorTLS`.
     static let client = [
-        CommandOption(
-            "ca-file", .file(placeholder: "FILE"), setting: Settings.caFile,
-            help: "Certificate authorities (PEM) of https coordinators, instead of the system's. "
-                + "Default: $DRAY_CA_FILE."),
+        authorities,
         CommandOption(
             "client-certificate", .file(placeholder: "FILE"), setting: Settings.clientCertificate,
             help: "This client's certificate (PEM), for coordinators that ask for one. Default: "
@@ -23,21 +25,25 @@ enum TLSOptions {
 
     // MARK: Coordinators
 
-    static let server = [
+    static let certificate = [
         CommandOption(
             "tls-certificate", .file(placeholder: "FILE"),
             help: "Serve https with this certificate and its chain (PEM). Read again when it "
                 + "changes, and on SIGHUP."),
         CommandOption(
             "tls-key", .file(placeholder: "FILE"), help: "The certificate's key (PEM)."),
-        CommandOption(
-            "tls-client-ca", .file(placeholder: "FILE"),
-            help: "Ask clients for a certificate that one of these authorities (PEM) issued."),
-        CommandOption(
-            "tls-client", .choice(placeholder: "WHEN", of: ["required", "optional"]),
-            help: "required refuses clients without a certificate, optional does not. Default: "
-                + "required."),
     ]
+
+    static let server =
+        certificate + [
+            CommandOption(
+                "tls-client-ca", .file(placeholder: "FILE"),
+                help: "Ask clients for a certificate that one of these authorities (PEM) issued."),
+            CommandOption(
+                "tls-client", .choice(placeholder: "WHEN", of: ["required", "optional"]),
+                help: "required refuses clients without a certificate, optional does not. Default: "
+                    + "required."),
+        ]
 
     /// Returns the files of a coordinator's certificate; nil for plain HTTP.
     static func server(_ arguments: Arguments) throws(UsageError) -> TLSServerFiles? {

@@ -48,6 +48,11 @@ enum PrefetchCommand {
                     "Accept the file system that DEST is on now, even if it was on "
                     + "another one before."),
             MediaCheck.option,
+            CommandOption(
+                "detach", .flag,
+                help: "End once the cluster has the whole list, with exit code 0, and print how to "
+                    + "follow the catalog. Needs DRAY_COORDINATOR."),
+            OnInterrupt.option,
             CommandOption("quiet", .flag, help: "Show errors only."),
         ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
@@ -70,6 +75,8 @@ enum PrefetchCommand {
             noteTransferOptions(arguments)
             try checkHeaders(arguments, isListAtURL: isListAtURL)
         }
+        try checkDetach(arguments, isEmbedded: remote == nil)
+        let interrupts = try onInterrupt(arguments, isEmbedded: remote == nil)
         let destinationText = arguments.text("to") ?? ""
         let destination =
             remote == nil
@@ -103,7 +110,7 @@ enum PrefetchCommand {
         try check(name: name)
 
         let isQuiet = arguments.flag("quiet")
-        let plan = PrefetchSession.Plan(
+        var plan = PrefetchSession.Plan(
             source: source, sharedKeys: summary.sharedKeys, assets: summary.counts.assets,
             titleCount: summary.counts.titles,
             sidecars: summary.counts.sidecars, catalogName: name,
@@ -111,19 +118,55 @@ enum PrefetchCommand {
             titles: titles, destination: destination, reportPath: arguments.text("report"),
             mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil,
             acceptsVolume: arguments.flag("accept-volume"))
+        plan.detaches = arguments.flag("detach")
         let display = ProgressDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: ClientSettings.environment),
             style: TerminalStyle(environment: ClientSettings.environment))
         if let remote {
             let session = PrefetchSession(plan, display: display) { try remote.client() }
-            return try await SessionRun.run([[session]], session, display)
+            return try await SessionRun.run([[session]], session, display, interrupts)
         }
         configuration.roots = try destination.roots
         let cluster = try await ClusterVariables.prepare(configuration)
         let session = PrefetchSession(plan, display: display) {
-            try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
+            try CoordinatorClient(
+                endpoints: cluster.coordinatorURL, token: cluster.token,
+                trace: CommandTrace.current)
         }
-        return try await SessionRun.run(cluster.stages(around: session), session, display)
+        return try await SessionRun.run(
+            cluster.stages(around: session), session, display, interrupts)
+    }
+
+    /// Rejects `--detach` where nothing would continue, and beside options that need the end.
+    private static func checkDetach(_ arguments: Arguments, isEmbedded: Bool) throws {
+        guard arguments.flag("detach") else { return }
+        if let name = ["report", MediaCheck.option.name].first(where: {
+            arguments.origin(of: $0) != nil
+        }) {
+            throw UsageError(
+                "--detach does not wait for the catalog's end, which --\(name) needs",
+                hint: "Omit one of them.")
+        }
+        guard isEmbedded else { return }
+        throw UsageError(
+            "--detach needs a cluster that continues; the private cluster ends with this command",
+            hint: "Start a cluster with `dray up`, set the variables that it prints, and run the "
+                + "command again; or set DRAY_COORDINATOR.")
+    }
+
+    /// Returns what a signal does; a private cluster ends with the command, so its catalog is
+    /// interrupted.
+    static func onInterrupt(
+        _ arguments: Arguments, isEmbedded: Bool
+    ) throws(UsageError) -> OnInterrupt {
+        let choice = try OnInterrupt.chosen()
+        guard isEmbedded else { return choice }
+        if arguments.origin(of: OnInterrupt.option.name) == .commandLine, choice != .interrupt {
+            Console.note(
+                "--\(OnInterrupt.option.name) is for a cluster; the private cluster ends with this "
+                    + "command, and its catalog is interrupted")
+        }
+        return .interrupt
     }
 
     /// Prints notes on ignored options: a cluster has its own workers and state, and the same

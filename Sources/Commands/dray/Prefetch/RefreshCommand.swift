@@ -34,7 +34,7 @@ enum RefreshCommand {
             CommandOption(
                 "report", .file(placeholder: "FILE"),
                 help: "Write a JSON report with each asset, file, length and SHA-256."),
-            MediaCheck.option, ClusterCall.json,
+            MediaCheck.option, OnInterrupt.option, ClusterCall.json,
             CommandOption("quiet", .flag, help: "Show errors only."),
         ] + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
@@ -55,6 +55,7 @@ enum RefreshCommand {
         }
         if remote == nil { try ClusterCall.checkPrivate(arguments) }
         if let path = arguments.text("report") { try ReportWriter.check(path) }
+        let interrupts = try PrefetchCommand.onInterrupt(arguments, isEmbedded: remote == nil)
         let isQuiet = arguments.flag("quiet")
         let plan = RefreshSession.Plan(
             catalog: try catalog(arguments, isEmbedded: remote == nil),
@@ -67,15 +68,18 @@ enum RefreshCommand {
             style: TerminalStyle(environment: ClientSettings.environment))
         if let remote {
             let session = RefreshSession(plan, display: display) { try remote.client() }
-            return try await SessionRun.run([[session]], session, display)
+            return try await SessionRun.run([[session]], session, display, interrupts)
         }
         let cluster = try await ClusterVariables.prepare(
             try PrefetchCommand.configuration(arguments))
         let session = RefreshSession(plan, display: display) {
-            try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
+            try CoordinatorClient(
+                endpoints: cluster.coordinatorURL, token: cluster.token,
+                trace: CommandTrace.current)
         }
         // Drained before the workers, which write due checksum files after a cancellation.
-        return try await SessionRun.run(cluster.stages + [[session]], session, display)
+        return try await SessionRun.run(
+            cluster.stages + [[session]], session, display, interrupts)
     }
 
     private static func catalog(

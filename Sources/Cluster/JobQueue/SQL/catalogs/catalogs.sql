@@ -67,8 +67,14 @@ WITH gone AS MATERIALIZED (
                sum(adopted_bytes) AS adopted_bytes
         FROM gone WHERE asset_id IS NOT NULL GROUP BY asset_id ORDER BY asset_id
     ) AS t
+    CROSS JOIN LATERAL (SELECT state FROM asset WHERE id = t.asset_id OFFSET 0) AS o
     WHERE a.id = t.asset_id
-    RETURNING a.directory_id, a.state, a.state IN ({{assetEnded}}) AS has_ended
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
+              a.state IN ({{assetEnded}}) AS has_ended, a.state <> o.state AS has_changed
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id, code, message)
+    SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM assets
+    WHERE has_changed ORDER BY id
 ), ended AS (
     SELECT directory_id, sum(assets_completed) AS completed, sum(assets_failed) AS failed,
            sum(assets_cancelled) AS cancelled
@@ -102,6 +108,10 @@ WITH gone AS MATERIALIZED (
            sum(adopted_bytes) AS adopted_bytes, sum(retries) AS retries,
            sum(checksums_ended) AS checksums_ended, sum(checksums_failed) AS checksums_failed
     FROM gone
+), daily AS (
+    INSERT INTO outcome (catalog_id, assets_completed, assets_failed, assets_cancelled)
+    SELECT @catalog::bigint, completed, failed, cancelled FROM added
+    WHERE completed <> 0 OR failed <> 0 OR cancelled <> 0
 ), reckoned AS (
     SELECT t.*,
            c.state = 'running' AND c.checksums_outstanding - t.checksums_ended <= 0
@@ -182,14 +192,16 @@ SELECT EXISTS (SELECT FROM delayed_job
 
 -- unprepared: interruptAssets
 -- A refreshed asset is whole, as it was before. A publication continues.
-WITH interrupted AS (
+WITH changed AS (
     UPDATE asset SET state = CASE WHEN state = 'refreshing' THEN 'completed' ELSE 'interrupted' END,
         changed_at = now()
     WHERE catalog_id = ANY(@catalogs::bigint[]) AND state IN ({{assetInterruptible}})
-    RETURNING catalog_id, state
+    RETURNING id, catalog_id, state, failure_code, failure_message
+), events AS (
+    {{assetEvents}}
 )
 UPDATE catalog c SET assets_completed = c.assets_completed + i.n
-FROM (SELECT catalog_id, count(*) AS n FROM interrupted WHERE state = 'completed'
+FROM (SELECT catalog_id, count(*) AS n FROM changed WHERE state = 'completed'
       GROUP BY catalog_id) AS i
 WHERE c.id = i.catalog_id
 

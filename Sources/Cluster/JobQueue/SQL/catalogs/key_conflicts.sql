@@ -12,19 +12,23 @@
 -- fragment: keyRefused
 -- Refuses the assets that `taken` names. There may be millions, so the texts, @message and
 -- @other_message for a holder of another catalog, get the key, its holder and that catalog here.
-UPDATE asset a SET
-    key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
-    -- Nothing that may be a secret: a key has a token where an operator keeps that.
-    failure_message = format(
-        CASE WHEN t.is_other_catalog THEN @other_message::text ELSE @message::text END,
-        left(regexp_replace(t.key, '[?].*$', '?…'), 300),
-        left(regexp_replace(regexp_replace(t.holder, '[?#].*$', '?…'),
-                            '{{tokenInPath}}', '\1…', 'gi'), 300),
-        t.holder_catalog),
-    segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
-    verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0, refreshed = NULL,
-    changed_at = now()
-FROM taken t WHERE a.id = t.id AND a.state IN ({{assetRefusable}})
+, changed AS (
+    UPDATE asset a SET
+        key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
+        -- Nothing that may be a secret: a key has a token where an operator keeps that.
+        failure_message = format(
+            CASE WHEN t.is_other_catalog THEN @other_message::text ELSE @message::text END,
+            left(regexp_replace(t.key, '[?].*$', '?…'), 300),
+            left(regexp_replace(regexp_replace(t.holder, '[?#].*$', '?…'),
+                                '{{tokenInPath}}', '\1…', 'gi'), 300),
+            t.holder_catalog),
+        segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
+        verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0, refreshed = NULL,
+        changed_at = now()
+    FROM taken t WHERE a.id = t.id AND a.state IN ({{assetRefusable}})
+    RETURNING a.id, a.catalog_id, a.state, a.failure_code, a.failure_message
+)
+{{assetEvents}}
 
 -- name: lock
 -- Of two starts that may want the same keys of a site, the second one sees what the first has

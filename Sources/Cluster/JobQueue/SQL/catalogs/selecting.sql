@@ -72,7 +72,7 @@ WITH chosen AS MATERIALIZED (
     SELECT id, segments_failed, state = 'refreshing' AS is_whole FROM asset
     WHERE id IN (SELECT unnest(@assets::bigint[])) AND state IN ({{assetStarted}})
     ORDER BY id FOR UPDATE
-), settled AS (
+), changed AS (
     UPDATE asset a SET
         state = CASE WHEN c.is_whole THEN 'completed' ELSE 'cancelled' END,
         refreshed = CASE WHEN c.is_whole THEN 'failed' ELSE a.refreshed END,
@@ -83,16 +83,18 @@ WITH chosen AS MATERIALIZED (
                                ELSE a.failure_message END,
         changed_at = now()
     FROM chosen c WHERE a.id = c.id
-    RETURNING a.catalog_id, a.directory_id, a.state,
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
               a.segments_failed - c.segments_failed AS failed
+), events AS (
+    {{assetEvents}}
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_cancelled,
                        segments_failed)
     SELECT catalog_id, directory_id, count(*) FILTER (WHERE state = 'completed'),
            count(*) FILTER (WHERE state = 'cancelled'), sum(failed)
-    FROM settled GROUP BY catalog_id, directory_id
+    FROM changed GROUP BY catalog_id, directory_id
 )
-SELECT count(*) AS assets FROM settled
+SELECT count(*) AS assets FROM changed
 
 -- unprepared: cancelCatalog
 -- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is under way but

@@ -78,7 +78,8 @@ UPDATE asset a SET renewing_since = NULL FROM ended e WHERE a.id = e.id
 -- Drops the jobs of assets that left the catalog, have other sidecars or were redefined, and what
 -- was known of the last; of titles that is put aside. One that is refreshed is whole, and was.
 WITH gone AS MATERIALIZED (
-    SELECT id, kind, redefined, state = 'refreshing' AND NOT redefined AS is_whole FROM asset
+    SELECT id, kind, redefined, state, state = 'refreshing' AND NOT redefined AS is_whole
+    FROM asset
     WHERE catalog_id = @catalog AND (redefined
         OR ((generation < @generation OR sidecars_changed) AND state IN ({{assetUnsettled}})))
     ORDER BY id FOR UPDATE
@@ -117,23 +118,32 @@ WITH gone AS MATERIALIZED (
         stored_at = excluded.stored_at
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
+), forgotten AS (
+    UPDATE asset a SET
+        state = CASE WHEN a.redefined THEN 'new' WHEN gone.is_whole THEN 'completed'
+                     ELSE 'interrupted' END,
+        directory_id = CASE WHEN NOT a.redefined THEN a.directory_id ELSE (
+            SELECT d.id FROM directory d
+            WHERE d.catalog_id = @catalog AND d.path = regexp_replace(a.key, '/?[^/]*$', '')) END,
+        redefined = false, resolved = a.resolved AND NOT a.redefined,
+        segments = CASE WHEN gone.is_whole THEN a.segments ELSE 0 END,
+        segments_done = CASE WHEN gone.is_whole THEN a.segments_done ELSE 0 END,
+        segments_failed = 0,
+        verifies = CASE WHEN gone.is_whole THEN a.verifies ELSE 0 END,
+        verifies_done = CASE WHEN gone.is_whole THEN a.verifies_done ELSE 0 END,
+        verifies_failed = 0,
+        bytes = CASE WHEN gone.is_whole THEN a.bytes ELSE 0 END,
+        adopted_bytes = CASE WHEN gone.is_whole THEN a.adopted_bytes ELSE 0 END,
+        refreshed = NULL,
+        failure_code = NULL, failure_message = NULL,
+        warnings = CASE WHEN NOT a.redefined THEN a.warnings END, changed_at = now()
+    FROM gone WHERE a.id = gone.id
+    RETURNING a.id, a.catalog_id, a.state, a.failure_code, a.failure_message,
+              a.state <> gone.state AS has_changed
+), changed AS NOT MATERIALIZED (
+    SELECT * FROM forgotten WHERE has_changed
 )
-UPDATE asset a SET
-    state = CASE WHEN a.redefined THEN 'new' WHEN gone.is_whole THEN 'completed' ELSE 'interrupted'
-        END,
-    directory_id = CASE WHEN NOT a.redefined THEN a.directory_id ELSE (
-        SELECT d.id FROM directory d
-        WHERE d.catalog_id = @catalog AND d.path = regexp_replace(a.key, '/?[^/]*$', '')) END,
-    redefined = false, resolved = a.resolved AND NOT a.redefined,
-    segments = CASE WHEN gone.is_whole THEN a.segments ELSE 0 END,
-    segments_done = CASE WHEN gone.is_whole THEN a.segments_done ELSE 0 END, segments_failed = 0,
-    verifies = CASE WHEN gone.is_whole THEN a.verifies ELSE 0 END,
-    verifies_done = CASE WHEN gone.is_whole THEN a.verifies_done ELSE 0 END, verifies_failed = 0,
-    bytes = CASE WHEN gone.is_whole THEN a.bytes ELSE 0 END,
-    adopted_bytes = CASE WHEN gone.is_whole THEN a.adopted_bytes ELSE 0 END, refreshed = NULL,
-    failure_code = NULL, failure_message = NULL,
-    warnings = CASE WHEN NOT a.redefined THEN a.warnings END, changed_at = now()
-FROM gone WHERE a.id = gone.id
+{{assetEvents}}
 
 -- name: renew
 -- Files that were submitted again with another signature get it; of titles that are not under way
@@ -212,10 +222,16 @@ WITH fresh AS MATERIALIZED (
     JOIN lane l ON l.catalog_id = @catalog AND l.origin_id = g.origin_id AND l.rank = 3
         AND l.own_priority = f.own_priority
     ORDER BY g.asset_id
+), started AS (
+    UPDATE asset a SET state = 'ready', resolved = true, segments = 1, retries = 0,
+        changed_at = now()
+    FROM fresh WHERE a.id = fresh.id
+), changed AS NOT MATERIALIZED (
+    SELECT id, @catalog::bigint AS catalog_id, 'ready' AS state, NULL::text AS failure_code,
+           NULL::text AS failure_message
+    FROM fresh
 )
-UPDATE asset a SET state = 'ready', resolved = true, segments = 1, retries = 0,
-    changed_at = now()
-FROM fresh WHERE a.id = fresh.id
+{{assetEvents}}
 
 -- unprepared: fileSegments
 -- A file asset that was never started is one segment; it may have been interrupted before its first
@@ -359,6 +375,14 @@ WITH wanted AS MATERIALIZED (
     ) AS c
     WHERE a.id = c.id
     RETURNING 1
+), changed AS NOT MATERIALIZED (
+    SELECT id, @catalog::bigint AS catalog_id,
+           CASE WHEN NOT resolved THEN 'resolving' WHEN state = 'new' THEN 'ready'
+                ELSE 'inProgress' END AS state,
+           NULL::text AS failure_code, NULL::text AS failure_message
+    FROM wanted
+), events AS (
+    {{assetEvents}}
 )
 SELECT (SELECT count(*) FROM started) AS assets, (SELECT count(*) FROM jobs) AS jobs
 
@@ -392,7 +416,12 @@ FROM waiting ORDER BY id
 -- fold, which waits for the catalog's lock. The catalog runs, or has ended when nothing is lacking.
 WITH tallies AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = @catalog AND asset_id IS NULL
-    RETURNING directory_id, assets_completed + assets_failed + assets_cancelled AS ended
+    RETURNING directory_id, assets_completed, assets_failed, assets_cancelled,
+              assets_completed + assets_failed + assets_cancelled AS ended
+), daily AS (
+    INSERT INTO outcome (catalog_id, assets_completed, assets_failed, assets_cancelled)
+    SELECT @catalog::bigint, sum(assets_completed), sum(assets_failed), sum(assets_cancelled)
+    FROM tallies HAVING sum(ended) > 0
 ), counted AS MATERIALIZED (
     SELECT directory_id, count(*) AS unsettled FROM asset
     WHERE catalog_id = @catalog AND generation = @generation AND state IN ({{assetUnsettled}})

@@ -26,6 +26,11 @@ static const unsigned char sql_checksum_files_bytes[] = {
 };
 EMBEDDED(sql_checksum_files)
 
+static const unsigned char sql_finishing_bytes[] = {
+#embed "../catalogs/finishing.sql"
+};
+EMBEDDED(sql_finishing)
+
 static const unsigned char sql_key_conflicts_bytes[] = {
 #embed "../catalogs/key_conflicts.sql"
 };
@@ -61,10 +66,20 @@ static const unsigned char sql_common_bytes[] = {
 };
 EMBEDDED(sql_common)
 
+static const unsigned char sql_daily_bytes[] = {
+#embed "../daily.sql"
+};
+EMBEDDED(sql_daily)
+
 static const unsigned char sql_diagnosis_bytes[] = {
 #embed "../diagnosis.sql"
 };
 EMBEDDED(sql_diagnosis)
+
+static const unsigned char sql_events_bytes[] = {
+#embed "../events.sql"
+};
+EMBEDDED(sql_events)
 
 static const unsigned char sql_figures_bytes[] = {
 #embed "../figures.sql"
@@ -75,6 +90,11 @@ static const unsigned char sql_functions_claims_bytes[] = {
 #embed "../functions/claims.sql"
 };
 EMBEDDED(sql_functions_claims)
+
+static const unsigned char sql_functions_events_bytes[] = {
+#embed "../functions/events.sql"
+};
+EMBEDDED(sql_functions_events)
 
 static const unsigned char sql_functions_lanes_bytes[] = {
 #embed "../functions/lanes.sql"
@@ -170,6 +190,11 @@ static const unsigned char sql_sites_bytes[] = {
 #embed "../sites.sql"
 };
 EMBEDDED(sql_sites)
+
+static const unsigned char sql_webhooks_bytes[] = {
+#embed "../webhooks.sql"
+};
+EMBEDDED(sql_webhooks)
 
 static const unsigned char sql_workers_bytes[] = {
 #embed "../workers.sql"

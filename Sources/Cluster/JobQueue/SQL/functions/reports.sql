@@ -73,7 +73,11 @@ WITH held AS MATERIALIZED (
         changed_at = now()
     FROM counts t
     WHERE a.id = t.asset_id AND a.segments_done + a.segments_failed + t.done >= a.segments
-    RETURNING a.id, a.catalog_id, a.directory_id, a.state, t.done, t.bytes, t.adopted_bytes
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
+              t.done, t.bytes, t.adopted_bytes
+), events AS (
+    INSERT INTO event (kind, catalog_id, asset_id, code, message)
+    SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM ended ORDER BY id
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments_done,
                        bytes, adopted_bytes)
@@ -85,27 +89,38 @@ WITH held AS MATERIALIZED (
     SELECT a.catalog_id, t.asset_id, t.done, t.bytes, t.adopted_bytes
     FROM counts t JOIN asset a ON a.id = t.asset_id
     WHERE t.asset_id NOT IN (SELECT id FROM ended)
+), daily AS (
+    -- For the figures of the day.
+    INSERT INTO outcome (catalog_id, origin_id, done, bytes, reused_bytes, transfer_ms)
+    SELECT l.catalog_id, l.origin_id, t.done, t.bytes, coalesce(t.reused_bytes, 0), t.ms
+    FROM (
+        SELECT lane_id, count(*) AS done, sum(bytes) AS bytes,
+               sum(bytes) FILTER (WHERE adopted) AS reused_bytes, sum(transfer_ms[place]) AS ms
+        FROM settled GROUP BY lane_id
+    ) AS t
+    JOIN lane l ON l.id = t.lane_id
+), totals AS MATERIALIZED (
+    SELECT count(*) = cardinality(jobs) AS are_all FROM settled
 )
-SELECT CASE WHEN count(*) < cardinality(jobs) THEN coalesce(array_agg(place), '{}') END
+SELECT CASE WHEN NOT are_all THEN (SELECT coalesce(array_agg(place), '{}') FROM settled) END
     INTO places
-FROM settled
+FROM totals
 
 -- name: settle_done
 -- The short way of reports: those of the jobs that are fetches of whole objects and that the named
 -- lease of that worker holds are done, in one statement. Of segments that have no result yet, which
 -- a plain insert records.
 --
--- Pairwise the jobs, in the order of their numbers, the numbers of their leases, and what is stored
--- of them; pairwise the leases and the workers that name them; pairwise the numbers of results that
--- are not the doing of their own origins alone, and whose doing they are. Answers with the
--- numbers of those that are done, null for all; the others are stale, or need other statements. A
--- number is granted once: a job that still exists is held by the lease whose span has it, if that
--- lease still stands.
-CREATE OR REPLACE FUNCTION settle_done(jobs bigint[], lease_numbers bigint[], sizes bigint[],
-                                       digests text[], are_adopted bool[], are_verified bool[],
-                                       validators text[], leases uuid[], workers uuid[],
-                                       served_numbers bigint[], served_origins text[],
-                                       OUT places bigint[])
+-- Pairwise the jobs, in the order of their numbers, the numbers of their leases, what is stored of
+-- them, and the milliseconds of their transfers; pairwise the leases and the workers that name
+-- them; pairwise the numbers of results that are not the doing of their own origins alone, and
+-- whose doing they are. Answers with the numbers of those that are done, null for all; the others
+-- are stale, or need other statements. A number is granted once: a job that still exists is held by
+-- the lease whose span has it, if that lease still stands.
+CREATE OR REPLACE FUNCTION settle_done(
+    jobs bigint[], lease_numbers bigint[], sizes bigint[], digests text[], are_adopted bool[],
+    are_verified bool[], validators text[], transfer_ms bigint[], leases uuid[], workers uuid[],
+    served_numbers bigint[], served_origins text[], OUT places bigint[])
 LANGUAGE plpgsql {{plannedByIndex}} AS $$
 #variable_conflict use_column
 BEGIN
@@ -118,7 +133,7 @@ $$
 -- As settle_done, of segments some of which have results.
 CREATE OR REPLACE FUNCTION settle_done_again(
     jobs bigint[], lease_numbers bigint[], sizes bigint[], digests text[], are_adopted bool[],
-    are_verified bool[], validators text[], leases uuid[], workers uuid[],
+    are_verified bool[], validators text[], transfer_ms bigint[], leases uuid[], workers uuid[],
     served_numbers bigint[], served_origins text[], OUT places bigint[])
 LANGUAGE plpgsql {{plannedByIndex}} AS $$
 #variable_conflict use_column

@@ -18,7 +18,10 @@ CREATE TABLE cluster (
     served_at timestamptz,
     served_since timestamptz,
     -- On which all of a private cluster was last started; null for others.
-    machine text
+    machine text,
+    -- The last event that was deleted, in the order of events: what is after it is there.
+    trimmed_xact xid8 NOT NULL DEFAULT '0',
+    trimmed_event bigint NOT NULL DEFAULT 0
 );
 INSERT INTO cluster (id) VALUES (gen_random_uuid());
 
@@ -169,6 +172,8 @@ CREATE TABLE catalog (
     opened_at timestamptz NOT NULL DEFAULT now(),
     started_at timestamptz,
     ended_at timestamptz,
+    -- Of the request that opened the last submission (W3C Trace Context).
+    trace_id text CHECK (trace_id ~ '^[0-9a-f]{32}$'),
     -- Totals over the present generation, without what is in `tally`.
     assets bigint NOT NULL DEFAULT 0,
     assets_completed bigint NOT NULL DEFAULT 0,
@@ -458,6 +463,8 @@ CREATE TABLE worker (
     trouble_code text,
     trouble_message text,
     trouble_since timestamptz,
+    -- When it was last seen, of one that counts as lost.
+    silent_since timestamptz,
     first_seen timestamptz NOT NULL DEFAULT now(),
     last_seen timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
@@ -671,6 +678,51 @@ CREATE TABLE tally (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX tally_by_catalog ON tally (catalog_id);
 
+-- MARK: Daily figures
+
+-- What reports and folds add to the figures of a day: a row for each batch of results, lane and failure code, so that
+-- reports do not queue for the row of a day. Housekeeping moves them.
+CREATE TABLE outcome (
+    recorded_at timestamptz NOT NULL DEFAULT now(),
+    catalog_id bigint NOT NULL,
+    -- Of the lane; 0 for what asks no origin, and for assets.
+    origin_id bigint NOT NULL DEFAULT 0,
+    -- What failed or is tried again; empty for what is done, and for assets.
+    code text NOT NULL DEFAULT '',
+    -- Fetches of segments and parts, and jobs that failed for good.
+    done int NOT NULL DEFAULT 0,
+    failed int NOT NULL DEFAULT 0,
+    retries int NOT NULL DEFAULT 0,
+    -- Stored bytes, and those of them that were not fetched.
+    bytes bigint NOT NULL DEFAULT 0,
+    reused_bytes bigint NOT NULL DEFAULT 0,
+    -- The sum of the times of the transfers that are done.
+    transfer_ms bigint NOT NULL DEFAULT 0,
+    assets_completed int NOT NULL DEFAULT 0,
+    assets_failed int NOT NULL DEFAULT 0,
+    assets_cancelled int NOT NULL DEFAULT 0
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+
+-- Sums of these by day (UTC). Names in place of numbers: a row outlives its catalog and its origin. A day has a bounded
+-- number of rows; queue 0 with the names `other` has the rest, by failure code.
+CREATE TABLE daily_figure (
+    day date NOT NULL,
+    queue_id bigint NOT NULL,
+    catalog text NOT NULL,
+    origin text NOT NULL,
+    code text NOT NULL,
+    done bigint NOT NULL,
+    failed bigint NOT NULL,
+    retries bigint NOT NULL,
+    bytes bigint NOT NULL,
+    reused_bytes bigint NOT NULL,
+    transfer_ms bigint NOT NULL,
+    assets_completed bigint NOT NULL,
+    assets_failed bigint NOT NULL,
+    assets_cancelled bigint NOT NULL,
+    PRIMARY KEY (day, queue_id, catalog, origin, code)
+) WITH (fillfactor = 70);
+
 -- MARK: Load tests
 
 -- Load tests on workers. Measurements stay until the follower has read them, or for a day after the end.
@@ -775,3 +827,156 @@ CREATE TABLE audit_record (
     code text
 );
 CREATE INDEX audit_record_by_time ON audit_record (begun_at);
+
+-- MARK: Events
+
+-- Changes of states; pruned by age and number. Those of assets are inserted by the statements that change these, as
+-- one statement may change millions; those of all else by triggers.
+CREATE TABLE event (
+    -- The transaction that made it. Events are read in the order of both numbers, and only those before the oldest
+    -- transaction that is still running (`events_end`): so no event appears before one that was read.
+    xact xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- What changed and its new state: catalog.completed, asset.failed, worker.lost.
+    kind text NOT NULL,
+    catalog_id bigint,
+    asset_id bigint,
+    site_id bigint,
+    worker_id uuid,
+    -- Of a worker or an origin, whose row may be gone; others are looked up.
+    name text,
+    code text,
+    message text,
+    -- How many assets it is about: of a catalog all, and how many failed; of assets that one statement changed.
+    assets bigint,
+    failed bigint,
+    PRIMARY KEY (xact, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+
+CREATE FUNCTION note_catalog() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO event (kind, catalog_id, assets, failed)
+    VALUES ('catalog.' || NEW.state, NEW.id, NEW.assets, NEW.assets_failed);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER event_of_new AFTER INSERT ON catalog FOR EACH ROW EXECUTE FUNCTION note_catalog();
+CREATE TRIGGER event_of_state AFTER UPDATE OF state ON catalog
+    FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION note_catalog();
+
+CREATE FUNCTION note_worker() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    becomes text := 'joined';
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        becomes := CASE WHEN OLD.silent_since IS NULL AND NEW.silent_since IS NOT NULL THEN 'lost'
+                        WHEN OLD.silent_since IS NOT NULL AND NEW.silent_since IS NULL THEN 'returned'
+                        WHEN NEW.trouble_code IS NOT NULL THEN 'troubled' ELSE 'recovered' END;
+    END IF;
+    INSERT INTO event (kind, worker_id, name, code, message)
+    VALUES ('worker.' || becomes, NEW.id, NEW.name, NEW.trouble_code, NEW.trouble_message);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER event_of_new AFTER INSERT ON worker FOR EACH ROW EXECUTE FUNCTION note_worker();
+CREATE TRIGGER event_of_state AFTER UPDATE OF silent_since, trouble_code ON worker
+    FOR EACH ROW WHEN ((OLD.silent_since IS NULL) <> (NEW.silent_since IS NULL)
+                       OR OLD.trouble_code IS DISTINCT FROM NEW.trouble_code)
+    EXECUTE FUNCTION note_worker();
+
+CREATE FUNCTION note_origin() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO event (kind, name, code)
+    VALUES ('origin.' || CASE WHEN OLD.breaker <> NEW.breaker THEN NEW.breaker ELSE 'cooldown' END,
+            NEW.url, CASE WHEN NEW.breaker <> 'closed' OR NEW.cooldown_until > now() THEN NEW.cooldown_reason END);
+    RETURN NULL;
+END $$;
+-- A cooldown that is extended is no other state.
+CREATE TRIGGER event_of_state AFTER UPDATE OF breaker, cooldown_until ON origin
+    FOR EACH ROW WHEN (OLD.breaker <> NEW.breaker
+                       OR NEW.cooldown_until > now() AND coalesce(OLD.cooldown_until <= now(), true))
+    EXECUTE FUNCTION note_origin();
+
+CREATE FUNCTION note_site() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO event (kind, site_id, code, message)
+    VALUES ('site.' || CASE WHEN OLD.fault_code IS DISTINCT FROM NEW.fault_code
+                            THEN CASE WHEN NEW.fault_code IS NULL THEN 'recovered' ELSE 'faulty' END
+                            WHEN NEW.schedule_closed THEN 'closed' ELSE 'opened' END,
+            NEW.id, NEW.fault_code, NEW.fault_message);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER event_of_state AFTER UPDATE OF fault_code, schedule_closed ON site
+    FOR EACH ROW WHEN (OLD.fault_code IS DISTINCT FROM NEW.fault_code
+                       OR OLD.schedule_closed <> NEW.schedule_closed)
+    EXECUTE FUNCTION note_site();
+
+CREATE FUNCTION note_queue() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO event (kind, site_id) VALUES ('queue.' || NEW.state, NEW.site_id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER event_of_state AFTER UPDATE OF state ON queue
+    FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION note_queue();
+
+-- MARK: Requests
+
+-- Requests that create something, by the Idempotency-Key of their sender; pruned by age and number.
+CREATE TABLE repeated_request (
+    -- Number of the token, 0 for that of the coordinator's environment.
+    caller bigint NOT NULL,
+    key text NOT NULL CHECK (octet_length(key) <= 128),
+    -- Grows with each use of a key.
+    number bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    -- SHA-256 of the route and the body.
+    digest bytea NOT NULL CHECK (octet_length(digest) = 32),
+    begun_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Of the answer; null until the request has succeeded.
+    status int,
+    -- Null if it is not kept.
+    answer bytea,
+    PRIMARY KEY (caller, key)
+);
+
+-- MARK: Webhooks
+
+-- Where events are sent.
+CREATE TABLE webhook (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    url text NOT NULL,
+    -- The key of its signatures: read by the statement that leases deliveries, and by no other.
+    secret text NOT NULL,
+    -- Of one catalog; null for all events.
+    catalog_id bigint,
+    -- Empty for all.
+    kinds text[] NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Name of the token that created it.
+    created_by text NOT NULL,
+    -- Events up to this one have their deliveries.
+    xact xid8 NOT NULL,
+    event_id bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- An event that is to be sent, or was; pruned by age and number.
+CREATE TABLE webhook_delivery (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    webhook_id bigint NOT NULL REFERENCES webhook ON DELETE CASCADE,
+    kind text NOT NULL,
+    -- The event as it is sent, without secrets.
+    body text NOT NULL,
+    state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'dead')),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    attempts int NOT NULL DEFAULT 0,
+    due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Until when one coordinator alone sends it.
+    leased_until timestamptz NOT NULL DEFAULT '-infinity',
+    -- Of its last attempt: the status of the answer, or why there was none.
+    status int,
+    code text,
+    message text,
+    ended_at timestamptz
+) WITH (fillfactor = 70);
+CREATE INDEX webhook_delivery_by_due ON webhook_delivery (webhook_id, due_at, id)
+    WHERE state = 'waiting';
+CREATE INDEX webhook_delivery_by_end ON webhook_delivery (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX webhook_delivery_by_webhook ON webhook_delivery (webhook_id, id);

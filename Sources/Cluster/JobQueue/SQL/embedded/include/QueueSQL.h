@@ -16,6 +16,7 @@ EmbeddedFile sql_access(void);
 EmbeddedFile sql_browsing(void);
 EmbeddedFile sql_catalogs(void);
 EmbeddedFile sql_checksum_files(void);
+EmbeddedFile sql_finishing(void);
 EmbeddedFile sql_key_conflicts(void);
 EmbeddedFile sql_known_files(void);
 EmbeddedFile sql_selecting(void);
@@ -23,9 +24,12 @@ EmbeddedFile sql_starting(void);
 EmbeddedFile sql_submitting(void);
 EmbeddedFile sql_waiting(void);
 EmbeddedFile sql_common(void);
+EmbeddedFile sql_daily(void);
 EmbeddedFile sql_diagnosis(void);
+EmbeddedFile sql_events(void);
 EmbeddedFile sql_figures(void);
 EmbeddedFile sql_functions_claims(void);
+EmbeddedFile sql_functions_events(void);
 EmbeddedFile sql_functions_lanes(void);
 EmbeddedFile sql_functions_leased_jobs(void);
 EmbeddedFile sql_functions_quota_resources(void);
@@ -45,6 +49,7 @@ EmbeddedFile sql_reporting(void);
 EmbeddedFile sql_resolving(void);
 EmbeddedFile sql_schema(void);
 EmbeddedFile sql_sites(void);
+EmbeddedFile sql_webhooks(void);
 EmbeddedFile sql_workers(void);
 
 #endif

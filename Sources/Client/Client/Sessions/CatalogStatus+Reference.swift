@@ -1,0 +1,33 @@
+package import API
+package import CoordinatorClient
+package import Model
+import Rendering
+import Text
+
+extension CoordinatorClient {
+    /// Returns the status of a catalog by its number, or of one of the latest by its name.
+    ///
+    /// Throws `input.notFound`, and `input.field` for a name that several sites have.
+    package func status(
+        of reference: CatalogReference, retrySeconds: Double? = nil
+    ) async throws(Failure) -> CatalogStatus {
+        if let id = reference.id { return try await status(of: id, retrySeconds: retrySeconds) }
+        let found = try await clusterStatus(retrySeconds: retrySeconds).catalogs.filter {
+            $0.name == reference.name
+                && (reference.storageURL == nil || $0.storageURL == reference.storageURL)
+        }
+        guard let first = found.first else {
+            throw Failure(
+                .inputNotFound,
+                "None of the 100 latest catalogs is named "
+                    + "\(printable(reference.name ?? "")).")
+        }
+        guard found.count == 1 else {
+            throw Failure(
+                .inputField,
+                "\(HumanFormat.count(found.count)) sites have a catalog "
+                    + "\(printable(reference.name ?? "")); name one of them with --site.")
+        }
+        return try await status(of: first.id, retrySeconds: retrySeconds)
+    }
+}

@@ -1,0 +1,269 @@
+package import Model
+
+extension Schema.Bound {
+    /// Text without control characters.
+    package static func text(_ count: ClosedRange<Int>) -> [Schema.Bound] {
+        [.characters(count), .pattern("^[^\\u0000-\\u001F\\u007F]*$")]
+    }
+
+    fileprivate static let url: [Schema.Bound] = [
+        .characters(1...WireLimits.urlBytes), .pattern("^https?://[^\\u0000-\\u0020\\u007F]*$"),
+    ]
+    fileprivate static let storageURL: [Schema.Bound] = [
+        .characters(8...2_048), .pattern("^file:///[^\\u0000-\\u001F\\u007F]*$"),
+    ]
+    fileprivate static let key: [Schema.Bound] = text(1...WireLimits.keyBytes)
+    fileprivate static let sha256: [Schema.Bound] = [.pattern("^[0-9a-f]{64}$")]
+    /// Bytes of an object.
+    fileprivate static let bytes: [Schema.Bound] = [.range(0...16 << 40)]
+    fileprivate static let time: [Schema.Bound] = [.range(WireLimits.pointsInTime)]
+    fileprivate static let queues: [Schema.Bound] = [.items(0...1_000, each: .characters(1...200))]
+    fileprivate static let roots: [Schema.Bound] = [.items(1...WireLimits.rootsPerWorker)]
+    fileprivate static let count: [Schema.Bound] = [.range(0...1_000_000)]
+}
+
+// MARK: Submitting
+
+extension CatalogSubmission: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "name": Schema.Bound.text(1...200), "storageURL": Schema.Bound.storageURL,
+            "priority": [.range(0...9)], "notBefore": Schema.Bound.time,
+            "deadline": Schema.Bound.time,
+        ]
+    }
+}
+
+extension TrackSelection: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        let rate = [Schema.Bound.range(1...1_000_000_000_000)]
+        return [
+            "maximumHeight": rate, "maximumBitsPerSecond": rate, "preferredBitsPerSecond": rate,
+            "codecs": [.items(1...50, each: .characters(1...100))],
+            "audio": [.items(0...50, each: .characters(1...100))],
+            "subtitles": [.items(0...50, each: .characters(1...100))],
+        ]
+    }
+}
+
+extension TitleOptions: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["keyQueries": [.items(1...KeyQueryRule.maximumRules)]]
+    }
+}
+
+extension KeyQueryRule: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        let names = [Schema.Bound.items(0...maximumNames, each: .pattern("^[!-~]{1,32}$"))]
+        return ["origin": [.characters(1...WireLimits.urlBytes)], "keep": names, "leaveOut": names]
+    }
+}
+
+extension AssetBatch: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["assets": [.items(1...WireLimits.assetsPerRequest)]]
+    }
+}
+
+extension AssetSubmission: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "name": Schema.Bound.text(1...1_000), "url": Schema.Bound.url,
+            "key": Schema.Bound.key, "bytes": Schema.Bound.bytes, "sha256": Schema.Bound.sha256,
+            "mirrors": [.items(1...WireLimits.mirrorsPerAsset)],
+            "sidecars": [.items(1...WireLimits.sidecarsPerAsset)],
+        ]
+    }
+}
+
+extension SidecarSubmission: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "url": Schema.Bound.url, "key": Schema.Bound.key, "bytes": Schema.Bound.bytes,
+            "sha256": Schema.Bound.sha256,
+        ]
+    }
+}
+
+// MARK: Operating
+
+extension CatalogReference: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["name": Schema.Bound.text(1...200), "storageURL": Schema.Bound.storageURL]
+    }
+}
+
+extension SelectionAction: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "asset": Schema.Bound.text(1...1_000), "priority": [.range(0...9)],
+            "notBefore": [.range(0...WireLimits.pointsInTime.upperBound)],
+            "deadline": [.range(0...WireLimits.pointsInTime.upperBound)],
+        ]
+    }
+}
+
+extension OriginLimits: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "connections": [.range(1...1_000_000)],
+            "requestsPerSecond": [.range(0.001...1_000_000)],
+            "bytesPerSecond": [
+                .range(Int(Bandwidth.allowed.lowerBound)...Int(Bandwidth.allowed.upperBound))
+            ],
+        ]
+    }
+}
+
+extension SiteSettings: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "site": Schema.Bound.text(1...2_048), "floorBytes": [.range(0...1 << 60)],
+            "quotaBytes": [.range(0...1 << 60)],
+            "maximumBytesPerSecond": [.range(0...Int(Bandwidth.allowed.upperBound))],
+        ]
+    }
+}
+
+extension TokenSubmission: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "name": Schema.Bound.text(1...100),
+            "queues": [.items(1...1_000, each: .characters(1...200))],
+            "sites": [.items(1...1_000)], "expires": Schema.Bound.time,
+        ]
+    }
+}
+
+// MARK: Load tests
+
+extension LoadTestSubmission: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "name": Schema.Bound.text(1...200), "queue": Schema.Bound.text(1...200),
+            "scenario": [.characters(1...WireLimits.scenarioBytes)],
+            "workers": [.range(1...WireLimits.loadWorkers)],
+            "atLeast": [.range(1...WireLimits.loadWorkers)],
+            "waitSeconds": [.range(WireLimits.loadWaitSeconds)],
+            "durationSeconds": [.range(WireLimits.loadSeconds)],
+        ]
+    }
+}
+
+extension LoadTestFollow: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "after": [.items(0...WireLimits.loadWorkers, each: .range(0...608_401))],
+            "waitMilliseconds": [.range(0...WireLimits.loadWaitMilliseconds)],
+        ]
+    }
+}
+
+extension LoadTestJoin: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] { ["name": Schema.Bound.text(1...200)] }
+}
+
+extension LoadTestReport: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "waitMilliseconds": [.range(0...WireLimits.loadWaitMilliseconds)],
+            "cores": [.range(1...10_000)],
+            "intervals": [.items(0...WireLimits.intervalsPerReport)],
+            "breakdown": [.characters(1...WireLimits.breakdownBytes)],
+        ]
+    }
+}
+
+extension LoadTestReport.Interval: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["second": [.range(0...608_400)], "data": [.characters(1...WireLimits.intervalBytes)]]
+    }
+}
+
+// MARK: Workers
+
+extension LeaseRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "maxJobs": [.range(1...WireLimits.jobsPerLease)],
+            "waitMilliseconds": [.range(0...WireLimits.waitMilliseconds)],
+            "queues": Schema.Bound.queues, "roots": Schema.Bound.roots,
+            "refusedSites": [.items(0...WireLimits.refusedSites)],
+            "pastLoadTests": [.items(0...WireLimits.pastLoadTests)],
+            "slowOrigins": [.items(1...WireLimits.slowOriginsPerLease)],
+            "slowMaxJobs": [.range(0...WireLimits.jobsPerLease)],
+        ]
+    }
+}
+
+extension ReportRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["results": [.items(1...WireLimits.resultsPerReport)]]
+    }
+}
+
+extension Heartbeat: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "leases": [.items(0...WireLimits.leasesPerHeartbeat)],
+            "name": Schema.Bound.text(1...200), "activeTransfers": Schema.Bound.count,
+            "origins": [.items(0...WireLimits.originsPerHeartbeat)],
+            "originShares": [.items(0...WireLimits.originsPerHeartbeat)],
+            "siteShares": [.items(0...WireLimits.sitesPerHeartbeat)],
+            "sites": [.items(0...WireLimits.sitesPerHeartbeat)],
+            "roots": Schema.Bound.roots, "queues": Schema.Bound.queues,
+            "refusedSites": [.items(0...WireLimits.refusedSites)],
+            "version": Schema.Bound.text(1...100),
+        ]
+    }
+}
+
+extension OriginReport: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "concurrency": [.range(1...1_000_000)], "bytesPerSecond": Schema.Bound.bytes,
+            "decision": [.values(["raised", "lowered", "held"])],
+            "reason": Schema.Bound.text(0...WireLimits.reasonCharacters),
+            "active": Schema.Bound.count, "waiting": Schema.Bound.count,
+        ]
+    }
+}
+
+extension SegmentBatch: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["segments": [.items(1...WireLimits.segmentsPerRequest)]]
+    }
+}
+
+extension ResolvedSegment: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "ordinal": [.range(0...WireLimits.segmentsPerAsset + WireLimits.sidecarsPerAsset - 1)],
+            "url": Schema.Bound.url, "key": Schema.Bound.key, "bytes": Schema.Bound.bytes,
+            "sha256": Schema.Bound.sha256, "servedSHA256": Schema.Bound.sha256,
+            "mirrors": [.items(1...WireLimits.mirrorsPerSegment)],
+        ]
+    }
+}
+
+extension RefreshBatch: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["files": [.items(1...WireLimits.segmentsPerRequest)]]
+    }
+}
+
+extension ChecksumTurnRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["jobs": [.items(1...WireLimits.jobsPerLease)]]
+    }
+}
+
+extension SplitRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "totalBytes": Schema.Bound.bytes,
+            "partBytes": [.range(Int(PartSize.minBytes)...16 << 40)],
+            "validator": Schema.Bound.text(1...1_000),
+        ]
+    }
+}

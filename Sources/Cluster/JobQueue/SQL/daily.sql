@@ -1,0 +1,127 @@
+-- Figures of days: rows of `outcome` become rows of `daily_figure`, once.
+
+-- fragment: named
+-- Sums of the rows `recorded` by day and by names. Codes that are not in the table of codes count as `other`, and so
+-- does what has no catalog any more. The name of an origin is cut, because all names together are a key.
+SELECT (r.recorded_at AT TIME ZONE 'UTC')::date AS day, coalesce(c.queue_id, 0) AS queue_id,
+       coalesce(c.name, 'other') AS catalog,
+       CASE WHEN c.id IS NULL THEN 'other' WHEN r.origin_id = 0 THEN ''
+            ELSE coalesce(left(o.url, 300), 'other') END AS origin,
+       CASE WHEN r.code = '' OR r.code = ANY(@codes::text[]) THEN r.code ELSE 'other' END AS code,
+       sum(r.done)::bigint AS done, sum(r.failed)::bigint AS failed,
+       sum(r.retries)::bigint AS retries, sum(r.bytes)::bigint AS bytes,
+       sum(r.reused_bytes)::bigint AS reused_bytes, sum(r.transfer_ms)::bigint AS transfer_ms,
+       sum(r.assets_completed)::bigint AS assets_completed,
+       sum(r.assets_failed)::bigint AS assets_failed,
+       sum(r.assets_cancelled)::bigint AS assets_cancelled
+FROM recorded r
+LEFT JOIN catalog c ON c.id = r.catalog_id
+LEFT JOIN origin o ON o.id = r.origin_id
+GROUP BY 1, 2, 3, 4, 5
+
+-- unprepared: tryLock
+-- One coordinator at a time moves rows, so that none waits for another's row of a day.
+SELECT pg_try_advisory_xact_lock(hashtextextended('dray.daily.' || current_schema(), 0)) AS locked
+
+-- unprepared: fold
+-- The lock is held. Moves up to @limit rows, whose sums the same statement adds: each counts once, whatever happens. A
+-- day gets at most @max_rows rows with names, those with the most results first. What comes when it has them is counted
+-- under `other`.
+WITH recorded AS MATERIALIZED (
+    DELETE FROM outcome WHERE ctid = ANY(ARRAY(SELECT ctid FROM outcome LIMIT @limit::int))
+    RETURNING *
+), named AS MATERIALIZED (
+    {{named}}
+), taken AS MATERIALIZED (
+    SELECT day, count(*) AS rows FROM daily_figure
+    WHERE queue_id <> 0 AND day IN (SELECT day FROM named) GROUP BY day
+), ranked AS (
+    SELECT n.*, f.day IS NOT NULL AS is_known,
+           row_number() OVER (PARTITION BY n.day, f.day IS NOT NULL
+                              ORDER BY n.done + n.failed + n.retries DESC, n.queue_id, n.catalog,
+                                       n.origin, n.code) AS place
+    FROM named n
+    LEFT JOIN daily_figure f
+        ON (f.day, f.queue_id, f.catalog, f.origin, f.code)
+            = (n.day, n.queue_id, n.catalog, n.origin, n.code)
+), placed AS (
+    SELECT r.*, r.is_known OR r.place <= @max_rows::bigint - coalesce(t.rows, 0) AS fits
+    FROM ranked r LEFT JOIN taken t ON t.day = r.day
+), added AS (
+    INSERT INTO daily_figure AS f (day, queue_id, catalog, origin, code, done, failed, retries, bytes,
+                                   reused_bytes, transfer_ms, assets_completed, assets_failed,
+                                   assets_cancelled)
+    SELECT p.day, CASE WHEN p.fits THEN p.queue_id ELSE 0 END,
+           CASE WHEN p.fits THEN p.catalog ELSE 'other' END,
+           CASE WHEN p.fits THEN p.origin ELSE 'other' END, p.code,
+           sum(p.done), sum(p.failed), sum(p.retries), sum(p.bytes), sum(p.reused_bytes),
+           sum(p.transfer_ms), sum(p.assets_completed), sum(p.assets_failed),
+           sum(p.assets_cancelled)
+    FROM placed p GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (day, queue_id, catalog, origin, code) DO UPDATE SET
+        done = f.done + excluded.done, failed = f.failed + excluded.failed,
+        retries = f.retries + excluded.retries, bytes = f.bytes + excluded.bytes,
+        reused_bytes = f.reused_bytes + excluded.reused_bytes,
+        transfer_ms = f.transfer_ms + excluded.transfer_ms,
+        assets_completed = f.assets_completed + excluded.assets_completed,
+        assets_failed = f.assets_failed + excluded.assets_failed,
+        assets_cancelled = f.assets_cancelled + excluded.assets_cancelled
+)
+SELECT count(*) AS rows FROM recorded
+
+-- unprepared: trim
+DELETE FROM daily_figure
+WHERE day < (statement_timestamp() AT TIME ZONE 'UTC')::date - @days::int
+
+-- unprepared: report
+-- Figures from @since to @until, both null for the last @days days, by @by: day, site, catalog, origin or code. What
+-- was not moved yet counts too. @site is a queue's name or a storage URL; each filter may be null. @unaddressable are
+-- codes. First the sum of all (is_total), then the groups in order, @limit of them at most.
+WITH asked AS MATERIALIZED (
+    SELECT coalesce(@since::date, u.last - @days::int + 1) AS first, u.last
+    FROM (SELECT coalesce(@until::date, (statement_timestamp() AT TIME ZONE 'UTC')::date) AS last)
+        AS u
+), recorded AS MATERIALIZED (
+    SELECT * FROM outcome
+), figures AS (
+    SELECT * FROM daily_figure WHERE day BETWEEN (SELECT first FROM asked) AND (SELECT last FROM asked)
+    UNION ALL
+    SELECT * FROM (
+        {{named}}
+    ) AS n WHERE n.day BETWEEN (SELECT first FROM asked) AND (SELECT last FROM asked)
+), chosen AS (
+    SELECT CASE @by::text WHEN 'day' THEN f.day::text WHEN 'catalog' THEN f.catalog
+                WHEN 'origin' THEN f.origin WHEN 'code' THEN f.code
+                ELSE coalesce(q.name, 'other') END AS key,
+           CASE WHEN @by = 'catalog' THEN coalesce(q.name, 'other') ELSE '' END AS queue,
+           CASE WHEN @by = 'site' THEN coalesce(t.storage_url, '') ELSE '' END AS storage_url,
+           f.*
+    FROM figures f
+    LEFT JOIN queue q ON q.id = f.queue_id
+    LEFT JOIN site t ON t.id = q.site_id
+    WHERE (@catalog::text IS NULL OR f.catalog = @catalog)
+      AND (@site::text IS NULL OR q.name = @site OR t.storage_url = @site)
+      AND (@origin::text IS NULL OR f.origin = left(@origin, 300))
+      AND (@code::text IS NULL OR f.code = @code)
+), grouped AS (
+    SELECT grouping(key) = 1 AS is_total, key, queue, storage_url,
+           coalesce(sum(done), 0)::bigint AS done, coalesce(sum(failed), 0)::bigint AS failed,
+           coalesce(sum(failed) FILTER (WHERE code = ANY(@unaddressable::text[])), 0)::bigint
+               AS unaddressable,
+           coalesce(sum(retries), 0)::bigint AS retries, coalesce(sum(bytes), 0)::bigint AS bytes,
+           coalesce(sum(reused_bytes), 0)::bigint AS reused_bytes,
+           coalesce(sum(transfer_ms), 0)::bigint AS transfer_ms,
+           coalesce(sum(assets_completed), 0)::bigint AS assets_completed,
+           coalesce(sum(assets_failed), 0)::bigint AS assets_failed,
+           coalesce(sum(assets_cancelled), 0)::bigint AS assets_cancelled
+    FROM chosen
+    GROUP BY GROUPING SETS ((key, queue, storage_url), ())
+    -- Assets have neither an origin nor a code, and what is done has no code.
+    HAVING grouping(key) = 1 OR @by NOT IN ('origin', 'code')
+        OR (key <> '' AND sum(done + failed + retries) > 0)
+)
+SELECT g.*, count(*) OVER () - 1 AS groups, a.first::text AS first, a.last::text AS last
+FROM grouped g, asked a
+ORDER BY is_total DESC, CASE WHEN @by = 'day' THEN key END,
+         CASE WHEN @by = 'code' THEN failed END DESC, failed + done DESC, retries DESC, key, queue
+LIMIT @limit::bigint + 1

@@ -1,0 +1,128 @@
+-- Webhooks: where events are sent, and the deliveries of each.
+
+-- fragment: webhookColumns
+-- A webhook w without its secret.
+w.id, w.url, w.catalog_id, w.kinds, extract(epoch FROM w.created_at)::float8 AS created,
+       w.created_by,
+       (SELECT count(*) FROM webhook_delivery d
+        WHERE d.webhook_id = w.id AND d.state = 'waiting') AS waiting,
+       (SELECT count(*) FROM webhook_delivery d
+        WHERE d.webhook_id = w.id AND d.state = 'dead') AS dead
+
+-- fragment: deliveryColumns
+-- A delivery d as clients see it.
+d.id, d.webhook_id, d.kind, d.state, extract(epoch FROM d.created_at)::float8 AS created,
+       d.attempts::bigint AS attempts,
+       CASE WHEN d.state = 'waiting' THEN extract(epoch FROM d.due_at)::float8 END AS due,
+       extract(epoch FROM d.ended_at)::float8 AS ended, d.status::bigint AS status, d.code,
+       d.message
+
+-- name: lock
+-- Webhooks are created one after the other, so that none exceeds their number.
+LOCK TABLE webhook IN SHARE ROW EXCLUSIVE MODE
+
+-- name: count
+SELECT count(*) AS webhooks FROM webhook
+
+-- name: create
+-- Its first event is the first that cannot be read yet.
+INSERT INTO webhook AS w (url, secret, catalog_id, kinds, created_by, xact, event_id)
+VALUES (@url::text, @secret::text, @catalog::bigint, @kinds::text[], @created_by::text,
+        events_end(), 0)
+RETURNING {{webhookColumns}}
+
+-- name: list
+SELECT {{webhookColumns}} FROM webhook w ORDER BY w.id
+
+-- name: remove
+DELETE FROM webhook w WHERE w.id = @webhook::bigint RETURNING {{webhookColumns}}
+
+-- name: behind
+-- Locks those that have fewer than @waiting deliveries to send, or @webhook alone if it is not null:
+-- up to which event each has its deliveries.
+SELECT w.id, w.catalog_id, w.kinds, w.xact::text::bigint AS xact, w.event_id
+FROM webhook w
+WHERE (SELECT count(*) FROM (
+           SELECT FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.state = 'waiting'
+           LIMIT @waiting::int) AS n) < @waiting::int
+  AND (@webhook::bigint IS NULL OR w.id = @webhook::bigint)
+ORDER BY w.id FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: enqueue
+-- Pairwise kinds and bodies.
+INSERT INTO webhook_delivery (webhook_id, kind, body)
+SELECT @webhook::bigint, u.kind, u.body
+FROM unnest(@kinds::text[], @bodies::text[]) WITH ORDINALITY AS u(kind, body, place)
+ORDER BY u.place
+
+-- name: advance
+UPDATE webhook SET xact = @xact::bigint::text::xid8, event_id = @event::bigint
+WHERE id = @webhook::bigint
+
+-- name: lease
+-- Leases deliveries that are due for @seconds: the @each oldest of each webhook but those of @busy. The
+-- webhooks come in random order, so that none takes the turns of the others.
+WITH due AS MATERIALIZED (
+    SELECT d.id
+    FROM (SELECT id FROM webhook WHERE id <> ALL(@busy::bigint[]) ORDER BY random()) AS w
+    CROSS JOIN LATERAL (
+        SELECT n.id FROM webhook_delivery n
+        WHERE n.webhook_id = w.id AND n.state = 'waiting' AND n.due_at <= now()
+          AND n.leased_until < clock_timestamp()
+        ORDER BY n.due_at, n.id LIMIT @each::int FOR UPDATE SKIP LOCKED
+    ) AS d
+    LIMIT @limit::int
+), leased AS (
+    UPDATE webhook_delivery d SET attempts = d.attempts + 1,
+        leased_until = clock_timestamp() + make_interval(secs => @seconds::float8)
+    FROM due WHERE d.id = due.id
+    RETURNING d.id, d.webhook_id, d.kind, d.body, d.attempts
+)
+SELECT l.id, l.webhook_id, l.kind, l.body, l.attempts::bigint AS attempts, w.url,
+       w.secret, extract(epoch FROM clock_timestamp())::bigint AS now
+FROM leased l JOIN webhook w ON w.id = l.webhook_id ORDER BY l.id
+
+-- name: delivered
+-- Counts only from the attempt that holds it.
+UPDATE webhook_delivery SET state = 'delivered', ended_at = clock_timestamp(),
+    leased_until = '-infinity', status = @status::int, code = NULL, message = NULL
+WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
+
+-- name: failed
+-- Is tried again after @delay seconds, null for never. An attempt that was not made, whose @code is
+-- null, does not count, and leaves what the one before it has recorded.
+UPDATE webhook_delivery SET state = CASE WHEN @delay::float8 IS NULL THEN 'dead' ELSE 'waiting' END,
+    ended_at = CASE WHEN @delay::float8 IS NULL THEN clock_timestamp() END,
+    due_at = clock_timestamp() + make_interval(secs => coalesce(@delay::float8, 0)),
+    leased_until = '-infinity',
+    attempts = attempts - CASE WHEN @code::text IS NULL THEN 1 ELSE 0 END,
+    status = CASE WHEN @code::text IS NULL THEN status ELSE @status::int END,
+    code = coalesce(@code::text, code), message = coalesce(@message::text, message)
+WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
+
+-- name: deliveries
+-- The latest first; @state is null for all.
+SELECT {{deliveryColumns}} FROM webhook_delivery d
+WHERE d.id < coalesce(@after::bigint, 9223372036854775807)
+  AND (@state::text IS NULL OR d.state = @state)
+ORDER BY d.id DESC LIMIT @limit::int
+
+-- name: redeliver
+-- Sends one again that was delivered or is dead, from its first attempt on.
+UPDATE webhook_delivery d SET state = 'waiting', attempts = 0, due_at = clock_timestamp(),
+    ended_at = NULL
+WHERE d.id = @delivery::bigint AND d.leased_until < clock_timestamp()
+RETURNING {{deliveryColumns}}
+
+-- name: trim
+-- Some of those that have ended: so long ago, or beyond @rows.
+DELETE FROM webhook_delivery WHERE id IN (
+    (SELECT id FROM webhook_delivery
+     WHERE ended_at < now() - make_interval(secs => @seconds::float8)
+     ORDER BY ended_at LIMIT @limit::int)
+    UNION
+    (SELECT id FROM webhook_delivery
+     WHERE id <= (SELECT max(id) FROM webhook_delivery) - @rows::bigint AND ended_at IS NOT NULL
+     ORDER BY id LIMIT @limit::int)
+    LIMIT @limit::int
+)

@@ -1,0 +1,178 @@
+import API
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Text
+
+/// `dray webhook`: adds, lists and removes webhooks; lists their deliveries, and sends some again.
+enum WebhookCommand {
+    static let command = Command(
+        "webhook", summary: "Send events to URLs: add, list and remove webhooks.",
+        discussion: """
+            Without a command, lists the webhooks. Each event is sent as a POST of JSON, signed with \
+            the webhook's secret, until the receiver answers with 2xx, 12 times at most. These \
+            commands need a token of the role operator or admin. \(ClusterCall.place)
+            """,
+        subcommands: [
+            Command(
+                "add", summary: "Send events to a URL from now on.",
+                discussion: """
+                    The secret is read from a file, which no other user should be able to read. \
+                    It is the key of the HMAC-SHA256 in the header Dray-Signature. Private \
+                    addresses are refused unless --allow-addresses of the coordinators allows them.
+                    """,
+                operands: [CommandOperand("URL", help: "An http or https URL.")],
+                options: [
+                    CommandOption(
+                        "secret-file", .file(placeholder: "FILE"), required: true,
+                        help: "File with the secret: one line of 16 to 200 characters."),
+                    CommandOption(
+                        "catalog", .text(placeholder: "CATALOG"),
+                        help: "Only events of this catalog, by number or name."),
+                    CommandOption(
+                        "kind", .text(placeholder: "KIND"), repeatable: true,
+                        help: "Only this kind, such as catalog.failed, or all of a subject: "
+                            + "\(EventKind.subjects.joined(separator: ", "))."),
+                ] + ClusterCall.options, action: add),
+            Command(
+                "list", summary: "List the webhooks.", options: ClusterCall.options,
+                action: list),
+            Command(
+                "remove", summary: "Remove a webhook with its deliveries.",
+                operands: [CommandOperand("NUMBER", help: "Number, from `dray webhook list`.")],
+                options: ClusterCall.options, action: remove),
+            Command(
+                "deliveries", summary: "List what was sent, or waits to be sent.",
+                discussion: "The latest first. Deliveries are kept for seven days after their end.",
+                options: [
+                    CommandOption(
+                        "dead", .flag, help: "Only those that were given up."),
+                    CommandOption(
+                        "limit", .integer(placeholder: "N", range: 1...WireLimits.pageRows),
+                        help: "Maximum number, 1 to \(WireLimits.pageRows). Default: 50."),
+                    CommandOption(
+                        "after", .text(placeholder: "PLACE"),
+                        help: "Continue after this place, which the last line of a listing prints."
+                    ),
+                ] + ClusterCall.options, action: deliveries),
+            Command(
+                "redeliver", summary: "Send a delivery once more.",
+                operands: [
+                    CommandOperand("NUMBER", help: "Number, from `dray webhook deliveries`.")
+                ], options: ClusterCall.options, action: redeliver),
+        ], options: ClusterCall.options, action: list)
+
+    // MARK: Webhooks
+
+    @Sendable private static func add(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments, isCheck: true, asking: { try submission(arguments) }) {
+            submission, client in
+            let webhook = try await client.createWebhook(submission)
+            return try ClusterCall.show(webhook, arguments) {
+                "Webhook \(webhook.id) sends events to \(printable(webhook.url)).\n"
+            }
+        }
+    }
+
+    static func submission(_ arguments: Arguments) throws -> WebhookSubmission {
+        var submission = WebhookSubmission(
+            url: arguments.operands[0],
+            secret: try Secrets.webhookSecret(ofFile: arguments.text("secret-file") ?? ""))
+        if let name = arguments.text("catalog") {
+            submission.catalog =
+                Int64(name).map { CatalogReference(CatalogID($0)) }
+                ?? CatalogReference(name: name)
+        }
+        let kinds = arguments.texts("kind")
+        submission.kinds = kinds.isEmpty ? nil : kinds
+        return submission
+    }
+
+    @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments, isCheck: true) { client in
+            let list = try await client.webhooks(retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(list, arguments) { table(list) }
+        }
+    }
+
+    static func table(_ list: WebhookList) -> String {
+        ClusterCall.section(
+            "Webhooks", ["Number", "URL", "Catalog", "Kinds", "Waiting", "Dead", "By"],
+            [.right, .left, .right, .left, .right, .right, .left],
+            list.webhooks.map { webhook in
+                [
+                    webhook.id.description, printable(webhook.url),
+                    webhook.catalog?.description ?? "all",
+                    webhook.kinds.isEmpty
+                        ? "all" : webhook.kinds.map(\.rawValue).joined(separator: ", "),
+                    HumanFormat.count(webhook.waiting), HumanFormat.count(webhook.dead),
+                    printable(webhook.createdBy),
+                ]
+            })
+    }
+
+    @Sendable private static func remove(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments, isCheck: true, asking: { try number(arguments) }) {
+            number, client in
+            let webhook = try await client.removeWebhook(
+                WebhookID(number), retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(webhook, arguments) {
+                "Webhook \(webhook.id) to \(printable(webhook.url)) is removed.\n"
+            }
+        }
+    }
+
+    private static func number(_ arguments: Arguments) throws(UsageError) -> Int64 {
+        guard let number = Int64(arguments.operands[0]), number > 0 else {
+            throw UsageError(
+                "'\(printable(String(arguments.operands[0].prefix(100))))' is no number",
+                hint: "Use the number from the list.")
+        }
+        return number
+    }
+
+    // MARK: Deliveries
+
+    @Sendable private static func deliveries(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments, isCheck: true) { client in
+            let page = try await client.webhookDeliveries(
+                after: arguments.text("after"), state: arguments.flag("dead") ? .dead : nil,
+                limit: arguments.integer("limit") ?? 50, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(page, arguments) { table(page) }
+        }
+    }
+
+    static func table(_ page: WebhookDeliveryPage) -> String {
+        ClusterCall.section(
+            "Deliveries",
+            ["Number", "Webhook", "Time", "Kind", "State", "Attempts", "Last result"],
+            [.right, .right, .left, .left, .left, .right, .left],
+            page.deliveries.map { delivery in
+                [
+                    delivery.id.description, delivery.webhook.description,
+                    TimeText.minute(ofSeconds: delivery.created), delivery.kind.rawValue,
+                    delivery.state.rawValue, "\(delivery.attempts)", result(delivery),
+                ]
+            }) + (page.next.map { "More: --after \($0)\n" } ?? "")
+    }
+
+    private static func result(_ delivery: WebhookDelivery) -> String {
+        if let failure = delivery.failure {
+            return "\(failure.code): \(printable(failure.message))"
+        }
+        return delivery.status.map { "status \($0)" } ?? "–"
+    }
+
+    @Sendable private static func redeliver(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments, isCheck: true, asking: { try number(arguments) }) {
+            number, client in
+            let delivery = try await client.redeliver(
+                WebhookDeliveryID(number), retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(delivery, arguments) {
+                "Delivery \(delivery.id) is sent again.\n"
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import API
+import CoordinatorClient
+import Digest
+import HTTPServer
+import JobQueue
+import Model
+import Synchronization
+import TestSupport
+import Testing
+import Transfer
+
+@testable import Coordinator
+
+/// Events that are sent to URLs.
+@Suite struct WebhookTests {
+    private static let secret = "canary-secret-of-a-webhook"
+
+    /// A receiver: keeps what it got, and answers with the statuses that it is given, 200 afterwards.
+    private final class Receiver: Sendable {
+        private struct State {
+            var requests: [HTTPRequest] = []
+            var answers: [HTTPResponse] = []
+        }
+
+        private let state = Mutex(State())
+        private let server = Mutex<HTTPServer?>(nil)
+
+        init(answers: [HTTPResponse] = []) throws {
+            state.withLock { $0.answers = answers }
+            let server = try HTTPServer.start(HTTPServer.Configuration()) { [weak self] request in
+                self?.answer(request) ?? .text(500, "")
+            }
+            self.server.withLock { $0 = server }
+        }
+
+        private func answer(_ request: HTTPRequest) -> HTTPResponse {
+            state.withLock { state in
+                state.requests.append(request)
+                return state.answers.isEmpty ? .text(200, "") : state.answers.removeFirst()
+            }
+        }
+
+        var requests: [HTTPRequest] { state.withLock(\.requests) }
+        var url: String { "http://127.0.0.1:\(server.withLock { $0?.port ?? 0 })/hook?key=canary" }
+
+        func stop() async { await server.withLock { $0 }?.shutdown(graceSeconds: 0) }
+    }
+
+    private static func configure(_ configuration: inout Coordinator.Configuration) {
+        configuration.webhookAddresses = AddressPolicy(allowsPrivate: true)
+        configuration.webhookPeriod = .milliseconds(20)
+    }
+
+    private static func add(
+        _ fixture: Fixture, _ url: String, kinds: [String]? = nil
+    ) async throws -> WebhookStatus {
+        var submission = WebhookSubmission(url: url, secret: Self.secret)
+        submission.kinds = kinds
+        return try await fixture.client.createWebhook(submission)
+    }
+
+    private static func deliveries(
+        _ fixture: Fixture, _ state: WebhookDelivery.State
+    ) async throws -> [WebhookDelivery] {
+        try await fixture.client.webhookDeliveries(state: state, limit: 100).deliveries
+    }
+
+    private static func text(_ request: HTTPRequest) -> String {
+        String(decoding: request.body, as: UTF8.self)
+    }
+
+    @Test func eventsAreSentWithASignature() async throws {
+        let receiver = try Receiver()
+        try await Fixture.with(configure: Self.configure) { fixture in
+            let webhook = try await Self.add(fixture, receiver.url, kinds: ["catalog"])
+            #expect(!webhook.url.contains("canary") && webhook.kinds.count == 6)
+            try await fixture.submit(["a"])
+            try await waitUntil(deadlineSeconds: 30, "the deliveries") {
+                try await Self.deliveries(fixture, .delivered).count == 2
+            }
+            let requests = receiver.requests
+            #expect(
+                requests.compactMap { $0.header("dray-event") }.sorted() == [
+                    "catalog.open", "catalog.running",
+                ])
+            for request in requests {
+                #expect(request.method == "POST" && request.queryValue("key") == "canary")
+                #expect(request.header("content-type") == "application/json")
+                let signature = try #require(request.header("dray-signature"))
+                let parts = signature.split(separator: ",")
+                let time = try #require(parts.first?.dropFirst(2))
+                let expected = SHA256Digest(
+                    authenticating: Array("\(time).\(Self.text(request))".utf8),
+                    key: Array(Self.secret.utf8))
+                #expect(signature == "t=\(time),v1=\(expected)")
+                #expect(Self.text(request).contains("\"catalogName\":\"movies\""))
+            }
+        }
+        await receiver.stop()
+    }
+
+    @Test func aFailedDeliveryIsRepeatedAndThenDead() async throws {
+        let receiver = try Receiver(answers: [.text(500, ""), .text(404, "")])
+        try await Fixture.with(configure: Self.configure) { fixture in
+            _ = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            _ = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
+            for status in [500, 404] {
+                try await waitUntil(deadlineSeconds: 30, "the failure \(status)") {
+                    try await Self.deliveries(fixture, .waiting).first?.status == status
+                }
+                // Its delay passes.
+                _ = try await fixture.execute("UPDATE dray.webhook_delivery SET due_at = now()")
+            }
+            try await waitUntil(deadlineSeconds: 30, "the delivery") {
+                try await Self.deliveries(fixture, .delivered).first?.attempts == 3
+            }
+            await receiver.stop()
+            _ = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "two", storageURL: Fixture.storageURL))
+            try await waitUntil(deadlineSeconds: 60, "the last failure") {
+                _ = try await fixture.execute(
+                    """
+                    UPDATE dray.webhook_delivery SET due_at = now(),
+                        attempts = greatest(attempts, \(Webhooks.maxAttempts - 2))
+                    WHERE state = 'waiting' AND leased_until < now()
+                    """)
+                return try await Self.deliveries(fixture, .dead).count == 1
+            }
+            let dead = try #require(try await Self.deliveries(fixture, .dead).first)
+            #expect(dead.failure?.code == .originConnect && dead.status == nil && dead.due == nil)
+            #expect(try await fixture.client.webhooks().webhooks[0].dead == 1)
+            let again = try await fixture.client.redeliver(dead.id)
+            #expect(again.state == .waiting && again.attempts == 0)
+            let unknown = try await code {
+                try await fixture.client.redeliver(WebhookDeliveryID(99))
+            }
+            #expect(unknown == .inputNotFound)
+        }
+    }
+
+    @Test func redirectsAreNotFollowed() async throws {
+        let receiver = try Receiver(answers: [
+            HTTPResponse(status: 302, headers: [("Location", "/elsewhere")])
+        ])
+        try await Fixture.with(configure: Self.configure) { fixture in
+            _ = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            _ = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
+            try await waitUntil(deadlineSeconds: 30, "the failure") {
+                try await Self.deliveries(fixture, .waiting).first?.failure?.code
+                    == .originRedirectRefused
+            }
+            #expect(receiver.requests.map(\.path) == ["/hook"])
+        }
+        await receiver.stop()
+    }
+
+    @Test func privateAddressesAreRefusedUnlessAllowed() async throws {
+        let receiver = try Receiver()
+        try await Fixture.with(configure: { configuration in
+            Self.configure(&configuration)
+            configuration.webhookAddresses = AddressPolicy(allowsPrivate: false)
+        }) { fixture in
+            _ = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            _ = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
+            try await waitUntil(deadlineSeconds: 30, "the refusal") {
+                try await Self.deliveries(fixture, .waiting).first?.failure?.code
+                    == .originAddressDenied
+            }
+            #expect(receiver.requests.isEmpty)
+        }
+        await receiver.stop()
+    }
+
+    /// Two coordinators send each event once.
+    @Test func aDeliveryIsSentByOneCoordinator() async throws {
+        let receiver = try Receiver()
+        try await Fixture.with(configure: Self.configure) { one in
+            let two = try await Fixture(
+                one.server, databaseURL: one.databaseURL, configure: Self.configure)
+            do {
+                _ = try await Self.add(one, receiver.url, kinds: ["asset.ready"])
+                try await one.submit((0..<100).map { "\($0)" })
+                try await waitUntil(deadlineSeconds: 30, "the deliveries") {
+                    try await Self.deliveries(one, .delivered).count == 100
+                }
+                let ids = receiver.requests.compactMap { $0.header("dray-delivery") }
+                #expect(ids.count == 100 && Set(ids).count == 100)
+            } catch {
+                await two.close()
+                throw error
+            }
+            await two.close()
+        }
+        await receiver.stop()
+    }
+
+    @Test func noAnswerHasTheSecret() async throws {
+        try await Fixture.with(configure: Self.configure) { fixture in
+            let body =
+                #"{"url":"https://u:p@hook.example/x","secret":"\#(Self.secret)"}"#
+            let refused = try await fixture.send("POST", "/v1/webhooks", body)
+            #expect(refused.status == 400 && !refused.body.contains(Self.secret))
+            let short = try await fixture.send(
+                "POST", "/v1/webhooks", #"{"url":"https://hook.example/x","secret":"canary"}"#)
+            #expect(short.status == 400 && !short.body.contains("canary"))
+            let created = try await fixture.send(
+                "POST", "/v1/webhooks",
+                #"{"url":"https://hook.example/x?t=canary","secret":"\#(Self.secret)"}"#)
+            #expect(created.status == 200 && !created.body.contains("canary"))
+            for path in ["/v1/webhooks", "/v1/webhook-deliveries", "/v1/audit", "/v1/events"] {
+                let answer = try await fixture.send("GET", path)
+                #expect(answer.status == 200 && !answer.body.contains("canary"), "\(path)")
+            }
+            let removed = try await fixture.send("POST", "/v1/webhooks/1/remove", "{}")
+            #expect(removed.status == 200 && !removed.body.contains("canary"))
+            #expect(try await fixture.client.webhooks().webhooks.isEmpty)
+        }
+    }
+}
