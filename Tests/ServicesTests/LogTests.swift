@@ -28,6 +28,20 @@ import Testing
         #expect(episodes.failed("database")?.count == 1)
     }
 
+    /// Its work was under way when the failures began.
+    @Test func aSuccessThatBeganEarlierEndsNothing() {
+        let clock = Clock()
+        let episodes = FailureEpisodes { clock.now }
+        let early = clock.now
+        clock.advance(seconds: 1)
+        #expect(episodes.failed("database")?.count == 1)
+        #expect(episodes.succeeded("database", since: early) == nil)
+        #expect(episodes.failed("database") == nil)
+        clock.advance(seconds: 1)
+        let episode = episodes.succeeded("database", since: clock.now)
+        #expect(episode?.count == 2 && episode?.seconds == 1)
+    }
+
     @Test func aFailureThatLastsIsLoggedEveryTenMinutes() {
         let clock = Clock()
         let episodes = FailureEpisodes { clock.now }

@@ -14,6 +14,7 @@ package final class FailureEpisodes: Sendable {
         var count: Int
         let start: ContinuousClock.Instant
         var reported: ContinuousClock.Instant
+        var failed: ContinuousClock.Instant
     }
 
     /// Time after which a failure that lasts is logged again.
@@ -32,10 +33,11 @@ package final class FailureEpisodes: Sendable {
         let now = now()
         return open.withLock { open in
             guard var episode = open[name] else {
-                open[name] = Open(count: 1, start: now, reported: now)
+                open[name] = Open(count: 1, start: now, reported: now, failed: now)
                 return Episode(count: 1, seconds: 0)
             }
             episode.count += 1
+            episode.failed = now
             let isDue = now - episode.reported >= Self.reminder
             if isDue { episode.reported = now }
             open[name] = episode
@@ -44,9 +46,20 @@ package final class FailureEpisodes: Sendable {
     }
 
     /// Returns the episode that a success ends; nil if nothing had failed.
-    package func succeeded(_ name: String) -> Episode? {
+    ///
+    /// - Parameter start: when the work began that succeeded, if others fail under this name too: a
+    ///   success does not end failures that came after its start.
+    package func succeeded(
+        _ name: String, since start: ContinuousClock.Instant? = nil
+    ) -> Episode? {
         let now = now()
-        return open.withLock { $0.removeValue(forKey: name) }.map { Self.closed($0, now) }
+        return open.withLock { open in
+            guard let episode = open[name], start.map({ $0 > episode.failed }) ?? true else {
+                return nil
+            }
+            open[name] = nil
+            return Self.closed(episode, now)
+        }
     }
 
     private static func closed(_ open: Open, _ now: ContinuousClock.Instant) -> Episode {

@@ -30,7 +30,7 @@ struct EventFollower: Sendable {
 struct EventFollowers {
     private var all: [EventFollower] = []
     /// The position of the live ones; nil without any.
-    private var position: EventCursor?
+    private(set) var position: EventCursor?
     private var lastTurn = 0
 
     var isEmpty: Bool { all.isEmpty }

@@ -166,8 +166,11 @@ final class EventHub: Service {
 
     /// Sends what is new to the live ones; returns true if there is more, and nil after a failure.
     private func readForLive(_ followers: inout EventFollowers) async -> Bool? {
+        let start = ContinuousClock.now
         do throws(Failure) {
-            return try await followers.advanceAll(events, limit: limits.events)
+            let isBehind = try await followers.advanceAll(events, limit: limits.events)
+            if followers.position != nil { failures.succeeded("read events", since: start) }
+            return isBehind
         } catch {
             failures.failed("read events", error)
             return nil
@@ -176,6 +179,7 @@ final class EventHub: Service {
 
     /// Sends some of the late ones a page each, in turn; returns true if there is more.
     private func readForLate(_ followers: inout EventFollowers) async -> Bool {
+        let start = ContinuousClock.now
         do throws(Failure) {
             let late = followers.late
             var isBehind = late.count > limits.lateStreams
@@ -184,7 +188,7 @@ final class EventHub: Service {
                     isBehind = true
                 }
             }
-            failures.succeeded("read events")
+            if !late.isEmpty { failures.succeeded("read events", since: start) }
             return isBehind
         } catch {
             failures.failed("read events", error)

@@ -34,13 +34,15 @@ struct BackgroundFailures: Sendable {
             ])
     }
 
-    func succeeded(_ work: String) {
+    /// - Parameter start: when the work began. What was under way when the database stopped may
+    ///   still succeed, which is not its end.
+    func succeeded(_ work: String, since start: ContinuousClock.Instant) {
         if let episode = episodes.succeeded(work) {
             log.info(
                 "background work recovered",
                 ["work": work, "failures": episode.count, "seconds": episode.seconds])
         }
-        if let episode = episodes.succeeded(Self.database) {
+        if let episode = episodes.succeeded(Self.database, since: start) {
             log.info(
                 "the database answers again",
                 ["failures": episode.count, "seconds": episode.seconds])

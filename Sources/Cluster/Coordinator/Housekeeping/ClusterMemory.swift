@@ -67,9 +67,10 @@ struct ClusterMemory: Sendable {
     }
 
     private func attempt(_ work: String, _ body: () async throws -> Void) async {
+        let start = ContinuousClock.now
         do {
             try await body()
-            failures.succeeded(work)
+            failures.succeeded(work, since: start)
         } catch {
             failures.failed(work, error)
         }

@@ -78,10 +78,11 @@ struct Housekeeping: Service {
     /// Runs a chore; returns false if the database does not answer: the other chores would fail
     /// too.
     private func run(_ chore: Chore) async -> Bool {
+        let start = ContinuousClock.now
         do {
             try await chore.action()
             times.succeeded(chore.name)
-            failures.succeeded(chore.name)
+            failures.succeeded(chore.name, since: start)
             return true
         } catch {
             times.failed(chore.name)

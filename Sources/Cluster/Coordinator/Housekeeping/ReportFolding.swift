@@ -23,7 +23,7 @@ struct ReportFolding: Service {
             let start = clock.now
             do {
                 isPending = try await queue.housekeeping.tallies.fold { metrics.count($0) }
-                failures.succeeded("fold reports")
+                failures.succeeded("fold reports", since: start)
                 if !isPending { times.succeeded(ChoreTimes.folding) }
             } catch {
                 times.failed(ChoreTimes.folding)

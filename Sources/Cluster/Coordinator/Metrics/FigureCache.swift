@@ -103,9 +103,10 @@ final class FigureCache: Service {
     }
 
     private func readNow() async {
+        let start = ContinuousClock.now
         do {
             let figures = try await read()
-            failures.succeeded(Self.work)
+            failures.succeeded(Self.work, since: start)
             state.withLock { state in
                 state.figures = figures
                 state.readAt = now()

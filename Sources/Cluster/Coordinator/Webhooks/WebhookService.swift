@@ -58,18 +58,20 @@ struct WebhookService: Service {
     /// Makes deliveries of new events, and leases some that are due, but none of the webhooks that are
     /// being sent some.
     private func due(_ sending: [WebhookID: Int]) async -> [Webhooks.Leased] {
+        var start = ContinuousClock.now
         do throws(Failure) {
             try await webhooks.enqueue()
-            failures.succeeded("make deliveries to webhooks")
+            failures.succeeded("make deliveries to webhooks", since: start)
         } catch {
             failures.failed("make deliveries to webhooks", error)
         }
         let free = Self.maxAtOnce - sending.values.reduce(0, +)
         guard free > 0, !Task.isCancelled else { return [] }
+        start = .now
         do throws(Failure) {
             let leased = try await webhooks.lease(
                 free, busy: Array(sending.keys), seconds: Self.leaseSeconds)
-            failures.succeeded("send events to webhooks")
+            failures.succeeded("send events to webhooks", since: start)
             return leased
         } catch {
             failures.failed("send events to webhooks", error)
@@ -82,6 +84,7 @@ struct WebhookService: Service {
         let result = await sender.send(delivery)
         // A task of its own is not cancelled with this one.
         let recording = Task<Void, Never> {
+            let start = ContinuousClock.now
             do throws(Failure) {
                 if let result {
                     try await webhooks.record(
@@ -89,7 +92,7 @@ struct WebhookService: Service {
                 } else {
                     try await webhooks.giveBack(delivery)
                 }
-                failures.succeeded("record a delivery to a webhook")
+                failures.succeeded("record a delivery to a webhook", since: start)
             } catch {
                 // Its lease ends, and it is sent again.
                 failures.failed("record a delivery to a webhook", error)
