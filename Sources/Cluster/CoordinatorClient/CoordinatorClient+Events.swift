@@ -49,7 +49,7 @@ extension CoordinatorClient {
 
     /// Updates that wait for a reader before its connection is closed.
     private static let waitingEvents = 4_096
-    /// Time without any byte after which a stream is given up: four comments are missing.
+    /// Time without any byte after which a stream counts as lost: four comments are missing.
     private static let silentSeconds = 60.0
     /// Maximum time of one stream, which is as long as its connection: it ends by silence before.
     private static let streamSeconds = 7.0 * 86_400

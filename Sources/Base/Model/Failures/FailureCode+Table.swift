@@ -377,7 +377,7 @@ extension FailureCode {
             "Connect again with the last id, which `dray watch` does by itself."),
         row(
             730, .clusterTooManyStreams, .attempts(5),
-            "Close streams that nobody reads, connect to another coordinator, or start more of them."
+            "Close unused streams, connect to another coordinator, or start more coordinators."
         ),
         row(
             731, .clusterDatabaseCertificate, .attempts(5),

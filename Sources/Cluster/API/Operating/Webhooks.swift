@@ -28,7 +28,7 @@ package struct WebhookStatus: Codable, Hashable, Sendable {
     package var created: Double
     /// Name of the token that created it.
     package var createdBy: String
-    /// Deliveries that wait for their first or next attempt, and that were given up.
+    /// Deliveries that wait for their first or next attempt, and that failed for good.
     package var waiting: Int64
     package var dead: Int64
 
@@ -61,7 +61,7 @@ package struct WebhookDelivery: Codable, Hashable, Sendable {
         case waiting
         /// The receiver has answered with 2xx.
         case delivered
-        /// Given up after its last attempt.
+        /// Failed for good: its last attempt failed.
         case dead
     }
 

@@ -101,7 +101,7 @@ final class RateLimiter: Sendable {
     private let addresses: Mutex<RequestBuckets<String>?>
     private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// Maximum of addresses that are told apart.
+    /// Maximum of addresses with a limit of their own.
     static let maxAddresses = 10_000
 
     init(

@@ -23,7 +23,7 @@ enum Representation {
             return response
         }
         response.add("Accept-Encoding", toListIn: "Vary")
-        // Whoever keeps it has to ask again; only the caller may keep what a token is needed for.
+        // A cache must revalidate it. What needs a token may be in private caches only.
         let cache = isJSON ? (route.rule == nil ? "no-cache" : "private, no-cache") : "no-store"
         response.headers.append(("Cache-Control", cache))
         if isJSON {

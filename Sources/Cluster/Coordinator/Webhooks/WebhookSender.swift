@@ -120,7 +120,7 @@ private final class WebhookPost: CurlEasyDelegate, Hashable {
     private var refusal: Failure?
     private var receivedBytes = 0
 
-    /// Bytes of an answer, which nobody reads, after which it is cut off.
+    /// Maximum bytes of an answer, which is discarded; a longer one is aborted.
     private static let maximumBytes = 64 << 10
 
     init(

@@ -26,12 +26,12 @@ struct ReportPlan {
     var origins = Origins()
     var siteFailures = SiteFailures()
     var renewals = Renewals()
-    /// Jobs that ended, and files that are fetched anew, for `outcomes`.
+    /// Jobs that ended, and files that are fetched again, for `outcomes`.
     var ended = Outcomes()
     /// What is known of the URLs that were refused.
     let refusals: [JobID: Refusal]
     var steps: [Step] = []
-    /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
+    /// Files that are fetched again: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
     private let maxAttemptsAtMirrors: Int
 

@@ -174,7 +174,7 @@ package struct Webhooks: Sendable {
         }
     }
 
-    /// Leases deliveries that are due: nobody else sends them for `seconds`.
+    /// Leases deliveries that are due: no other coordinator sends them for `seconds`.
     ///
     /// At most `each` of one webhook, and none of those in `busy`.
     package func lease(

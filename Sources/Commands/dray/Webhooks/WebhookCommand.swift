@@ -48,7 +48,7 @@ enum WebhookCommand {
                 discussion: "The latest first. Deliveries are kept for seven days after their end.",
                 options: [
                     CommandOption(
-                        "dead", .flag, help: "Only those that were given up."),
+                        "dead", .flag, help: "Only deliveries that failed for good."),
                     CommandOption(
                         "limit", .integer(placeholder: "N", range: 1...WireLimits.pageRows),
                         help: "Maximum number, 1 to \(WireLimits.pageRows). Default: 50."),

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether a session still follows its catalog, and whether it was told to leave it to the cluster.
+/// Whether a session still follows its catalog, and whether the user has detached it.
 ///
 /// Safe from any thread.
 final class Detachment: Sendable {
