@@ -13,11 +13,12 @@ extension EndToEnd {
             _ cluster: ProcessCluster, _ arguments: [String]
         ) throws -> ChildProcess {
             let words = [try DrayProcess.binary(), "loadtest"] + arguments
-            let command = words.map { "'\($0)'" }.joined(separator: " ")
+            let command = "exec " + words.map { "'\($0)'" }.joined(separator: " ")
             return try ChildProcess(
                 ["script", "--quiet", "--flush", "--return", "--command", command, "/dev/null"],
                 environment: [
-                    "TERM": "xterm", "LANG": "C.UTF-8", "DRAY_COORDINATOR": cluster.urls,
+                    "SHELL": "/bin/sh", "TERM": "xterm", "LANG": "C.UTF-8",
+                    "DRAY_COORDINATOR": cluster.urls,
                     "DRAY_TOKEN": AccessToken.test.text,
                 ])
         }

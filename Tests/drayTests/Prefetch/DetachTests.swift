@@ -114,8 +114,9 @@ extension EndToEnd {
             ] {
                 let keyboard = edge.path("keys-\(name)")
                 #expect(mkfifo(keyboard, 0o600) == 0)
-                let command = ([try DrayProcess.binary()] + words(name)).map { "'\($0)'" }
-                    .joined(separator: " ")
+                // `exec`: Ctrl-C would end a shell that waits for dray, with a status of its own.
+                let arguments = [try DrayProcess.binary()] + words(name)
+                let command = "exec " + arguments.map { "'\($0)'" }.joined(separator: " ")
                 let terminal = try ChildProcess(
                     [
                         "sh", "-c",
@@ -123,8 +124,9 @@ extension EndToEnd {
                         command, keyboard,
                     ],
                     environment: [
-                        "TERM": "xterm", "LANG": "C.UTF-8", "DRAY_COORDINATOR": url,
-                        "DRAY_TOKEN": AccessToken.test.text, "DRAY_CONFIG": "/dev/null",
+                        "SHELL": "/bin/sh", "TERM": "xterm", "LANG": "C.UTF-8",
+                        "DRAY_COORDINATOR": url, "DRAY_TOKEN": AccessToken.test.text,
+                        "DRAY_CONFIG": "/dev/null",
                     ])
                 let typing = try FileHandle(forWritingTo: URL(fileURLWithPath: keyboard))
                 try await waitUntil(deadlineSeconds: 30, "the catalog \(name)") {
