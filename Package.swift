@@ -78,7 +78,7 @@ let package = Package(
         library("Platform/Curl", ["CCurl", "EventLoop"]),
         library("Platform/Postgres", ["CPostgres", "EventLoop"]),
         library("Platform/HTTP1"),
-        library("Platform/TLS", ["CSSL"]),
+        library("Platform/TLS", ["CSSL", "FileSystem"]),
         library("Platform/HTTPServer", ["CLinux", "EventLoop", "HTTP1", "TLS"]),
         library("Platform/XML", ["CLibXML2"]),
         library("Platform/Gzip", ["CZlib"]),
@@ -121,7 +121,7 @@ let package = Package(
             ]),
         library(
             "Load/LoadReport",
-            ["LoadModel", "Model", "Rendering", "Services", "Statistics", "Text"]),
+            ["LoadModel", "Metrics", "Model", "Rendering", "Services", "Statistics", "Text"]),
 
         // Cluster. The processes of a cluster, their client, and the messages between them.
         library("Cluster/API", ["Model"]),
@@ -240,7 +240,8 @@ let package = Package(
                 "Transfer",
             ]),
         tests(
-            "LoadReport", ["LoadModel", "Model", "Rendering", "Statistics"], exclude: ["Golden"]),
+            "LoadReport", ["LoadModel", "Metrics", "Model", "Rendering", "Statistics"],
+            exclude: ["Golden"]),
         tests("JobQueue", ["API", "EventLoop", "Model", "Postgres", "Services", "Statistics"]),
         tests("CoordinatorClient", ["API", "HTTPServer", "Model", "TLS"]),
         tests(

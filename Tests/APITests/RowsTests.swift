@@ -83,6 +83,7 @@ import Testing
         grant.cooling = [OriginCooldown(origin: "http://i", seconds: 2.5)]
         grant.siteShares = [SiteShare(site: SiteID(1), number: 7, bytesPerSecond: 0, seconds: 30)]
         grant.loadTest = LoadTestCall(id: "t", queue: nil)
+        grant.traces = [LeasedTrace(traceparent: "00-a\t\"b", jobs: [JobID(1), JobID(2)])]
         for format in [WireFormat.rows, .json] {
             let back = try format.decode(LeaseGrant.self, from: try format.encode(grant))
             #expect(back.jobs == jobs)
@@ -90,7 +91,7 @@ import Testing
             #expect(back.site == grant.site && back.cluster == "c")
             #expect(back.isAlone == true && back.shares == grant.shares)
             #expect(back.cooling == grant.cooling && back.siteShares == grant.siteShares)
-            #expect(back.loadTest == grant.loadTest)
+            #expect(back.loadTest == grant.loadTest && back.traces == grant.traces)
         }
     }
 
@@ -151,12 +152,13 @@ import Testing
         request.roots = ["file:///a"]
         request.refusedSites = [SiteID(1), SiteID(9)]
         request.slow = SlowOrigins(origins: ["http://a.test", "https://b.test:8443"], maxJobs: 0)
+        request.wantsTraces = true
         let back = try format.decodeStrictly(
             LeaseRequest.self, from: try format.encode(request))
         #expect(back.worker == "w" && back.queues == request.queues && back.maxJobs == 100)
         #expect(back.waitMilliseconds == 20_000 && back.lease == "l")
         #expect(back.pastLoadTests == ["t", "u"] && back.roots == ["file:///a"])
-        #expect(back.refusedSites == request.refusedSites)
+        #expect(back.refusedSites == request.refusedSites && back.wantsTraces)
         #expect(back.slow?.origins == request.slow?.origins && back.slow?.maxJobs == 0)
     }
 
@@ -168,6 +170,7 @@ import Testing
         request.roots = ["file:///a"]
         request.refusedSites = [SiteID(1)]
         request.slow = SlowOrigins(origins: ["http://a.test"], maxJobs: 2)
+        request.wantsTraces = true
         let object = try JSONSerialization.jsonObject(with: Data(WireJSON.encode(request)))
         let names = try #require(object as? [String: Any]).keys.sorted()
         let header = try WireFormat.rows.encode(request).prefix { $0 != UInt8(ascii: "\n") }

@@ -1,11 +1,13 @@
 import API
 import CoordinatorClient
 import Foundation
+import HTTPServer
 import JobQueue
 import Model
 import Synchronization
 import TestSupport
 import Testing
+import Transfer
 
 @testable import Coordinator
 
@@ -22,7 +24,7 @@ import Testing
             let answer = try await fixture.send(
                 "GET", "/metrics", headers: accept.map { ["Accept": $0] } ?? [:])
             try #require(answer.status == 200)
-            let isPlain = accept != nil
+            let isPlain = accept == nil
             #expect(
                 answer.headers["content-type"]
                     == (isPlain
@@ -47,8 +49,8 @@ import Testing
     @Test func bothFormatsHaveTheSameSamples() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])
-            let open = try await Page(fixture)
-            let plain = try await Page(fixture, accept: "text/plain")
+            let open = try await Page(fixture, accept: "application/openmetrics-text")
+            let plain = try await Page(fixture)
             #expect(Set(open.samples.keys) == Set(plain.samples.keys))
             #expect(open["dray_build_info{version=\"\(drayVersion)\"}"] == 1)
             #expect(open["process_resident_memory_bytes"] ?? 0 > 1e6)
@@ -108,6 +110,67 @@ import Testing
             #expect(
                 page["dray_http_requests_total{route=\"POST /v1/reports\",status=\"4xx\"}"] == 1)
         }
+    }
+
+    @Test func deliveriesToWebhooksAreCounted() async throws {
+        let receiver = try WebhookReceiver(answers: [.text(500, ""), .text(404, "")])
+        try await Fixture.with(configure: { configuration in
+            configuration.webhookAddresses = AddressPolicy(allowsPrivate: true)
+            configuration.webhookPeriod = .milliseconds(20)
+            configuration.figuresPeriod = .milliseconds(10)
+        }) { fixture in
+            func attempts(_ outcome: String) -> String {
+                "dray_webhook_attempts_total{outcome=\"\(outcome)\"}"
+            }
+            func open(_ name: String) async throws {
+                _ = try await fixture.client.openCatalog(
+                    CatalogSubmission(name: name, storageURL: Fixture.storageURL))
+            }
+            var page = try await Page(fixture)
+            for outcome in ["delivered", "retried", "dead"] {
+                #expect(page[attempts(outcome)] == 0)
+            }
+            var submission = WebhookSubmission(
+                url: receiver.url, secret: "canary-secret-of-a-webhook")
+            submission.kinds = ["catalog.open"]
+            let webhook = try await fixture.client.createWebhook(submission).id
+            // Its first attempt fails, and the next one is its last, in an hour.
+            _ = try await fixture.execute(
+                """
+                CREATE FUNCTION dray.later() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN
+                    NEW.due_at = now() + interval '1 hour';
+                    NEW.waiting_since = now() - interval '1 hour';
+                    NEW.attempts = \(Webhooks.maxAttempts - 1);
+                    RETURN NEW;
+                END $$;
+                CREATE TRIGGER later BEFORE UPDATE ON dray.webhook_delivery FOR EACH ROW
+                WHEN (OLD.leased_until > NEW.leased_until AND NEW.attempts = 1)
+                EXECUTE FUNCTION dray.later()
+                """)
+            try await open("one")
+            let waiting = "dray_webhook_waiting_deliveries{webhook=\"\(webhook)\"}"
+            let age = "dray_webhook_oldest_delivery_age_seconds{webhook=\"\(webhook)\"}"
+            try await waitUntil(deadlineSeconds: 30, "the figures") {
+                page = try await Page(fixture)
+                return page[attempts("retried")] == 1 && page[waiting] == 1
+                    && (3_600...3_660).contains(page[age] ?? 0)
+            }
+            _ = try await fixture.execute("UPDATE dray.webhook_delivery SET due_at = now()")
+            try await waitUntil(deadlineSeconds: 30, "the last failure") {
+                page = try await Page(fixture)
+                return page[attempts("dead")] == 1 && page[waiting] == 0
+            }
+            #expect(page[age] == nil && page[attempts("delivered")] == 0)
+            try await open("two")
+            try await waitUntil(deadlineSeconds: 30, "the delivery") {
+                page = try await Page(fixture)
+                return page[attempts("delivered")] == 1
+            }
+            #expect(page[attempts("retried")] == 1 && page[attempts("dead")] == 1)
+            #expect(page["dray_webhook_attempt_duration_seconds_count"] == 3)
+        }
+        await receiver.stop()
     }
 
     @Test func deadlinesLimitsAndCooldownsAreShown() async throws {

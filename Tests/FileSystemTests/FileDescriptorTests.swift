@@ -42,6 +42,18 @@ import Testing
         try root.sync()
     }
 
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 200_000])
+    func aFileIsReadUpToItsBound(count: Int) throws {
+        let content = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        _ = try create("a", content)
+        for (bound, expected) in [(count, content), (count + 1, content), (count - 1, nil)]
+        where bound >= 0 {
+            let file = try root.open("a", O_RDONLY)
+            #expect(try readToEnd(file.rawValue, maximumBytes: bound) == expected)
+        }
+        #expect(throws: SystemError.self) { try readToEnd(root.rawValue, maximumBytes: 1) }
+    }
+
     @Test func reservingLeavesTheLengthAlone() throws {
         let file = try create("a", [1])
         _ = try file.reserve(offset: 0, length: 1 << 20)

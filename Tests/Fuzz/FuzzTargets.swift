@@ -211,7 +211,7 @@ enum FuzzTargets {
         var status = 0
         var data: [UInt8] = []
         var isDone = false
-        var flaw: ResponseHead.Flaw?
+        var failure: MalformedResponse?
     }
 
     private static func answer(_ bytes: [UInt8], piece: Int) -> Answer {
@@ -219,7 +219,7 @@ enum FuzzTargets {
         var body: ResponseBody?
         var head: [UInt8] = []
         var start = 0
-        do throws(ResponseHead.Flaw) {
+        do throws(MalformedResponse) {
             while start < bytes.count, body?.isDone != true {
                 let end = min(start + piece, bytes.count)
                 if body == nil {
@@ -243,7 +243,7 @@ enum FuzzTargets {
                 }
             }
         } catch {
-            answer.flaw = error
+            answer.failure = error
         }
         answer.isDone = body?.isDone == true
         return answer
@@ -303,9 +303,9 @@ enum FuzzTargets {
 }
 
 extension ResponseHead {
-    fileprivate init(_ bytes: ArraySlice<UInt8>) throws(Flaw) {
+    fileprivate init(_ bytes: ArraySlice<UInt8>) throws(MalformedResponse) {
         let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(Flaw) in try ResponseHead(bytes) }
+            Result { () throws(MalformedResponse) in try ResponseHead(bytes) }
         }
         self = try result.get()
     }
@@ -314,10 +314,10 @@ extension ResponseHead {
 extension ResponseBody {
     fileprivate mutating func take(
         _ bytes: ArraySlice<UInt8>, _ data: inout [UInt8]
-    ) throws(ResponseHead.Flaw) {
+    ) throws(MalformedResponse) {
         var (body, taken) = (self, data)
         let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(ResponseHead.Flaw) in
+            Result { () throws(MalformedResponse) in
                 var bytes = bytes
                 while !bytes.isEmpty, !body.isDone { taken += try body.next(&bytes) }
             }

@@ -8,7 +8,7 @@ import Testing
         var isDone = false
         /// Bytes behind its end.
         var rest = 0
-        var flaw: ResponseHead.Flaw?
+        var failure: MalformedResponse?
     }
 
     /// Reads it in pieces that end at `ends`.
@@ -17,7 +17,7 @@ import Testing
     ) -> Read {
         let bytes = Array(text.utf8)
         var (body, read, start) = (body, Read(), 0)
-        for end in ends + [bytes.count] where read.flaw == nil {
+        for end in ends + [bytes.count] where read.failure == nil {
             bytes[start..<end].withUnsafeBytes { piece in
                 var piece = piece
                 do {
@@ -25,7 +25,7 @@ import Testing
                         read.data += String(decoding: try body.next(&piece), as: UTF8.self)
                     }
                 } catch {
-                    read.flaw = error as? ResponseHead.Flaw
+                    read.failure = error as? MalformedResponse
                 }
                 read.rest += piece.count
             }
@@ -53,7 +53,7 @@ import Testing
         for count in 0..<Self.chunked.utf8.count {
             let read = Self.read(
                 String(decoding: Self.chunked.utf8.prefix(count), as: UTF8.self), as: .chunked)
-            #expect(!read.isDone && read.flaw == nil)
+            #expect(!read.isDone && read.failure == nil)
         }
     }
 
@@ -65,9 +65,9 @@ import Testing
         "0\r\n" + String(repeating: "a: b\r\n", count: 20_000),
     ])
     func otherChunksAreMalformed(text: String) {
-        #expect(Self.read(text, as: .chunked).flaw == .malformed)
+        #expect(Self.read(text, as: .chunked).failure == .malformed)
         #expect(
-            Self.read(text, as: .chunked, ends: Array(0...text.utf8.count)).flaw == .malformed)
+            Self.read(text, as: .chunked, ends: Array(0...text.utf8.count)).failure == .malformed)
     }
 
     @Test func theGreatestChunkIsTaken() {

@@ -29,7 +29,9 @@ import Testing
         "",
     ])
     func anotherStatusLineIsMalformed(line: String) {
-        #expect(throws: ResponseHead.Flaw.malformed) { try Self.read(fields: "A: b", status: line) }
+        #expect(throws: MalformedResponse.malformed) {
+            try Self.read(fields: "A: b", status: line)
+        }
     }
 
     @Test func theBodyEndsAsTheFieldsSay() throws {
@@ -60,12 +62,12 @@ import Testing
         "no colon", ": no name", "Na me: x", "Na\u{0}me: x", "Name: x\u{0}", "Name: x\ry",
     ])
     func whatTwoReadersMayTakeForDifferentThingsIsMalformed(fields: String) {
-        #expect(throws: ResponseHead.Flaw.malformed) { try Self.read(fields: fields) }
+        #expect(throws: MalformedResponse.malformed) { try Self.read(fields: fields) }
     }
 
     @Test(arguments: ["gzip", "gzip, chunked", "chunked, chunked", "chunkedy"])
     func noOtherTransferCodingIsKnown(coding: String) {
-        #expect(throws: ResponseHead.Flaw.unknownCoding) {
+        #expect(throws: MalformedResponse.unknownCoding) {
             try Self.read(fields: "Transfer-Encoding: \(coding)")
         }
     }

@@ -1,4 +1,5 @@
 import LoadModel
+import Metrics
 import TestSupport
 import Testing
 
@@ -58,9 +59,13 @@ import Testing
             live.add(interval, of: recorder.result)
         }
 
+        static func text(_ live: LoadLive, _ format: MetricsFormat = .prometheus) -> String {
+            String(decoding: LoadPrometheus.text(live, format), as: UTF8.self)
+        }
+
         /// By name and labels but for the test's name.
         func page() throws -> [String: Double] {
-            let (_, samples) = try PrometheusTests.read(LoadPrometheus.text(live))
+            let (_, samples) = try PrometheusTests.read(Self.text(live))
             var values: [String: Double] = [:]
             for sample in samples {
                 let labels = sample.labels.filter { $0.key != "test" }.map { "\($0)=\($1)" }
@@ -114,7 +119,7 @@ import Testing
             run.begin()
             for second in 0..<6 {
                 run.add(second: second)
-                let (kinds, _) = try PrometheusTests.read(LoadPrometheus.text(run.live))
+                let (kinds, _) = try PrometheusTests.read(Run.text(run.live))
                 let page = try run.page()
                 for (series, value) in before {
                     let name = "dray_loadtest_" + series.prefix { $0 != "{" }
@@ -181,6 +186,22 @@ import Testing
         #expect(page["viewers"] == 7 && page["viewers_started_total"] == 9)
         #expect(page["stalls_total"] == 2 && page["stalled_seconds_total"] == 1.5)
         #expect(page["played_seconds_total"] == 30 && page["startup_seconds_count"] == 1)
-        try PrometheusTests.check(LoadPrometheus.text(run.live))
+        try PrometheusTests.check(Run.text(run.live))
+    }
+
+    /// Both formats, read by the parsers of others.
+    @Test(.enabled(if: OpenMetricsReader.isInstalled, OpenMetricsReader.needs))
+    func itIsOpenMetrics() async throws {
+        var run = Run()
+        run.begin()
+        for second in 0..<6 { run.add(second: second) }
+        let samples = try await OpenMetricsReader.samples(
+            LoadPrometheus.text(run.live, .openMetrics))
+        let (_, plain) = try PrometheusTests.read(Run.text(run.live))
+        #expect(samples.count == plain.count && samples.count > 40)
+        for (one, other) in zip(samples, plain) {
+            #expect(one.name == other.name && one.value == other.value)
+            #expect(one.labels["test"] == "evening \"1\"")
+        }
     }
 }

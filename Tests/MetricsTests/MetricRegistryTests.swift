@@ -61,7 +61,7 @@ import Testing
         }
         #expect(bytes.entries.reduce(0) { $0 + $1.series.value } == 8_000)
         #expect(durations.snapshot.counts.reduce(0, +) == 8_000)
-        #expect(durations.snapshot.sumSeconds == 4_000)
+        #expect(durations.snapshot.sum == 4_000)
     }
 
     /// As the buckets of native histograms: a bound belongs to the bucket below it.
@@ -78,8 +78,8 @@ import Testing
     @Test func theProcessIsMeasured() throws {
         #expect(try #require(ProcessFigures.cpuSeconds) > 0)
         #expect(try #require(ProcessFigures.residentBytes) > 1e6)
-        let (open, most) = (ProcessFigures.openDescriptors, ProcessFigures.maxDescriptors)
-        #expect(try #require(open) >= 3 && #require(open) <= #require(most))
+        let open = try #require(ProcessFigures.openDescriptors)
+        #expect((3...Double(OpenFiles.limits.soft)).contains(open))
         let age = SystemWallClock().nowSeconds - (try #require(ProcessFigures.startSeconds))
         #expect((-2...86_400).contains(age))
     }

@@ -52,7 +52,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (nil, MetricsFormat.openMetrics), ("*/*", .openMetrics), ("text/plain", .prometheus),
+        (nil, MetricsFormat.prometheus), ("*/*", .prometheus), ("text/plain", .prometheus),
+        ("application/openmetrics-text", .openMetrics),
+        ("application/openmetrics-text;q=0, */*", .prometheus),
         ("text/plain;version=0.0.4;q=0.5, */*;q=0.1", .prometheus),
         // Prometheus 2.42 and 3.
         (
@@ -60,7 +62,7 @@ import Testing
                 + "version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", .openMetrics
         ),
         ("application/openmetrics-text;q=0.2, text/plain; q=0.9", .prometheus),
-        ("text/plain, application/openmetrics-text", .openMetrics), (";;,=q", .openMetrics),
+        ("text/plain, application/openmetrics-text", .openMetrics), (";;,=q", .prometheus),
     ])
     func theFormatIsTheOneThatIsAccepted(accept: String?, format: MetricsFormat) {
         #expect(MetricsFormat(accept: accept) == format)
@@ -81,43 +83,12 @@ import Testing
         #expect(process.errors.isEmpty, "\(process.errors)")
     }
 
-    /// The Python that has prometheus_client, by DRAY_TEST_PYTHON.
-    private static let python = ProcessInfo.processInfo.environment["DRAY_TEST_PYTHON"] ?? "python3"
-
-    private static let hasParser: Bool = {
-        guard
-            let process = try? Process.run(
-                URL(fileURLWithPath: "/usr/bin/env"),
-                arguments: [python, "-c", "import prometheus_client.openmetrics.parser"])
-        else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
-    }()
-
     @Test(
-        .enabled(
-            if: hasParser,
-            "needs python3, or DRAY_TEST_PYTHON, with prometheus_client: pip install prometheus_client"
-        ))
+        .enabled(if: OpenMetricsReader.isInstalled, OpenMetricsReader.needs))
     func thePythonClientReadsOpenMetrics() async throws {
-        let directory = try TemporaryDirectory("metrics")
-        try Data(Self.registry().text(.openMetrics)).write(
-            to: URL(fileURLWithPath: directory.path("page")))
-        let script = """
-            import json, sys
-            from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
-            print(json.dumps([[s.name, s.labels, str(s.value)]
-                              for f in parse(open(sys.argv[1], newline="").read()) for s in f.samples]))
-            """
-        let process = try ChildProcess([Self.python, "-c", script, directory.path("page")])
-        #expect(try await process.wait() == .exited(0), "\(process.output)\(process.errors)")
-        let samples = try #require(
-            try JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [[Any]])
+        let samples = try await OpenMetricsReader.samples(Self.registry().text(.openMetrics))
         func value(_ name: String, _ labels: [String: String] = [:]) -> Double? {
-            let sample = samples.first {
-                $0[0] as? String == name && $0[1] as? [String: String] == labels
-            }
-            return (sample?[2] as? String).flatMap { Double($0) }
+            samples.first { $0.name == name && $0.labels == labels }?.value
         }
         #expect(value("dray_leases_total") == 12)
         #expect(

@@ -12,20 +12,12 @@ package final class DurationHistogram: MetricSeries {
     package static let transferExponents = -10...10
 
     /// Exponents of the bounds.
-    package let exponents: ClosedRange<Int>
+    private let exponents: ClosedRange<Int>
     private let buckets: [Bucket]
     private let nanoseconds = Atomic<Int64>(0)
 
     private final class Bucket: Sendable {
         let count = Atomic<Int64>(0)
-    }
-
-    /// Counts at one time.
-    package struct Snapshot: Sendable, Equatable {
-        package var exponents: ClosedRange<Int>
-        /// Number of durations in each bucket, the last one without an upper bound.
-        package var counts: [Int64]
-        package var sumSeconds: Double
     }
 
     init(exponents: ClosedRange<Int>) {
@@ -52,9 +44,26 @@ package final class DurationHistogram: MetricSeries {
         return min(max(exponent - exponents.lowerBound, 0), exponents.count)
     }
 
-    package var snapshot: Snapshot {
-        Snapshot(
-            exponents: exponents, counts: buckets.map { $0.count.load(ordering: .relaxed) },
-            sumSeconds: Double(nanoseconds.load(ordering: .relaxed)) / 1e9)
+    package var snapshot: HistogramSnapshot {
+        HistogramSnapshot(
+            bounds: exponents.map { Double(sign: .plus, exponent: $0, significand: 1) },
+            counts: buckets.map { $0.count.load(ordering: .relaxed) },
+            sum: Double(nanoseconds.load(ordering: .relaxed)) / 1e9)
+    }
+}
+
+/// The counts of a histogram at one time.
+package struct HistogramSnapshot: Sendable, Equatable {
+    /// Upper bounds of all buckets but the last, in rising order.
+    package var bounds: [Double]
+    /// Number of values in each bucket, one more than bounds.
+    package var counts: [Int64]
+    package var sum: Double
+
+    package init(bounds: [Double], counts: [Int64], sum: Double) {
+        precondition(counts.count == bounds.count + 1, "a bucket for each bound, and one above")
+        self.bounds = bounds
+        self.counts = counts
+        self.sum = sum
     }
 }

@@ -19,14 +19,14 @@ package struct MetricFamily: Sendable, Hashable {
     /// The value of every label of the series for what is beyond `maxSeries`.
     package static let other = "other"
 
-    private static let units = ["seconds", "bytes", "ratio"]
+    private static let units = ["seconds", "bytes", "ratio", "bytes_per_second"]
 
-    init(
+    package init(
         _ name: String, _ kind: Kind, _ help: String, labels: [String] = [], maxSeries: Int = 1
     ) {
         precondition(Self.isName(name) && labels.allSatisfy(Self.isName), "not a name: \(name)")
         precondition(!name.hasSuffix("_total"), "the text adds _total: \(name)")
-        precondition(labels.isEmpty ? maxSeries == 1 : maxSeries > 1, "bounds of \(name)")
+        precondition(maxSeries == 1 || maxSeries > 1 && !labels.isEmpty, "bounds of \(name)")
         self.name = name
         self.kind = kind
         self.help = help
@@ -59,7 +59,7 @@ package struct MetricSample: Sendable, Equatable {
     package enum Value: Sendable, Equatable {
         case integer(Int64)
         case number(Double)
-        case histogram(DurationHistogram.Snapshot)
+        case histogram(HistogramSnapshot)
     }
 
     /// Values of the family's labels, in their order.
@@ -76,7 +76,7 @@ package struct MetricSample: Sendable, Equatable {
         self.value = .integer(value)
     }
 
-    init(_ labels: [String], _ value: Value) {
+    package init(_ labels: [String], _ value: Value) {
         self.labels = labels
         self.value = value
     }

@@ -12,11 +12,11 @@ package enum MetricsFormat: Sendable, CaseIterable {
         }
     }
 
-    /// Chooses by a request's `Accept` header (RFC 9110, 12.5.1): OpenMetrics unless plain text is
-    /// preferred.
+    /// Chooses by a request's `Accept` header (RFC 9110, 12.5.1): OpenMetrics if it is named and plain
+    /// text is not preferred, as Prometheus does; else plain text, which every scraper reads.
     package init(accept: String?) {
         var plain = 0.0
-        var open: Double?
+        var open = 0.0
         for range in (accept ?? "").split(separator: ",") {
             let parts = range.split(separator: ";").map { $0.filter { $0 != " " }.lowercased() }
             guard let type = parts.first else { continue }
@@ -24,11 +24,11 @@ package enum MetricsFormat: Sendable, CaseIterable {
                 .flatMap { Double($0.dropFirst(2)) }
             let value = quality ?? 1
             switch type {
-            case "application/openmetrics-text": open = max(open ?? 0, value)
+            case "application/openmetrics-text": open = max(open, value)
             case "text/plain", "text/*": plain = max(plain, value)
             default: break
             }
         }
-        self = plain > (open ?? 0) ? .prometheus : .openMetrics
+        self = open > 0 && open >= plain ? .openMetrics : .prometheus
     }
 }

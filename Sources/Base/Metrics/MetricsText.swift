@@ -1,17 +1,17 @@
 /// Metrics as text.
 ///
 /// Sources: OpenMetrics 1.0, "ABNF" and "Text format"; Prometheus, "Exposition formats".
-struct MetricsText {
+package struct MetricsText {
     private let format: MetricsFormat
-    private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
 
-    init(_ format: MetricsFormat) {
+    package init(_ format: MetricsFormat) {
         self.format = format
         bytes.reserveCapacity(64 << 10)
     }
 
     /// Adds a metric. Without samples only its description is written.
-    mutating func add(_ family: MetricFamily, _ samples: [MetricSample]) {
+    package mutating func add(_ family: MetricFamily, _ samples: [MetricSample]) {
         describe(family)
         for sample in samples {
             switch sample.value {
@@ -26,7 +26,8 @@ struct MetricsText {
         }
     }
 
-    mutating func end() {
+    /// Ends the text; nothing may be added afterwards.
+    package mutating func end() {
         if format == .openMetrics { bytes += "# EOF\n".utf8 }
     }
 
@@ -46,25 +47,21 @@ struct MetricsText {
     }
 
     private mutating func add(
-        _ family: MetricFamily, _ labels: [String], _ histogram: DurationHistogram.Snapshot
+        _ family: MetricFamily, _ labels: [String], _ histogram: HistogramSnapshot
     ) {
         var count: Int64 = 0
-        for (exponent, inBucket) in zip(histogram.exponents, histogram.counts) {
+        for (bound, inBucket) in zip(histogram.bounds, histogram.counts) {
             count += inBucket
-            begin(family.name, "_bucket", family.labels, labels, bound: Self.bound(exponent))
+            begin(family.name, "_bucket", family.labels, labels, bound: "\(bound)")
             end("\(count)")
         }
         count += histogram.counts.last ?? 0
         begin(family.name, "_bucket", family.labels, labels, bound: "+Inf")
         end("\(count)")
         begin(family.name, "_sum", family.labels, labels)
-        end(Self.text(histogram.sumSeconds))
+        end(Self.text(histogram.sum))
         begin(family.name, "_count", family.labels, labels)
         end("\(count)")
-    }
-
-    private static func bound(_ exponent: Int) -> String {
-        "\(Double(sign: .plus, exponent: exponent, significand: 1))"
     }
 
     private mutating func begin(

@@ -13,7 +13,7 @@ extension MetricRegistry {
         }
         gauge("process_open_fds", "Open file descriptors.") { ProcessFigures.openDescriptors }
         gauge("process_max_fds", "Maximum of open file descriptors.") {
-            ProcessFigures.maxDescriptors
+            Double(OpenFiles.limits.soft)
         }
         gauge("process_start_time_seconds", "Start of this process, in seconds since 1970.") {
             ProcessFigures.startSeconds

@@ -26,14 +26,6 @@ package enum ProcessFigures {
         return Double(max(count - 3, 0))
     }
 
-    package static var maxDescriptors: Double? {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return nil
-        }
-        return Double(limit.rlim_cur)
-    }
-
     /// Start of the process in seconds since 1970.
     package static let startSeconds: Double? = {
         // The name of the program is in parentheses and may contain anything; field 22 is the start.

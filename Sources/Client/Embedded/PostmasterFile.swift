@@ -1,3 +1,4 @@
+import FileSystem
 import Glibc
 
 /// The contents of a data directory's `postmaster.pid`.
@@ -64,13 +65,11 @@ extension PostmasterFile {
     }
 }
 
-/// Returns the start of a small text file, 4 KiB at most; nil if it cannot be read.
+/// Returns a small text file; nil if it cannot be read, or has more than 4 KiB.
 func readSmallFile(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    var buffer = [UInt8](repeating: 0, count: 4_096)
-    let count = read(descriptor, &buffer, buffer.count)
-    guard count >= 0 else { return nil }
-    return String(decoding: buffer.prefix(count), as: UTF8.self)
+    guard let bytes = try? readToEnd(descriptor, maximumBytes: 4_096) else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
 }

@@ -137,7 +137,7 @@ package final class Coordinator: Sendable {
             housekeeping, figures, hub,
             WebhookService(
                 webhooks: queue.webhooks, sender: webhooks, failures: failures,
-                period: configuration.webhookPeriod),
+                metrics: metrics.webhooks, period: configuration.webhookPeriod),
             ReportFolding(
                 queue: queue, reported: reported, signal: memory.signal, metrics: metrics,
                 times: housekeeping.times, failures: failures),

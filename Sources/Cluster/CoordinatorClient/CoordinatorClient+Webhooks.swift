@@ -18,6 +18,14 @@ extension CoordinatorClient {
                 idempotencyKey: UniqueID<WebhookEntity>.random().description))
     }
 
+    /// Changes the URL or the secret of a webhook, which keeps its deliveries. Throws `input.notFound`.
+    package func changeWebhook(
+        _ webhook: WebhookID, _ change: WebhookChange, retrySeconds: Double? = nil
+    ) async throws(Failure) -> WebhookStatus {
+        try await post(
+            "/v1/webhooks/\(webhook)/change", change, call: Call(retrySeconds: retrySeconds))
+    }
+
     /// Removes a webhook with its deliveries. Throws `input.notFound`.
     package func removeWebhook(
         _ webhook: WebhookID, retrySeconds: Double? = nil

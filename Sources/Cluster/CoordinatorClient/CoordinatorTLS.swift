@@ -24,7 +24,7 @@ enum TLSFailure {
         _ easy: CurlEasy, _ code: CurlCode
     ) -> (code: FailureCode, message: String)? {
         let detail = easy.errorDetail
-        switch easy.certificateFlaw(code) {
+        switch easy.certificateFailure(code) {
         case .expired: return (.clusterCertificateExpired, "the certificate has expired")
         case .notYetValid: return (.clusterCertificateExpired, "the certificate is not valid yet")
         case .otherName: return (.clusterCertificateName, detail)

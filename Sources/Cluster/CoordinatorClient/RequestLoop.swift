@@ -30,7 +30,7 @@ struct WireAnswer: Sendable {
     var details: WireDetails?
 }
 
-/// What `CoordinatorClient.look` reads of an answer, besides its body.
+/// What `CoordinatorClient.probe` reads of an answer, besides its body.
 struct WireDetails: Sendable {
     var dateSeconds: Int64?
     var certificateEnd: Int64?
@@ -58,11 +58,8 @@ final class RequestLoop: @unchecked Sendable {
     private let loop: EventLoop
     private let maximumConnections: Int
     private let options: CurlEasy.Options
-    private let headerLines: [String]
     private let keepsDetails: Bool
-    /// Headers by the format of the body.
-    private var headers: [WireFormat: CurlHeaders] = [:]
-    private var streamHeaders: CurlHeaders?
+    private var headers: RequestHeaders
     private var peers: PeerCheck
     private var multi: CurlMulti?
     private var idle: [CurlEasy] = []
@@ -82,7 +79,7 @@ final class RequestLoop: @unchecked Sendable {
         }
         self.maximumConnections = maximumConnections
         self.options = options
-        self.headerLines = headerLines
+        headers = RequestHeaders(headerLines)
         self.keepsDetails = keepsDetails
         self.peers = peers
     }
@@ -112,8 +109,6 @@ final class RequestLoop: @unchecked Sendable {
             multi?.close()
             multi = nil
             idle.removeAll()
-            headers = [:]
-            streamHeaders = nil
         }
         loop.shutdown()
     }
@@ -166,16 +161,7 @@ final class RequestLoop: @unchecked Sendable {
 
     private func prepare(_ easy: CurlEasy, for request: WireRequest) throws(CurlError) {
         try easy.setURL(request.url)
-        let format = request.body?.format ?? .json
-        let lines = headerLines + ["Content-Type: \(format.contentType)"]
-        if request.sink != nil {
-            try easy.setHeaders(headersOfStream())
-        } else if let key = request.idempotencyKey {
-            try easy.setHeaders(CurlHeaders(lines + ["Idempotency-Key: \(key)"]))
-        } else {
-            if headers[format] == nil { headers[format] = try CurlHeaders(lines) }
-            try easy.setHeaders(headers[format])
-        }
+        try easy.setHeaders(try headers.of(request))
         if let body = request.body {
             var refusal: CurlError?
             body.bytes.withUnsafeBytes { bytes in
@@ -187,15 +173,6 @@ final class RequestLoop: @unchecked Sendable {
         }
         try easy.setConnectTimeout(milliseconds: Int(request.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(request.timeoutSeconds * 1000))
-    }
-
-    /// Returns headers that accept a stream of events, and no other lines of that name.
-    private func headersOfStream() throws(CurlError) -> CurlHeaders {
-        if let streamHeaders { return streamHeaders }
-        let lines = headerLines.filter { !$0.hasPrefix("Accept:") }
-        let made = try CurlHeaders(lines + ["Accept: text/event-stream"])
-        streamHeaders = made
-        return made
     }
 
     private func multiHandle() throws(CurlError) -> CurlMulti {

@@ -10,6 +10,10 @@ struct LeasedJob: Sendable, Hashable {
     let job: Job
     let lease: LeaseID
     let site: LeasedSite
+    /// This attempt's step of the trace of its submission; nil unless the worker uses traces.
+    var trace: TraceContext?
+    /// Lines of its requests to the origin of its own URL, in addition to those of every request.
+    var originHeaders: [String] = []
 
     static func == (one: Self, other: Self) -> Bool {
         one.job.id == other.job.id && one.lease == other.lease

@@ -30,6 +30,7 @@ extension WorkerService {
         package var addressPolicy = AddressPolicy()
         /// Settings for requests to origins. They stay in this process.
         package var origins = OriginSettingsTable()
+        package var traces = TraceUse.off
         /// True if the process does nothing else: its CPU time is this worker's.
         package var isAlone = false
         /// Sends its shards of load tests; nil for an engine in this process.

@@ -45,7 +45,7 @@ package final class WorkerService: DrainableService {
                 fetcher: fetching.fetcher, verifier: fetching.verifier,
                 checksums: fetching.checksums,
                 titles: resolving.titles, refreshes: refreshing.refreshes),
-            roots: configuration.roots,
+            roots: configuration.roots, traces: configuration.traces,
             loadShards: configuration.loadShards
                 ?? EngineLoadShards(addressPolicy: configuration.addressPolicy))
     }

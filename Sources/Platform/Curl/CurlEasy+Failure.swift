@@ -26,7 +26,7 @@ extension CurlEasy {
     }
 
     /// Why a server's certificate was refused.
-    package enum CertificateFlaw: Sendable {
+    package enum CertificateFailure: Sendable {
         case expired
         case notYetValid
         /// Its issuer is not trusted, or it cannot be verified for another reason.
@@ -35,9 +35,9 @@ extension CurlEasy {
         case otherName
     }
 
-    /// Returns the flaw of the certificate for which a transfer ended with `code`; nil for another
+    /// Returns the failure of the certificate for which a transfer ended with `code`; nil for another
     /// reason.
-    package func certificateFlaw(_ code: CurlCode) -> CertificateFlaw? {
+    package func certificateFailure(_ code: CurlCode) -> CertificateFailure? {
         guard code == .peerFailedVerification else { return nil }
         return switch dray_easy_verify_result(handle) {
         // libcurl itself compares the names, in some versions before it has a result.

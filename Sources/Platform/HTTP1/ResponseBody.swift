@@ -88,7 +88,7 @@ package struct ResponseBody: Sendable, Equatable {
     /// after the end stay in `bytes`.
     package mutating func next(
         _ bytes: inout UnsafeRawBufferPointer
-    ) throws(ResponseHead.Flaw) -> UnsafeRawBufferPointer {
+    ) throws(MalformedResponse) -> UnsafeRawBufferPointer {
         var place = 0
         defer { bytes = UnsafeRawBufferPointer(rebasing: bytes[place...]) }
         while place < bytes.count, !isDone {
@@ -108,7 +108,7 @@ package struct ResponseBody: Sendable, Equatable {
 
     // MARK: Chunks
 
-    private mutating func frame(_ byte: UInt8) throws(ResponseHead.Flaw) {
+    private mutating func frame(_ byte: UInt8) throws(MalformedResponse) {
         framingBytes += 1
         if isStrict { try checkLine(byte) }
         switch state {
@@ -135,13 +135,13 @@ package struct ResponseBody: Sendable, Equatable {
         }
     }
 
-    private mutating func checkLine(_ byte: UInt8) throws(ResponseHead.Flaw) {
+    private mutating func checkLine(_ byte: UInt8) throws(MalformedResponse) {
         let isControl = byte < 0x20 && byte != tab && byte != cr && byte != lf || byte == 0x7F
         guard (byte == lf) == isLineEnding, !isControl else { throw .malformed }
         isLineEnding = byte == cr
     }
 
-    private mutating func size(_ byte: UInt8) throws(ResponseHead.Flaw) {
+    private mutating func size(_ byte: UInt8) throws(MalformedResponse) {
         if let digit = Self.hexDigit(byte) {
             guard remaining <= .max >> 4, digits < 16 else { throw .malformed }
             digits += 1

@@ -1,5 +1,12 @@
 internal import Glibc
 
+/// A reason why a response cannot be read.
+package enum MalformedResponse: Error, Sendable, Equatable {
+    case malformed
+    /// A transfer coding other than chunked.
+    case unknownCoding
+}
+
 /// The properties of a response's body and connection from an HTTP/1 head (RFC 9112).
 ///
 /// Stricter than most clients: a response that two readers could interpret differently is
@@ -11,13 +18,6 @@ package struct ResponseHead: Sendable, Equatable {
     package var body: ResponseBody
     /// True if the connection can carry another request after the body.
     package var keepsConnection: Bool
-
-    /// A reason why a response cannot be read.
-    package enum Flaw: Error, Sendable, Equatable {
-        case malformed
-        /// A transfer coding other than chunked.
-        case unknownCoding
-    }
 
     package var isInterim: Bool { status < 200 && status != 101 }
 
@@ -44,7 +44,7 @@ package struct ResponseHead: Sendable, Equatable {
     }
 
     /// Parses a head whose `length` is that of `bytes`.
-    package init(_ bytes: UnsafeRawBufferPointer) throws(Flaw) {
+    package init(_ bytes: UnsafeRawBufferPointer) throws(MalformedResponse) {
         guard let base = bytes.baseAddress, memchr(base, 0, bytes.count) == nil else {
             throw .malformed
         }
@@ -72,13 +72,17 @@ package struct ResponseHead: Sendable, Equatable {
     // MARK: The status line
 
     /// Returns true for HTTP/1.0, false for 1.1.
-    private static func isOld(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) -> Bool {
+    private static func isOld(_ line: Slice<UnsafeRawBufferPointer>) throws(MalformedResponse)
+        -> Bool
+    {
         if line.starts(with: "HTTP/1.1 ".utf8) { return false }
         guard line.starts(with: "HTTP/1.0 ".utf8) else { throw .malformed }
         return true
     }
 
-    private static func status(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) -> Int {
+    private static func status(_ line: Slice<UnsafeRawBufferPointer>) throws(MalformedResponse)
+        -> Int
+    {
         let rest = line.dropFirst(9)
         let digits = rest.prefix(3)
         let status = digits.reduce(0) { $0 * 10 + Int($1) - Int(zero) }
@@ -116,7 +120,7 @@ package struct ResponseHead: Sendable, Equatable {
         var keepsAlive = false
 
         /// A continued line begins with a blank, and has no name.
-        mutating func add(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) {
+        mutating func add(_ line: Slice<UnsafeRawBufferPointer>) throws(MalformedResponse) {
             guard let colon = place(of: UInt8(ascii: ":"), in: line), colon > line.startIndex,
                 line[..<colon].allSatisfy({ $0 > space && $0 < 0x7F }),
                 place(of: cr, in: line) == nil
@@ -143,7 +147,7 @@ package struct ResponseHead: Sendable, Equatable {
 
         private static func number(
             _ digits: Slice<UnsafeRawBufferPointer>
-        ) throws(Flaw) -> Int64 {
+        ) throws(MalformedResponse) -> Int64 {
             guard !digits.isEmpty, digits.allSatisfy(isDigit) else { throw .malformed }
             var number: Int64 = 0
             for digit in digits {

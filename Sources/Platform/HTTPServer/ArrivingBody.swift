@@ -55,7 +55,7 @@ struct ArrivingBody {
         receivedBytes += data.count
         while !decoder.isDone {
             let piece: UnsafeRawBufferPointer
-            do throws(ResponseHead.Flaw) {
+            do throws(MalformedResponse) {
                 piece = try decoder.next(&data)
             } catch {
                 throw .malformedRequest

@@ -19,6 +19,11 @@ package final class Certificate: Sendable {
 
     deinit { X509_free(pointer) }
 
+    /// Returns true from 14 days before the end on, when operators are warned, and after it.
+    ///
+    /// - Parameter days: whole days until it expires, rounded down.
+    package static func isExpiringSoon(daysLeft days: Int) -> Bool { days <= 14 }
+
     /// Returns the whole days until it expires, rounded down; negative after that.
     package func daysLeft(atSeconds now: Int64) -> Int {
         Int(((Double(notAfter) - Double(now)) / 86_400).rounded(.down))

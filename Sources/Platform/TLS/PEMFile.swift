@@ -1,4 +1,5 @@
 internal import CSSL
+internal import FileSystem
 internal import Glibc
 
 /// The bytes of a PEM file.
@@ -13,28 +14,22 @@ struct PEMFile {
     init(_ path: String) throws(TLSError) {
         self.path = path
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Self.error(path) }
+        guard descriptor >= 0 else { throw Self.error(path, errno) }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.error(path) }
+        guard fstat(descriptor, &status) == 0 else { throw Self.error(path, errno) }
         isExposed = status.st_mode & S_IFMT == S_IFREG && status.st_mode & S_IROTH != 0
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = read(descriptor, &block, block.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Self.error(path) }
-            if count == 0 { break }
-            bytes += block[..<count]
-            guard bytes.count <= Self.maximumBytes else {
-                throw TLSError(path: path, reason: .tooLarge)
-            }
+        let bytes: [UInt8]?
+        do throws(SystemError) {
+            bytes = try readToEnd(descriptor, maximumBytes: Self.maximumBytes)
+        } catch {
+            throw Self.error(path, error.code)
         }
+        guard let bytes else { throw TLSError(path: path, reason: .tooLarge) }
         self.bytes = bytes
     }
 
-    private static func error(_ path: String) -> TLSError {
-        let code = errno
+    private static func error(_ path: String, _ code: Int32) -> TLSError {
         guard code != ENOENT, code != ENOTDIR else { return TLSError(path: path, reason: .missing) }
         return TLSError(path: path, reason: .unreadable(String(cString: strerror(code))))
     }
@@ -42,13 +37,13 @@ struct PEMFile {
     /// Returns the certificates in the order of the file; at least one.
     func certificates() throws(TLSError) -> [Certificate] {
         var certificates: [Certificate] = []
-        let flaw: String? = try withBIO { bio in
+        let failure: String? = try withBIO { bio in
             while let found = PEM_read_bio_X509(bio, nil, nil, nil) {
                 certificates.append(Certificate(owning: found))
             }
             return dray_tls_is_end_of_pem() ? nil : OpenSSL.firstError
         }
-        if let flaw { throw error(.refused(flaw)) }
+        if let failure { throw error(.refused(failure)) }
         guard !certificates.isEmpty else { throw error(isPEM ? .noCertificate : .notPEM) }
         return certificates
     }

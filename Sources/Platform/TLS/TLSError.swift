@@ -46,7 +46,7 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// A flaw of files that are used all the same.
+/// A warning about files, which are used nevertheless.
 package enum TLSWarning: Sendable, Equatable, CustomStringConvertible {
     /// Clients refuse the certificate. The time is in seconds since 1970.
     case expired(path: String, seconds: Int64)

@@ -120,7 +120,7 @@ package final class TLSServerContext: Sendable {
         SSL_CTX_set_verify(pointer, mode, nil)
     }
 
-    /// Returns the flaws of the files at a time, in seconds since 1970.
+    /// Returns the warnings about the files at a time, in seconds since 1970.
     package func warnings(atSeconds now: Int64) -> [TLSWarning] {
         var warnings: [TLSWarning] = []
         let path = files.certificate

@@ -112,50 +112,53 @@ import Testing
 
     // MARK: Coordinators
 
-    private static func sight(_ url: String = "https://one.example:7400") -> CoordinatorSight {
-        var sight = CoordinatorSight(url: url)
-        sight.latencySeconds = 0.003
-        sight.certificateEnd = 15 * 86_400
-        sight.clock = ClockReading(seconds: 100, stepSeconds: 1, sent: 100, received: 100)
-        sight.diagnosis = .success(
+    private static func probe(_ url: String = "https://one.example:7400") -> CoordinatorProbe {
+        var probe = CoordinatorProbe(url: url)
+        probe.latencySeconds = 0.003
+        probe.certificateEnd = 15 * 86_400
+        probe.clock = ClockReading(seconds: 100, stepSeconds: 1, sent: 100, received: 100)
+        probe.diagnosis = .success(
             CoordinatorDiagnosis(
                 version: "1", now: 100, leaseSeconds: 30, databaseConnections: 9))
-        return sight
+        return probe
     }
 
     @Test func aCoordinatorThatAnswersIsOK() {
-        let checks = CoordinatorChecks.all(Self.sight(), nowSeconds: 0)
+        let checks = CoordinatorChecks.all(Self.probe(), nowSeconds: 0)
         #expect(checks.map(\.result) == [.ok, .ok, .ok, .ok], "\(checks)")
         #expect(checks[2].finding.contains("ends in 15 days"))
     }
 
     @Test func aCertificateNearItsEndGetsAWarning() {
-        let late = CoordinatorChecks.all(Self.sight(), nowSeconds: 1.5 * 86_400)
+        // As a coordinator's own log.
+        #expect(
+            CoordinatorChecks.certificate(Self.probe(), nowSeconds: 86_400).result == .warning)
+        let late = CoordinatorChecks.all(Self.probe(), nowSeconds: 1.5 * 86_400)
         #expect(late[2].result == .warning && late[2].finding.contains("13 days"))
         let plain = CoordinatorChecks.certificate(
-            Self.sight("http://one.example:7400"), nowSeconds: 0)
+            Self.probe("http://one.example:7400"), nowSeconds: 0)
         #expect(plain.result == .skipped)
     }
 
     @Test func aFailureKeepsItsCodeAndHint() {
-        var sight = Self.sight()
+        var probe = Self.probe()
         let failure = Failure(.clusterUnauthorized, "The request carries a wrong token.")
-        sight.diagnosis = .failure(failure)
-        let token = CoordinatorChecks.token(sight)
+        probe.diagnosis = .failure(failure)
+        let token = CoordinatorChecks.token(probe)
         #expect(token.result == .failed && token.code == .clusterUnauthorized)
         #expect(token.advice == failure.code.row.hint)
-        sight.diagnosis = .failure(Failure(.inputNotFound, "There is no GET /v1/diagnosis."))
-        #expect(CoordinatorChecks.token(sight).result == .warning)
-        #expect(CoordinatorChecks.isTokenAccepted(sight))
-        sight.diagnosis = .failure(Failure(.clusterForbidden, "The role reader may not."))
-        let forbidden = CoordinatorChecks.token(sight)
+        probe.diagnosis = .failure(Failure(.inputNotFound, "There is no GET /v1/diagnosis."))
+        #expect(CoordinatorChecks.token(probe).result == .warning)
+        #expect(CoordinatorChecks.isTokenAccepted(probe))
+        probe.diagnosis = .failure(Failure(.clusterForbidden, "The role reader may not."))
+        let forbidden = CoordinatorChecks.token(probe)
         #expect(forbidden.result == .warning && forbidden.code == .clusterForbidden)
-        #expect(CoordinatorChecks.isTokenAccepted(sight))
-        sight.diagnosis = .failure(Failure(.clusterDatabaseUnreachable, "no answer"))
-        let other = CoordinatorChecks.token(sight)
+        #expect(CoordinatorChecks.isTokenAccepted(probe))
+        probe.diagnosis = .failure(Failure(.clusterDatabaseUnreachable, "no answer"))
+        let other = CoordinatorChecks.token(probe)
         #expect(other.result == .failed && other.name.hasPrefix("diagnosis of "))
-        sight.failure = Failure(.clusterCoordinatorUnreachable, "refused")
-        let all = CoordinatorChecks.all(sight, nowSeconds: 0)
+        probe.failure = Failure(.clusterCoordinatorUnreachable, "refused")
+        let all = CoordinatorChecks.all(probe, nowSeconds: 0)
         #expect(all.map(\.code) == [.clusterCoordinatorUnreachable])
     }
 
@@ -298,10 +301,10 @@ import Testing
     func anOriginThatAnswersIsReachable(
         _ status: Int?, _ code: String, _ result: DoctorCheck.Result
     ) {
-        let sight = OriginChecks.Sight(
+        let probe = OriginChecks.Probe(
             url: "https://o/x", status: status, failure: Failure(FailureCode(code), "no"))
-        #expect(OriginChecks.check(sight).result == result)
-        #expect(OriginChecks.check(OriginChecks.Sight(url: "https://o/x")).result == .ok)
+        #expect(OriginChecks.check(probe).result == result)
+        #expect(OriginChecks.check(OriginChecks.Probe(url: "https://o/x")).result == .ok)
     }
 
     // MARK: The report

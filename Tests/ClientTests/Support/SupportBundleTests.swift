@@ -61,6 +61,24 @@ import Testing
         #expect(manifest.contains("log.txt") && manifest.contains("2 in total"), "\(manifest)")
     }
 
+    @Test func eachListIsBounded() async throws {
+        let directory = try TemporaryDirectory("bundle")
+        var bundle = SupportBundle(secrets: [], atSeconds: 0)
+        let many = Array(0..<SupportBundle.maxItems * 2)
+        try bundle.add("a.json", ["inner": many], "a list in a value")
+        try bundle.add("b.json", many, "a list")
+        let path = directory.path("out.tar.gz")
+        try bundle.write(to: path)
+        try await ChildProcess.run(["tar", "-xzf", path, "-C", directory.path])
+        func json(_ name: String) throws -> Any {
+            try JSONSerialization.jsonObject(
+                with: Data(try directory.read("dray-support/\(name)")), options: .fragmentsAllowed)
+        }
+        let first = Array(many.prefix(SupportBundle.maxItems))
+        #expect(try json("a.json") as? [String: [Int]] == ["inner": first])
+        #expect(try json("b.json") as? [Int] == first)
+    }
+
     /// A part of a line could begin in the middle of a secret.
     @Test func aLongLogBeginsWithAWholeLine() async throws {
         let directory = try TemporaryDirectory("bundle")

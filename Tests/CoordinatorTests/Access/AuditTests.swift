@@ -124,8 +124,8 @@ import Testing
         try await Fixture.with { fixture in
             _ = try await fixture.execute(
                 """
-                INSERT INTO audit_record (begun_at, token_name, role, action, object)
-                SELECT now() - make_interval(days => 60 - n), 'n', 'admin', 'a', 'o' || n
+                INSERT INTO audit_record (begun_at, token_id, token_name, role, action, object)
+                SELECT now() - make_interval(days => 50 - n), 0, 'n', 'admin', 'a', 'o' || n
                 FROM generate_series(1, 50) AS n
                 """)
             let queue = fixture.coordinator.queue
@@ -143,9 +143,36 @@ import Testing
             }
             try await queue.audit.trim(olderThanDays: 30)
             #expect(
-                try await fixture.changes().map(\.object) == (31...50).reversed().map { "o\($0)" })
+                try await fixture.changes().map(\.object) == (21...50).reversed().map { "o\($0)" })
             try await queue.audit.trim(olderThanDays: 36_500, rows: 3)
             #expect(try await fixture.changes().map(\.object) == ["o50", "o49", "o48"])
+            // All tokens together.
+            try await queue.audit.trim(olderThanDays: 36_500, total: 3)
+            #expect(try await fixture.changes().count == 3)
+            try await queue.audit.trim(olderThanDays: 36_500, total: 2)
+            #expect(try await fixture.changes().map(\.object) == ["o50", "o49"])
+        }
+    }
+
+    /// A submitter with many small changes does not push those of others out of the log.
+    @Test func aTokenDisplacesItsOwnRowsOnly() async throws {
+        try await Fixture.with { fixture in
+            let token = try await fixture.token(.submitter, name: "busy")
+            try await fixture.submit(["a"])
+            _ = try await fixture.client.control(queue: "srv-edge", QueueControl(.pause))
+            let others = try await fixture.changes()
+            try await fixture.asking(with: token) { client in
+                for number in 0..<20 {
+                    _ = try await client.openCatalog(
+                        CatalogSubmission(name: "c\(number)", storageURL: Fixture.storageURL))
+                }
+            }
+            try await fixture.coordinator.queue.audit.trim(olderThanDays: 90, rows: 6)
+            let left = try await fixture.changes()
+            #expect(left.filter { $0.name != "busy" } == others)
+            #expect(
+                left.filter { $0.name == "busy" }.map { $0.object.prefix { $0 != "," } }
+                    == (14..<20).reversed().map { "catalog c\($0) at file:///srv/edge" })
         }
     }
 }

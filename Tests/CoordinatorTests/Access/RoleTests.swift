@@ -8,89 +8,183 @@ import Testing
 
 @testable import Coordinator
 
-/// What each role may do, route by route.
+/// The table of access: every route with every kind of sender.
 @Suite struct RoleTests {
-    /// Every route with the roles that may use it, besides admin: the matrix of `docs/security.md`.
-    static let matrix: [String: Set<AccessRole>] = [
-        "POST /v1/leases": [.worker], "POST /v1/releases": [.worker],
-        "POST /v1/heartbeats": [.worker], "GET /v1/cooling": [.worker],
-        "POST /v1/reports": [.worker], "POST /v1/segments": [.worker],
-        "POST /v1/splits": [.worker], "POST /v1/refreshes": [.worker],
-        "POST /v1/refreshes/files": [.worker], "POST /v1/rewritten-manifests": [.worker],
-        "GET /v1/checksums": [.worker], "POST /v1/checksums/turns": [.worker],
-        "POST /v1/sites/volumes": [.worker], "POST /v1/load-tests/{test}/shards": [.worker],
-        "POST /v1/load-tests/{test}/reports": [.worker],
+    /// Routes of people that change something, but nothing that somebody has to answer for.
+    private static let unrecorded: Set<String> = ["POST /v1/load-tests/{test}/follow"]
 
-        "POST /v1/catalogs": [.operator, .submitter],
-        "POST /v1/catalogs/{catalog}/assets": [.operator, .submitter],
-        "POST /v1/catalogs/{catalog}/start": [.operator, .submitter],
-        "POST /v1/catalogs/{catalog}/interrupt": [.operator, .submitter],
-        "POST /v1/selections": [.operator, .submitter],
+    private static func routes(_ fixture: Fixture) -> [Route] { fixture.coordinator.api.routes }
 
-        "GET /v1/catalogs/{catalog}": [.operator, .submitter, .reader],
-        "GET /v1/catalogs/{catalog}/assets": [.operator, .submitter, .reader],
-        "GET /v1/catalogs/{catalog}/files": [.operator, .submitter, .reader],
-        "GET /v1/catalogs/{catalog}/refresh": [.operator, .submitter, .reader],
-        "GET /v1/assets": [.operator, .submitter, .reader],
-        "GET /metrics": [.operator, .submitter, .reader],
-        "GET /v1/status": [.operator, .submitter, .reader],
-        "GET /v1/events": [.operator, .submitter, .reader],
-        "GET /v1/queues": [.operator, .submitter, .reader],
-        "GET /v1/origins": [.operator, .submitter, .reader],
-        "GET /v1/sites": [.operator, .submitter, .reader],
-        "GET /v1/report": [.operator, .submitter, .reader],
-        "GET /v1/workers/wanted": [.operator, .submitter, .reader],
-        "GET /v1/workers/history": [.operator, .submitter, .reader],
-        "GET /v1/load-tests": [.operator, .submitter, .reader],
-        "GET /v1/load-tests/{test}": [.operator, .submitter, .reader],
-        "GET /v1/load-tests/{test}/breakdown": [.operator],
-
-        "POST /v1/queues/{queue}/control": [.operator],
-        "POST /v1/origins/limits": [.operator], "POST /v1/sites/settings": [.operator],
-        "POST /v1/load-tests": [.operator], "POST /v1/load-tests/{test}/follow": [.operator],
-        "POST /v1/load-tests/{test}/stop": [.operator], "GET /v1/audit": [.operator],
-        "GET /v1/diagnosis": [.operator],
-
-        "GET /v1/webhooks": [.operator], "POST /v1/webhooks": [.operator],
-        "POST /v1/webhooks/{webhook}/remove": [.operator],
-        "GET /v1/webhook-deliveries": [.operator],
-        "POST /v1/webhook-deliveries/{delivery}/redeliver": [.operator],
-
-        "GET /v1/tokens": [], "POST /v1/tokens": [], "POST /v1/tokens/{token}/revoke": [],
+    /// What a browser sends for a page of another site, by that site's name for this address.
+    private static let foreignHeaders = [
+        ["Host": "evil.example"],
+        ["Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"],
     ]
 
-    /// Routes of people that change something, but nothing that somebody has to answer for.
-    static let unrecorded: Set<String> = ["POST /v1/load-tests/{test}/follow"]
+    private static func with(_ body: (AccessWorld) async throws -> Void) async throws {
+        try await Fixture.with { fixture in try await body(try await AccessWorld(fixture)) }
+    }
 
-    static func routes(_ fixture: Fixture) -> [Route] { fixture.coordinator.api.routes }
+    /// Runs `body`, which is to change nothing.
+    private static func expectNoChange(
+        in world: AccessWorld, _ body: () async throws -> Void
+    ) async throws {
+        let before = try await world.tables()
+        try await body()
+        #expect(try await world.tables() == before)
+    }
 
-    @Test func everyRoleMayExactlyWhatTheMatrixSays() async throws {
+    @Test func everyRouteIsInTheTable() async throws {
         try await Fixture.with { fixture in
             let routes = Self.routes(fixture)
-            let open = routes.filter { $0.rule == nil }.map(\.name)
-            #expect(open.sorted() == ["GET /healthz", "GET /openapi.json", "GET /readyz"])
-            #expect(
-                Set(routes.map(\.name)) == Set(Self.matrix.keys).union(open),
-                "a route that the matrix does not have")
-            for role in AccessRole.allCases {
-                let token = try await fixture.token(role)
-                for route in routes {
-                    guard let allowed = Self.matrix[route.name] else { continue }
-                    let path = "\(route.path)".replacing("{catalog}", with: "999999")
-                        .replacing("{queue}", with: "none").replacing("{token}", with: "none")
-                        .replacing("{test}", with: Fixture.unknown)
-                        .replacing("{webhook}", with: "999999")
-                        .replacing("{delivery}", with: "999999")
-                    // No request is complete: what is allowed fails for another reason.
-                    let answer = try await fixture.send(
-                        route.method.rawValue, path, route.method == .post ? "{\"x\":1}" : nil,
-                        by: token)
-                    let isRefused = answer.status == 403 && answer.code == "cluster.forbidden"
-                    let isAllowed = role == .admin || allowed.contains(role)
-                    #expect(isRefused == !isAllowed, "\(role) \(route.name): \(answer)")
-                    #expect(answer.status != 401, "\(role) \(route.name)")
-                    #expect(!answer.body.contains(token.secret))
+            #expect(routes.map(\.name).sorted() == RouteAccess.table.map(\.name).sorted())
+            for row in RouteAccess.table {
+                let route = try #require(routes.first { $0.name == row.name }, "\(row.name)")
+                #expect((route.rule == nil) == (row.roles == nil), "\(row.name)")
+                let isOfWorkers = route.rule == .workers
+                #expect((row.queue != nil) == isOfWorkers, "\(row.name): a foreign queue")
+                #expect((row.lease != nil) == isOfWorkers, "\(row.name): a foreign lease")
+            }
+        }
+    }
+
+    /// A foreign Host or Origin makes no difference.
+    @Test func withoutAValidTokenNothingIsAnswered() async throws {
+        try await Self.with { world in
+            let fixture = world.fixture
+            let revoked = try await fixture.token(.admin, name: "revoked")
+            _ = try await fixture.client.revokeToken("revoked")
+            let expired = try await fixture.token(.admin, expires: 4_000_000_000)
+            _ = try await fixture.execute(
+                "UPDATE access_token SET expires_at = now() - interval '1 second' "
+                    + "WHERE expires_at IS NOT NULL; SELECT pg_notify('dray_work', 'tokens')")
+            try await waitUntil(deadlineSeconds: 30, "the end of the token") {
+                try await fixture.send("GET", "/v1/status", by: expired).status == 401
+            }
+            let strangers = [
+                ["Authorization": ""], Fixture.bearer(revoked.secret),
+                Fixture.bearer(expired.secret),
+            ]
+            try await Self.expectNoChange(in: world) {
+                for token in strangers {
+                    for headers in [[:]] + Self.foreignHeaders {
+                        for row in RouteAccess.table {
+                            let answer = try await world.send(
+                                row, headers: headers.merging(token) { $1 })
+                            #expect(
+                                answer.status == (row.roles == nil ? 200 : 401),
+                                "\(row.name) \(headers) \(token): \(answer)")
+                            guard row.roles != nil else { continue }
+                            #expect(answer.code == "cluster.unauthorized", "\(row.name)")
+                        }
+                    }
                 }
+            }
+        }
+    }
+
+    @Test func everyRoleMayExactlyWhatTheTableSays() async throws {
+        try await Self.with { world in
+            for role in AccessRole.allCases {
+                let token = try await world.fixture.token(role)
+                let headers = Fixture.bearer(token.secret)
+                try await Self.expectNoChange(in: world) {
+                    for row in RouteAccess.table {
+                        guard let roles = row.roles else { continue }
+                        let isAllowed = role == .admin || roles.contains(role)
+                        let answer =
+                            isAllowed
+                            ? try await world.sendIncomplete(row, headers: headers)
+                            : try await world.send(row, headers: headers)
+                        let expected = row.body == nil ? row.statuses : [400]
+                        #expect(
+                            isAllowed
+                                ? expected.contains(answer.status)
+                                : answer.status == 403 && answer.code == "cluster.forbidden",
+                            "\(role) \(row.name): \(answer)")
+                        #expect(!answer.body.contains(token.secret))
+                    }
+                }
+            }
+        }
+    }
+
+    /// A worker of one queue, and one without queues that does not hold the lease.
+    @Test func workersUseNoForeignQueueOrLease() async throws {
+        try await Self.with { world in
+            let columns: [([String]?, KeyPath<RouteAccess, RouteAccess.Foreign?>)] = [
+                (["srv-other"], \.queue), (nil, \.lease),
+            ]
+            for (queues, expected) in columns {
+                let token = try await world.fixture.token(.worker, queues: queues)
+                for row in RouteAccess.table {
+                    guard let expected = row[keyPath: expected] else { continue }
+                    if case .notNamed = expected { continue }
+                    try await Self.expectNoChange(in: world) {
+                        let answer = try await world.send(
+                            row, headers: Fixture.bearer(token.secret))
+                        switch expected {
+                        case .refused(let status, let code):
+                            #expect(
+                                answer.status == status && answer.code == code,
+                                "\(row.name) \(queues ?? []): \(answer)")
+                        case .changesNothing(let text):
+                            #expect(
+                                (200..<300).contains(answer.status)
+                                    && (text.isEmpty || answer.body.contains(text)),
+                                "\(row.name) \(queues ?? []): \(answer)")
+                        case .notNamed: break
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// With a token, a foreign Host or Origin makes no difference either: a complete request has its
+    /// effect, and a read none. No page of another site may read an answer, or send a token at all.
+    @Test(arguments: foreignHeaders)
+    func noOtherSiteIsLetIn(headers: [String: String]) async throws {
+        try await Self.with { world in
+            // Reads first, while there is what they name.
+            try await Self.expectNoChange(in: world) {
+                for row in RouteAccess.table {
+                    let asked = try await world.fixture.send(
+                        "OPTIONS", row.anyPath,
+                        headers: headers.merging(["Access-Control-Request-Method": row.method]) {
+                            $1
+                        })
+                    #expect(asked.status == 204, "\(row.name)")
+                    Self.expectNoAccess(asked, row)
+                    guard row.method == "GET" else { continue }
+                    let answer = try await world.send(row, headers: headers)
+                    #expect(row.statuses.contains(answer.status), "\(row.name): \(answer)")
+                    Self.expectNoAccess(answer, row)
+                }
+            }
+            let before = try await world.tables()
+            for row in RouteAccess.table where row.method != "GET" && row.queue == nil {
+                let answer = try await world.send(row, headers: headers)
+                #expect(row.statuses.contains(answer.status), "\(row.name): \(answer)")
+                Self.expectNoAccess(answer, row)
+            }
+            #expect(try await world.tables() != before)
+        }
+    }
+
+    /// Nothing in an answer allows a browser to read it for another site.
+    private static func expectNoAccess(_ answer: Wire.Answer, _ row: RouteAccess) {
+        for name in answer.headers.keys {
+            #expect(!name.hasPrefix("access-control"), "\(row.name): \(name)")
+        }
+    }
+
+    /// The requests that others are refused are complete: only their sender was wrong.
+    @Test func anAdministratorsRequestsHaveTheirEffect() async throws {
+        try await Self.with { world in
+            for row in RouteAccess.table where row.queue == nil {
+                let answer = try await world.send(row)
+                #expect(row.statuses.contains(answer.status), "\(row.name): \(answer)")
             }
         }
     }

@@ -30,6 +30,15 @@ import Testing
         }
     }
 
+    @Test(arguments: [("17", 17), ("x", nil), ("", nil), ("1.5", nil), ("-1", nil), ("0", nil)])
+    func aNumbersPositionIsANumber(_ position: String, number: Int64?) throws {
+        let cursor = try #require(PageCursor.sealed(position, of: "audit"))
+        let read = try? PageCursor.number(in: Self.request(cursor), of: "audit")
+        #expect(read == number)
+        let without = HTTPRequest(method: "GET", path: "/", segments: [], query: [])
+        #expect(try PageCursor.number(in: without, of: "audit") == nil)
+    }
+
     @Test func pagesHaveEachAssetOnce() async throws {
         try await Fixture.with { fixture in
             let names = (0..<7).map { "a\($0)" }

@@ -1,10 +1,10 @@
 import API
 import CoordinatorClient
 import Digest
+import Foundation
 import HTTPServer
 import JobQueue
 import Model
-import Synchronization
 import TestSupport
 import Testing
 import Transfer
@@ -14,37 +14,6 @@ import Transfer
 /// Events that are sent to URLs.
 @Suite struct WebhookTests {
     private static let secret = "canary-secret-of-a-webhook"
-
-    /// A receiver: keeps what it got, and answers with the statuses that it is given, 200 afterwards.
-    private final class Receiver: Sendable {
-        private struct State {
-            var requests: [HTTPRequest] = []
-            var answers: [HTTPResponse] = []
-        }
-
-        private let state = Mutex(State())
-        private let server = Mutex<HTTPServer?>(nil)
-
-        init(answers: [HTTPResponse] = []) throws {
-            state.withLock { $0.answers = answers }
-            let server = try HTTPServer.start(HTTPServer.Configuration()) { [weak self] request in
-                self?.answer(request) ?? .text(500, "")
-            }
-            self.server.withLock { $0 = server }
-        }
-
-        private func answer(_ request: HTTPRequest) -> HTTPResponse {
-            state.withLock { state in
-                state.requests.append(request)
-                return state.answers.isEmpty ? .text(200, "") : state.answers.removeFirst()
-            }
-        }
-
-        var requests: [HTTPRequest] { state.withLock(\.requests) }
-        var url: String { "http://127.0.0.1:\(server.withLock { $0?.port ?? 0 })/hook?key=canary" }
-
-        func stop() async { await server.withLock { $0 }?.shutdown(graceSeconds: 0) }
-    }
 
     private static func configure(_ configuration: inout Coordinator.Configuration) {
         configuration.webhookAddresses = AddressPolicy(allowsPrivate: true)
@@ -70,7 +39,7 @@ import Transfer
     }
 
     @Test func eventsAreSentWithASignature() async throws {
-        let receiver = try Receiver()
+        let receiver = try WebhookReceiver()
         try await Fixture.with(configure: Self.configure) { fixture in
             let webhook = try await Self.add(fixture, receiver.url, kinds: ["catalog"])
             #expect(!webhook.url.contains("canary") && webhook.kinds.count == 6)
@@ -100,7 +69,7 @@ import Transfer
     }
 
     @Test func aFailedDeliveryIsRepeatedAndThenDead() async throws {
-        let receiver = try Receiver(answers: [.text(500, ""), .text(404, "")])
+        let receiver = try WebhookReceiver(answers: [.text(500, ""), .text(404, "")])
         try await Fixture.with(configure: Self.configure) { fixture in
             _ = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
             _ = try await fixture.client.openCatalog(
@@ -139,8 +108,43 @@ import Transfer
         }
     }
 
+    /// The header `Retry-After`, and the seconds until the next attempt.
+    @Test(arguments: [
+        (429, "300", 295.0...600), (503, "date", 295...600), (503, "999999999", 3_590...3_600),
+        (429, "soon", 0...10), (500, "300", 0...10),
+    ])
+    func theTimeForWhichAReceiverAsksIsKept(
+        status: Int, value: String, seconds: ClosedRange<Double>
+    ) async throws {
+        let form = DateFormatter()
+        form.locale = Locale(identifier: "en_US_POSIX")
+        form.timeZone = TimeZone(identifier: "GMT")
+        form.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        let value = value == "date" ? form.string(from: Date() + 303) : value
+        let receiver = try WebhookReceiver(answers: [
+            HTTPResponse(status: status, headers: [("Retry-After", value)])
+        ])
+        try await Fixture.with(configure: Self.configure) { fixture in
+            _ = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            _ = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
+            func first() async throws -> WebhookDelivery? {
+                try await fixture.client.webhookDeliveries(state: nil, limit: 1).deliveries.first
+            }
+            try await waitUntil(deadlineSeconds: 30, "the answer") {
+                try await first()?.status != nil
+            }
+            // A short delay may be over, and the next attempt made.
+            let due = try await first()?.due ?? Date().timeIntervalSince1970
+            #expect(seconds.contains(max(due - Date().timeIntervalSince1970, 0)))
+            let webhook = try await fixture.client.webhooks().webhooks[0]
+            #expect((webhook.cooldownUntil != nil) == (seconds.lowerBound > 0))
+        }
+        await receiver.stop()
+    }
+
     @Test func redirectsAreNotFollowed() async throws {
-        let receiver = try Receiver(answers: [
+        let receiver = try WebhookReceiver(answers: [
             HTTPResponse(status: 302, headers: [("Location", "/elsewhere")])
         ])
         try await Fixture.with(configure: Self.configure) { fixture in
@@ -157,7 +161,7 @@ import Transfer
     }
 
     @Test func privateAddressesAreRefusedUnlessAllowed() async throws {
-        let receiver = try Receiver()
+        let receiver = try WebhookReceiver()
         try await Fixture.with(configure: { configuration in
             Self.configure(&configuration)
             configuration.webhookAddresses = AddressPolicy(allowsPrivate: false)
@@ -176,7 +180,7 @@ import Transfer
 
     /// Two coordinators send each event once.
     @Test func aDeliveryIsSentByOneCoordinator() async throws {
-        let receiver = try Receiver()
+        let receiver = try WebhookReceiver()
         try await Fixture.with(configure: Self.configure) { one in
             let two = try await Fixture(
                 one.server, databaseURL: one.databaseURL, configure: Self.configure)
@@ -210,6 +214,19 @@ import Transfer
                 "POST", "/v1/webhooks",
                 #"{"url":"https://hook.example/x?t=canary","secret":"\#(Self.secret)"}"#)
             #expect(created.status == 200 && !created.body.contains("canary"))
+            for body in [
+                "{}", #"{"url":"https://u:canary@hook.example/x"}"#, #"{"secret":"canary"}"#,
+            ] {
+                let refused = try await fixture.send("POST", "/v1/webhooks/1/change", body)
+                #expect(refused.status == 400 && !refused.body.contains("canary"), "\(body)")
+            }
+            let changed = try await fixture.send(
+                "POST", "/v1/webhooks/1/change",
+                #"{"url":"https://other.example/x?t=canary","secret":"\#(Self.secret)"}"#)
+            #expect(changed.status == 200 && !changed.body.contains("canary"))
+            #expect(
+                try await fixture.changes().first?.object
+                    == "webhook 1, URL https://other.example/x?…, secret")
             for path in ["/v1/webhooks", "/v1/webhook-deliveries", "/v1/audit", "/v1/events"] {
                 let answer = try await fixture.send("GET", path)
                 #expect(answer.status == 200 && !answer.body.contains("canary"), "\(path)")

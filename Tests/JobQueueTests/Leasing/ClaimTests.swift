@@ -215,6 +215,33 @@ import Testing
         }
     }
 
+    @Test func claimsThatGoTogetherGetTheirOwnTraces() async throws {
+        try await F.with("traces_together") { fixture in
+            let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            try await fixture.submit(Self.filesOf("one.test", 200))
+            try await fixture.pool.query("UPDATE catalog SET traceparent = $1", [.text(header)])
+            let grants = try await withThrowingTaskGroup(of: (Bool, LeaseGrant).self) { group in
+                for number in 0..<16 {
+                    group.addTask {
+                        var request = LeaseRequest(
+                            worker: .random(), queues: [], maxJobs: 10, waitMilliseconds: 0)
+                        request.wantsTraces = number % 2 == 1
+                        let grant = try await fixture.queue.claims.lease(request, as: .random())
+                        return (request.wantsTraces, grant)
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            for (wantsTraces, grant) in grants {
+                #expect(!grant.jobs.isEmpty && (grant.traces != nil) == wantsTraces)
+                for trace in grant.traces ?? [] {
+                    #expect(trace.traceparent == header)
+                    #expect(Set(trace.jobs) == Set(grant.jobs.map(\.id)))
+                }
+            }
+        }
+    }
+
     @Test func claimsThatGoTogetherKeepToTheirOwnSlowOrigins() async throws {
         try await F.with("slow_together") { fixture in
             try await fixture.submit(Self.filesOf("one.test", 200), catalog: "one")

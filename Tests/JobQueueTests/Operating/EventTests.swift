@@ -13,18 +13,33 @@ import Testing
     private static func all(
         _ fixture: F, after cursor: EventCursor? = nil, _ filter: Events.Filter = Events.Filter()
     ) async throws -> [ClusterEvent] {
-        try await settle(fixture)
-        let events = fixture.queue.events
-        let beginning = try await events.beginning()
-        return try await events.page(after: cursor ?? beginning, filter, limit: 5_000).events
-            .map(\.event)
+        let beginning = try await fixture.queue.events.beginning()
+        return try await page(fixture, after: cursor ?? beginning, filter).events.map(\.event)
     }
 
-    /// Waits until all events can be read: autovacuum has transactions too.
-    private static func settle(_ fixture: F) async throws {
+    /// Returns all events after a cursor: waits until each can be read. Transactions of other tests and of
+    /// autovacuum may hide the latest for a moment, as often as one ends.
+    private static func page(
+        _ fixture: F, after cursor: EventCursor, _ filter: Events.Filter = Events.Filter()
+    ) async throws -> Events.Page {
+        var page = Events.Page(events: [], next: cursor, hasMore: false)
         try await waitUntil(deadlineSeconds: 30, "the end of older transactions") {
-            try await fixture.count("event WHERE xact >= events_end()") == 0
+            page = try await fixture.queue.events.page(after: cursor, filter, limit: 5_000)
+            let next = page.next
+            return try await fixture.count(
+                "event WHERE (xact, id) > ('\(next.transaction)'::xid8, \(next.number))") == 0
         }
+        return page
+    }
+
+    /// Trims until so many are left; returns how many it deleted.
+    private static func trim(_ fixture: F, rows: Int64, to left: Int64) async throws -> Int {
+        var deleted = 0
+        try await waitUntil(deadlineSeconds: 30, "the trim of all but \(left) events") {
+            deleted += try await fixture.queue.events.trim(rows: rows)
+            return try await fixture.count("event") == left
+        }
+        return deleted
     }
 
     private static func isGone(_ body: () async throws -> Void) async -> Bool {
@@ -131,7 +146,10 @@ import Testing
             try await pool.query("UPDATE origin SET breaker = 'open' WHERE id <> 0")
             try await pool.query(
                 "UPDATE origin SET breaker = 'closed', cooldown_until = NULL WHERE id <> 0")
-            let events = try await Self.all(fixture, after: start)
+            // A transaction of another test may hold the position of `start` back.
+            let events = try await Self.all(fixture, after: start).filter {
+                $0.kind.subject != "asset" && $0.kind.subject != "catalog"
+            }
             #expect(
                 Self.kinds(events) == [
                     "worker.joined", "worker.troubled", "worker.recovered", "worker.lost",
@@ -217,11 +235,18 @@ import Testing
             let start = try await events.now()
             try await Self.insert(fixture, 30)
             try await Self.insert(fixture, 1, kind: "worker.lost")
-            try await Self.settle(fixture)
             var filter = Events.Filter(kinds: [EventKind(rawValue: "worker.lost")])
-            var page = try await events.page(after: start, filter, limit: 5, scan: 20)
-            #expect(page.events.isEmpty && page.hasMore && page.next > start)
-            page = try await events.page(after: page.next, filter, limit: 5, scan: 20)
+            var page = Events.Page(events: [], next: start, hasMore: false)
+            try await waitUntil(deadlineSeconds: 30, "the first events") {
+                page = try await events.page(after: start, filter, limit: 5, scan: 20)
+                return page.hasMore
+            }
+            let middle = page.next
+            #expect(page.events.isEmpty && middle > start)
+            try await waitUntil(deadlineSeconds: 30, "the other events") {
+                page = try await events.page(after: middle, filter, limit: 5, scan: 20)
+                return !page.events.isEmpty
+            }
             #expect(page.events.count == 1 && !page.hasMore)
             filter = Events.Filter(since: 253_402_300_799)
             #expect(try await Self.all(fixture, after: start, filter).isEmpty)
@@ -256,9 +281,9 @@ import Testing
             let events = fixture.queue.events
             let start = try await events.now()
             try await Self.insert(fixture, 30)
-            try await Self.settle(fixture)
-            let before = try await events.page(after: start, limit: 100).events
-            #expect(try await events.trim(rows: 10) == 20)
+            let before = try await Self.page(fixture, after: start).events
+            #expect(before.count == 30)
+            #expect(try await Self.trim(fixture, rows: 10, to: 10) == 20)
             #expect(try await events.trim(rows: 10) == 0)
             #expect(try await Self.all(fixture) == before[20...].map(\.event))
             // What was deleted after a cursor is not silently missing.
@@ -270,8 +295,7 @@ import Testing
             try await fixture.pool.query(
                 "UPDATE event SET recorded_at = now() - interval '8 days' WHERE id <= $1",
                 [.int(before[24].cursor.number)])
-            try await Self.settle(fixture)
-            #expect(try await events.trim() == 5)
+            #expect(try await Self.trim(fixture, rows: 1_000, to: 5) == 5)
             #expect(try await Self.all(fixture).count == 5)
         }
     }
@@ -280,8 +304,12 @@ import Testing
         try await F.with("events_batches") { fixture in
             let events = fixture.queue.events
             try await Self.insert(fixture, 25_000)
-            try await Self.settle(fixture)
-            #expect(try await events.trim(rows: 0, batches: 1) == 10_000)
+            var batch = 0
+            try await waitUntil(deadlineSeconds: 30, "the first batch") {
+                batch = try await events.trim(rows: 0, batches: 1)
+                return batch > 0
+            }
+            #expect(batch == 10_000)
             let deleted = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<3 { group.addTask { try await events.trim(rows: 10) } }
                 return try await group.reduce(0, +)

@@ -86,11 +86,13 @@ import Testing
             #expect(again.map(\.id) == [first] && again[0].attempt == 2)
             var late = again[0]
             late.attempt = 1
-            try await webhooks.record(late, status: 200, failure: nil)
+            #expect(try await webhooks.record(Webhooks.Attempt(status: 200), of: late) == nil)
             #expect(
                 try await webhooks.deliveries(after: nil, state: .delivered, limit: 9).deliveries
                     .isEmpty)
-            try await webhooks.record(again[0], status: 200, failure: nil)
+            let outcome = try await webhooks.record(
+                Webhooks.Attempt(status: 200), of: again[0])
+            #expect(outcome == .delivered)
             let delivered = try await webhooks.deliveries(after: nil, state: .delivered, limit: 9)
             #expect(delivered.deliveries.map(\.id) == [first])
         }
@@ -106,7 +108,9 @@ import Testing
             for attempt in 1...Webhooks.maxAttempts {
                 let leased = try await Self.lease(fixture)
                 #expect(leased.map(\.attempt) == [attempt])
-                try await webhooks.record(leased[0], status: 500, failure: failure)
+                let outcome = try await webhooks.record(
+                    Webhooks.Attempt(status: 500, failure: failure), of: leased[0])
+                #expect(outcome == (attempt == Webhooks.maxAttempts ? .dead : .retried))
                 let now = try await webhooks.deliveries(after: nil, state: nil, limit: 9)
                 let state = now.deliveries[0]
                 #expect(state.state == (attempt == Webhooks.maxAttempts ? .dead : .waiting))
@@ -146,6 +150,130 @@ import Testing
         }
     }
 
+    @Test func aRetryAfterHoldsAllDeliveriesOfItsWebhook() async throws {
+        try await F.with("webhook_cooldown") { fixture in
+            let webhooks = fixture.queue.webhooks
+            let kinds = [EventKind(rawValue: "asset.ready")]
+            let busy = try await Self.add(fixture, kinds: kinds)
+            let other = try await Self.add(fixture, kinds: kinds)
+            try await fixture.submit((0..<3).map { F.file("\($0)") })
+            try await Self.enqueue(fixture)
+            let leased = try await Self.lease(fixture)
+            let answered = try #require(leased.first { $0.webhook == busy.id })
+            for delivery in leased where delivery.id != answered.id {
+                try await webhooks.giveBack(delivery)
+            }
+            var answer = Webhooks.Attempt(status: 429, failure: Failure(.originHTTP429, "busy"))
+            answer.retryAfterSeconds = 120
+            try await webhooks.record(answer, of: answered)
+            let list = try await webhooks.list().webhooks
+            let now = try await fixture.pool.query(
+                "SELECT extract(epoch FROM clock_timestamp())::float8 AS now"
+            ).only().double("now")
+            let seconds = try #require(list[0].cooldownUntil) - now
+            #expect((100...120).contains(seconds) && list[1].cooldownUntil == nil)
+            #expect(try await Self.lease(fixture).map(\.webhook) == [other.id, other.id, other.id])
+            try await fixture.pool.query(
+                "UPDATE webhook SET cooldown_until = now() WHERE id = $1",
+                [.int(busy.id.rawValue)])
+            // The one that was answered waits for its own time.
+            #expect(try await Self.lease(fixture).map(\.webhook) == [busy.id, busy.id])
+            let waiting = try await webhooks.deliveries(after: nil, state: .waiting, limit: 100)
+            let due = try #require(waiting.deliveries.first { $0.status == 429 }?.due) - now
+            #expect((100...241).contains(due))
+        }
+    }
+
+    /// A report that comes too late starts none; one by hand ends it.
+    @Test func aDeliveryThatIsSentAgainEndsTheCooldown() async throws {
+        try await F.with("webhook_resumed") { fixture in
+            let webhooks = fixture.queue.webhooks
+            try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
+            try await fixture.submit([F.file("a"), F.file("b")])
+            try await Self.enqueue(fixture)
+            let leased = try await Self.lease(fixture)
+            var answer = Webhooks.Attempt(status: 503, failure: Failure(.originHTTP503, "busy"))
+            answer.retryAfterSeconds = 3_600
+            var late = leased[0]
+            late.attempt = 9
+            #expect(try await webhooks.record(answer, of: late) == nil)
+            #expect(try await webhooks.list().webhooks[0].cooldownUntil == nil)
+            #expect(try await webhooks.record(answer, of: leased[0]) == .retried)
+            #expect(try await webhooks.list().webhooks[0].cooldownUntil != nil)
+            // It is being sent.
+            await #expect(throws: Failure.self) { try await webhooks.redeliver(leased[1].id) }
+            #expect(try await webhooks.list().webhooks[0].cooldownUntil != nil)
+            _ = try await webhooks.redeliver(leased[0].id)
+            #expect(try await webhooks.list().webhooks[0].cooldownUntil == nil)
+            #expect(try await Self.lease(fixture).map(\.id) == [leased[0].id])
+        }
+    }
+
+    @Test func aChangedWebhookKeepsItsDeliveries() async throws {
+        try await F.with("webhook_change") { fixture in
+            let webhooks = fixture.queue.webhooks
+            let webhook = try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
+            try await fixture.submit([F.file("a"), F.file("b")])
+            try await Self.enqueue(fixture)
+            try await fixture.pool.query(
+                "UPDATE webhook SET cooldown_until = now() + interval '1 hour'")
+            try await fixture.pool.query(
+                """
+                UPDATE webhook_delivery SET state = 'dead', ended_at = now()
+                WHERE id = (SELECT min(id) FROM webhook_delivery)
+                """)
+            let url = "https://other.example/y"
+            let changed = try await webhooks.change(webhook.id, WebhookChange(url: url))
+            #expect(changed.url == url && changed.waiting == 1 && changed.dead == 1)
+            #expect(changed.cooldownUntil == nil)
+            let dead = try await webhooks.deliveries(after: nil, state: .dead, limit: 9)
+            _ = try await webhooks.redeliver(dead.deliveries[0].id)
+            _ = try await webhooks.change(
+                webhook.id, WebhookChange(secret: "canary-of-another"))
+            let leased = try await Self.lease(fixture)
+            #expect(leased.map(\.url) == [url, url])
+            #expect(leased.allSatisfy { $0.secret == "canary-of-another" })
+            await #expect(throws: Failure.self) {
+                try await webhooks.change(WebhookID(99), WebhookChange(url: url))
+            }
+        }
+    }
+
+    /// A receiver that always asks for more time holds nothing for ever.
+    @Test func aDeliveryThatWaitsForTooLongIsDead() async throws {
+        try await F.with("webhook_expired") { fixture in
+            let webhooks = fixture.queue.webhooks
+            try await Self.add(fixture, kinds: [EventKind(rawValue: "asset.ready")])
+            try await fixture.submit((0..<4).map { F.file("\($0)") })
+            try await Self.enqueue(fixture)
+            let leased = try await Self.lease(fixture)
+            // The first is new, the second is being sent.
+            try await fixture.pool.query(
+                "UPDATE webhook_delivery SET waiting_since = now() - interval '8 days' "
+                    + "WHERE id > $1", [.int(leased[0].id.rawValue)])
+            let failure = Failure(.originHTTP503, "busy")
+            for delivery in leased where delivery.id != leased[1].id {
+                try await webhooks.record(
+                    Webhooks.Attempt(status: 503, failure: failure), of: delivery)
+            }
+            #expect(try await webhooks.expire() == 2)
+            #expect(try await webhooks.expire() == 0)
+            let dead = try await webhooks.deliveries(after: nil, state: .dead, limit: 9).deliveries
+            #expect(Set(dead.map(\.id)) == Set(leased[2...].map(\.id)))
+            for delivery in dead {
+                #expect(delivery.failure?.code == .clusterDeliveryExpired)
+                #expect(
+                    delivery.failure?.message
+                        == "Not delivered within 7 days. The last attempt: busy")
+                #expect(delivery.status == 503 && delivery.ended != nil)
+            }
+            // Its time begins anew.
+            _ = try await webhooks.redeliver(dead[0].id)
+            #expect(try await webhooks.expire() == 0)
+            #expect(try await webhooks.list().webhooks[0].waiting == 3)
+        }
+    }
+
     @Test func onlyTheLatestEndedDeliveriesAreKept() async throws {
         try await F.with("webhook_rows") { fixture in
             let webhooks = fixture.queue.webhooks
@@ -155,7 +283,7 @@ import Testing
             let leased = try await Self.lease(fixture)
             #expect(leased.count == 10)
             for delivery in leased.dropFirst() {
-                try await webhooks.record(delivery, status: 200, failure: nil)
+                try await webhooks.record(Webhooks.Attempt(status: 200), of: delivery)
             }
             #expect(try await webhooks.trim(rows: 3) == false)
             // The first one waits.

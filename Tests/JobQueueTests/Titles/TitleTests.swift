@@ -54,6 +54,32 @@ import Testing
         }
     }
 
+    @Test func theLastSegmentsEndTheirTitleAlthoughTheyAreInTwoLanes() async throws {
+        try await F.with("title_two_lanes") { fixture in
+            try await fixture.submit([F.title("t")])
+            let resolve = try await fixture.lease()
+            let batch = Self.batch(fixture, resolve, Self.segments(2))
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            var resolved = F.done(resolve.jobs[0], resolve)
+            resolved.segments = 2
+            #expect(try await fixture.report([resolved]) == [.accepted])
+            let first = try await fixture.lease(1)
+            _ = try await fixture.report([F.failed(first.jobs[0], first, "origin.http.500")])
+            try await fixture.skipDelays()
+            let both = try await fixture.lease()
+            #expect(both.jobs.count == 2)
+            #expect(try await fixture.count("(SELECT DISTINCT lane_id FROM job) AS lanes") == 2)
+            // Before any fold.
+            let verdicts = try await fixture.queue.reports.record(
+                ReportRequest(
+                    worker: fixture.worker, results: both.jobs.map { F.done($0, both) }))
+            #expect(verdicts == [.accepted, .accepted])
+            #expect(try await fixture.count("asset WHERE state = 'completed'") == 1)
+            #expect(try await fixture.count("tally WHERE asset_id IS NOT NULL") == 0)
+            #expect(try await fixture.count("event WHERE kind = 'asset.completed'") == 1)
+        }
+    }
+
     @Test func aListWithAMissingBatchIsNotTakenAsWhole() async throws {
         try await F.with("gap") { fixture in
             try await fixture.submit([F.title("t")])

@@ -87,13 +87,14 @@ import Testing
         let listener = MetricsListener(try ListenAddress("127.0.0.1:0"), registry)
         try await listener.start()
         let port = try #require(listener.port)
-        let open = try await Wire.exchange(port: port, "GET", "/metrics")
+        let open = try await Wire.exchange(
+            port: port, "GET", "/metrics", headers: ["Accept": "application/openmetrics-text"])
         #expect(open.status == 200 && open.body.hasSuffix("dray_a_total 3\n# EOF\n"))
         #expect(
             open.headers["content-type"]
                 == "application/openmetrics-text; version=1.0.0; charset=utf-8")
         let plain = try await Wire.exchange(
-            port: port, "GET", "/metrics", headers: ["Accept": "text/plain"])
+            port: port, "GET", "/metrics", headers: ["Accept": "*/*"])
         #expect(plain.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
         let health = try await Wire.exchange(port: port, "GET", "/health")
         #expect(health.status == 200 && health.body == "ok\n")

@@ -102,7 +102,8 @@ final class Cluster {
     func startWorker(
         port: Int? = nil, connections: Int = 8, partBytes: Int64 = 64 << 20,
         splitBelow: Double = .infinity, drainSeconds: Double = 20,
-        loadShards: (any LoadShardRunner)? = nil, roots: SiteRoots = .anySite
+        loadShards: (any LoadShardRunner)? = nil, roots: SiteRoots = .anySite,
+        traces: TraceUse = .off
     ) throws -> RunningWorker {
         var configuration = self.configuration(port: port, connections: connections)
         configuration.roots = roots
@@ -110,6 +111,7 @@ final class Cluster {
         configuration.splitBelowBytesPerSecond = splitBelow
         configuration.drainSeconds = drainSeconds
         configuration.loadShards = loadShards
+        configuration.traces = traces
         let service = try WorkerService(configuration)
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)
@@ -151,8 +153,10 @@ final class Cluster {
     /// Opens, fills and starts a catalog.
     @discardableResult
     func submit(
-        _ assets: [AssetSubmission], catalog: String = "test", to site: String? = nil
+        _ assets: [AssetSubmission], catalog: String = "test", to site: String? = nil,
+        by submitter: CoordinatorClient? = nil
     ) async throws -> CatalogID {
+        let client = submitter ?? client
         let handle = try await client.openCatalog(
             CatalogSubmission(name: catalog, storageURL: site ?? "file://\(edge.path)"))
         try await client.submit(

@@ -15,6 +15,9 @@ final class CanaryCluster {
     let header = "HeaderOfTheOrigin"
     /// Of a redirect, and of a list that is refused for it.
     let userinfo = "UserinfoOfTheURL"
+    /// Of a webhook: the key of its signatures, and a token in its URL.
+    let hookSecret = "SecretOfTheWebhook"
+    let hookQuery = "QueryOfTheWebhook"
     let admin = AccessToken.random().text
     private(set) var issued: [String: String] = [:]
 
@@ -29,7 +32,7 @@ final class CanaryCluster {
     /// Those that are of no use to a database.
     var foreignSecrets: [String] { [password, header, userinfo, admin] + issued.values }
     var urlSecrets: [String] { [signature, pathToken] }
-    var secrets: [String] { foreignSecrets + urlSecrets }
+    var secrets: [String] { foreignSecrets + urlSecrets + [hookSecret, hookQuery] }
 
     init() async throws {
         directory = try TemporaryDirectory("canary")
@@ -49,6 +52,7 @@ final class CanaryCluster {
             [
                 "coordinator", "--database-file", directory.path("database-url"), "--token-file",
                 directory.path("admin"), "--listen", "127.0.0.1:0", "--log-level", "debug",
+                "--allow-addresses", "127.0.0.0/8",
             ], environment: ["DRAY_TOKEN": ""])
         let process = coordinator
         try await waitUntil(deadlineSeconds: 30, "the start of a coordinator") {
@@ -94,6 +98,43 @@ final class CanaryCluster {
         return started
     }
 
+    /// Adds webhooks whose receivers answer with an error or a redirect, are down, and may not be
+    /// connected to.
+    func addWebhooks() async throws {
+        chmod(try directory.write(hookSecret + "\n", to: "hook-secret"), 0o600)
+        // It reads no bodies.
+        let closing = [("Connection", "close")]
+        origin.route("/hook", FaultOrigin.Response(500, headers: closing, text: hookQuery))
+        origin.route(
+            "/moved-hook",
+            FaultOrigin.Response(
+                302, headers: closing + [("Location", "\(withUserinfo("/h"))?key=\(hookQuery)")]))
+        for place in [
+            origin.url("/hook"), origin.url("/moved-hook"), "http://127.0.0.1:1/hook",
+            "http://169.254.169.254/hook",
+        ] {
+            try await run([
+                "webhook", "add", "\(place)?key=\(hookQuery)", "--kind", "catalog",
+                "--secret-file", directory.path("hook-secret"),
+            ])
+        }
+    }
+
+    /// Waits until each webhook has deliveries that failed for good, and no others.
+    func waitForDeadDeliveries() async throws {
+        try await waitUntil(deadlineSeconds: 60, "the last attempts") {
+            // The 12th attempt is the last.
+            try await database.execute(
+                """
+                UPDATE dray.webhook_delivery SET due_at = now(), attempts = greatest(attempts, 11)
+                WHERE state = 'waiting' AND leased_until < now();
+                SELECT count(DISTINCT webhook_id), count(*) FILTER (WHERE state <> 'dead')
+                FROM dray.webhook_delivery
+                """
+            ).hasSuffix("4|0\n")
+        }
+    }
+
     /// Writes a list of files and a title, of which some can be fetched, some fail, and one waits for
     /// the gate.
     func writeList() throws -> String {
@@ -133,9 +174,13 @@ final class CanaryCluster {
         "http://user:\(userinfo)@127.0.0.1:\(origin.port)\(path)"
     }
 
-    /// What a reader gets of every list.
+    private let operatorPaths: Set<String> = [
+        "/v1/webhooks", "/v1/webhook-deliveries", "/v1/audit", "/v1/diagnosis", "/v1/tokens",
+    ]
+
+    /// What a reader gets of every list, and an administrator of those that readers do not get.
     func answers(of catalog: CatalogID) async throws -> [(name: String, text: String)] {
-        let token = try #require(issued["reader"])
+        let reader = try #require(issued["reader"])
         let port = try #require(url.split(separator: ":").last.flatMap { Int($0) })
         var answers: [(String, String)] = []
         for path in [
@@ -144,10 +189,13 @@ final class CanaryCluster {
             "/v1/assets?catalog=\(catalog)", "/v1/assets?catalog=\(catalog)&search=bin",
             "/v1/queues", "/v1/origins",
             "/v1/sites", "/v1/workers/history?seconds=3600", "/v1/load-tests", "/v1/events",
-            "/v1/report",
+            "/v1/report", "/v1/webhooks", "/v1/webhook-deliveries", "/v1/audit", "/v1/diagnosis",
+            "/v1/tokens",
         ] {
+            let isOfOperators = operatorPaths.contains(path)
             let answer = try await Wire.exchange(
-                port: port, "GET", path, headers: ["Authorization": "Bearer \(token)"])
+                port: port, "GET", path,
+                headers: ["Authorization": "Bearer \(isOfOperators ? admin : reader)"])
             #expect(answer.status == 200, "\(path): \(answer.body)")
             answers.append((path, answer.body))
         }
@@ -159,10 +207,11 @@ final class CanaryCluster {
         let found = try await database.execute(
             """
             WITH own AS MATERIALIZED (
-                SELECT table_name, column_name FROM information_schema.columns
-                WHERE table_schema = 'dray')
+                SELECT table_name, column_name,
+                       CASE data_type WHEN 'bytea' THEN 'encode(%I, ''escape'')' ELSE '%I::text' END AS text
+                FROM information_schema.columns WHERE table_schema = 'dray')
             SELECT table_name || '.' || column_name FROM own WHERE (xpath('/row/n/text()', query_to_xml(format(
-                'SELECT count(*) AS n FROM dray.%I WHERE %I::text LIKE %L',
+                'SELECT count(*) AS n FROM dray.%I WHERE ' || text || ' LIKE %L',
                 table_name, column_name, '%\(text)%'), false, true, '')))[1]::text <> '0'
             """)
         return Set(found.split(separator: "\n").map(String.init))

@@ -19,6 +19,7 @@ extension EndToEnd {
         @Test func everySecretStaysWhereItIsKept() async throws {
             let cluster = try await CanaryCluster()
             defer { cluster.gate.open() }
+            try await cluster.addWebhooks()
             let worker = try cluster.startWorker()
             let metrics = try await MetricsPage.port(of: worker)
             let report = cluster.directory.path("report.json")
@@ -54,11 +55,17 @@ extension EndToEnd {
                 ).catalogs.first)
             #expect(catalog.totals.completed == 3 && catalog.totals.failed == 4)
 
+            try await cluster.waitForDeadDeliveries()
             var texts = try await cluster.answers(of: catalog.id)
             let page = try await Wire.exchange(port: metrics, "GET", "/metrics")
             texts.append(("the worker's metrics", page.body))
+            texts.append(("the database's log", cluster.database.log))
             texts.append(("the report", try String(contentsOfFile: report, encoding: .utf8)))
-            for words in [["assets", "canaries"], ["token", "log"], ["token"], ["origins"]] {
+            for words in [
+                ["assets", "canaries"], ["token", "log"], ["token"], ["origins"], ["webhook"],
+                ["webhook", "list", "--json"], ["webhook", "deliveries", "--dead"],
+                ["webhook", "deliveries", "--json"],
+            ] {
                 texts.append((words[0], try await cluster.run(words).output))
             }
             texts += try await Self.bundle(of: cluster)
@@ -66,7 +73,16 @@ extension EndToEnd {
                 "prefetch", cluster.withUserinfo("/a"), "--to", cluster.directory.path("edge"),
             ])
             #expect(try await refused.wait() == .exited(2))
-            for process in [prefetch, refused, worker, cluster.coordinator, up] {
+            let refusedHook = try cluster.start([
+                "webhook", "add", "\(cluster.withUserinfo("/hook"))?key=\(cluster.hookQuery)",
+                "--secret-file", cluster.directory.path("hook-secret"),
+            ])
+            #expect(try await refusedHook.wait() == .exited(2))
+            let watched = try cluster.start(["watch", "canaries", "--since", "1h"])
+            #expect(try await watched.wait() == .exited(1))
+            for process in [
+                prefetch, refused, refusedHook, watched, worker, cluster.coordinator, up,
+            ] {
                 texts.append(("a process", process.output + process.errors))
             }
             Self.expectNone(of: cluster.secrets, in: texts)
@@ -78,7 +94,14 @@ extension EndToEnd {
                 let found = try await cluster.columns(with: secret)
                 #expect(!found.isEmpty && found.isSubset(of: Self.columnsOfURLs), "\(found)")
             }
+            // They are signed and sent, and nothing else.
+            #expect(try await cluster.columns(with: cluster.hookSecret) == ["webhook.secret"])
+            #expect(try await cluster.columns(with: cluster.hookQuery) == ["webhook.url"])
             #expect(cluster.origin.requests.contains { $0.headers["x-key"] == cluster.header })
+            let sent = cluster.origin.requests(for: "/hook")
+            #expect(sent.contains { $0.headers["dray-signature"] != nil })
+            Self.expectNone(
+                of: [cluster.hookSecret], in: sent.map { ("a delivery", "\($0.headers)") })
             for process in [worker, cluster.coordinator] {
                 process.signal(SIGTERM)
                 #expect(try await process.wait() == .exited(0), "\(process.errors)")

@@ -9,9 +9,13 @@ struct MetricsPage {
     private var values: [String: Double] = [:]
 
     init(port: Int) async throws {
-        let answer = try await Wire.exchange(port: port, "GET", "/metrics")
+        let answer = try await Wire.exchange(
+            port: port, "GET", "/metrics", headers: ["Accept": "application/openmetrics-text"])
         try #require(answer.status == 200)
-        #expect(answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(
+            answer.headers["content-type"]
+                == "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        try #require(answer.body.hasSuffix("# EOF\n"))
         for line in answer.body.split(separator: "\n") {
             let words = line.split(separator: " ")
             if words.starts(with: ["#", "TYPE"]) { kinds[Self.short(words[2])] = String(words[3]) }
@@ -42,7 +46,7 @@ struct MetricsPage {
         for (series, value) in earlier.values {
             let name = String(series.prefix { $0 != "{" })
             let family = String(name.replacing(/_(bucket|sum|count)$/, with: ""))
-            guard kinds[name] == "counter" || kinds[family] == "histogram" else { continue }
+            guard name.hasSuffix("_total") || kinds[family] == "histogram" else { continue }
             #expect(values[series] ?? -1 >= value, "\(series)")
         }
     }

@@ -43,10 +43,12 @@ final class ProcessCluster {
 
     @discardableResult
     func startWorker(
-        _ options: [String], roots: [String] = ProcessCluster.roots
+        _ options: [String], roots: [String] = ProcessCluster.roots,
+        environment: [String: String] = [:]
     ) throws -> ChildProcess {
         let worker = try DrayProcess.start(
-            ["worker", "--coordinator", urls] + roots.flatMap { ["--root", $0] } + options)
+            ["worker", "--coordinator", urls] + roots.flatMap { ["--root", $0] } + options,
+            environment: environment)
         workers.append(worker)
         return worker
     }

@@ -213,7 +213,7 @@ import Testing
         #expect(try await outcome(file, name) == ending)
     }
 
-    /// Of many segments with names that share nothing the last is the flaw. The longest that are taken are what
+    /// Of many segments with names that share nothing the last is the failure. The longest that are taken are what
     /// `loadtest/hostile-manifests` reads.
     @Test(arguments: [
         ("m.m3u8", "#EXT-X-ENDLIST\n", "manifest.malformed"),

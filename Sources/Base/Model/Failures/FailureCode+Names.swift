@@ -135,6 +135,7 @@ extension FailureCode {
     package static let clusterDatabaseCertificate = FailureCode("cluster.databaseCertificate")
     package static let clusterRateLimited = FailureCode("cluster.rateLimited")
     package static let clusterRequestRunning = FailureCode("cluster.requestRunning")
+    package static let clusterDeliveryExpired = FailureCode("cluster.deliveryExpired")
 
     package static let internalUnknown = FailureCode("internal.unknown")
 }

@@ -107,12 +107,10 @@ extension FailureCode {
         row(
             210, .originAddressDenied, .never,
             "Allow the address block in the message with --allow-addresses, in a cluster "
-                + "on each `dray worker`."
-        ),
+                + "on each `dray worker`."),
         row(
             211, .originEncoding, .never,
-            "The origin compressed a body that was requested uncompressed."
-        ),
+            "The origin compressed a body that was requested uncompressed."),
         row(
             212, .originLimited, .attempts(8),
             "A redirect led to an origin whose limits are used up; raise them or wait."),
@@ -175,8 +173,7 @@ extension FailureCode {
         row(301, .contentChanged, .attempts(4), "The object changed while it was fetched."),
         row(
             302, .contentLengthMismatch, .attempts(2),
-            "The length differs from the list's; check both."
-        ),
+            "The length differs from the list's; check both."),
         row(
             303, .contentUnplayable, .never,
             "ffprobe cannot play the file, although its bytes match the origin's; check "
@@ -196,8 +193,7 @@ extension FailureCode {
             "The title is live; wait for its end, or use --live snapshot."),
         row(404, .manifestTooLarge, .never, "The manifest exceeds the size limit."),
         row(
-            405, .manifestTooMany, .never, "The manifest exceeds the limits of one title."
-        ),
+            405, .manifestTooMany, .never, "The manifest exceeds the limits of one title."),
         row(
             406, .manifestURIRefused, .never, "The manifest names something that is not http(s)."),
         row(
@@ -224,8 +220,7 @@ extension FailureCode {
             504, .storagePathConflict, .never,
             "Two URLs have the same file name, or one's file is another's directory; "
                 + "keep one. Put URLs that differ only in tokens into one list, or use the "
-                + "name of the catalog in the message."
-        ),
+                + "name of the catalog in the message."),
         row(
             505, .storagePathRefused, .never,
             "The path is not allowed at the site; check the URL, or the symlink in the "
@@ -262,8 +257,7 @@ extension FailureCode {
         row(
             515, .storageSitePermission, .siteFault,
             "Change the owner of the directory in the message to the worker's user, or "
-                + "run the worker as its owner."
-        ),
+                + "run the worker as its owner."),
         // 6xx: the worker and its lease.
         row(600, .workerLost, .attempts(5), "The worker stopped while it held the job."),
         row(601, .workerCancelled, .never, "The work was cancelled."),
@@ -390,6 +384,10 @@ extension FailureCode {
         row(
             733, .clusterRequestRunning, .attempts(5),
             "Wait: the first request with this Idempotency-Key is not answered yet."),
+        row(
+            734, .clusterDeliveryExpired, .never,
+            "Repair the webhook's receiver, which did not take the event in seven days; then "
+                + "`dray webhook redeliver`."),
     ]
 
     private static func row(

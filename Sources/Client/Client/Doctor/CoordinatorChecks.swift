@@ -2,35 +2,34 @@ import API
 import CoordinatorClient
 import Model
 import Rendering
+import TLS
 import Text
 
 /// Judges coordinators, and the versions of a cluster's processes.
 enum CoordinatorChecks {
-    /// Days before the end of a certificate from which it gets a warning.
-    static let certificateDays = 14
     static let slowSeconds = 1.0
 
-    /// Judges what a look at a coordinator found.
-    static func all(_ sight: CoordinatorSight, nowSeconds: Double) -> [DoctorCheck] {
-        var checks = [reached(sight)]
-        guard sight.failure == nil else { return checks }
-        checks.append(token(sight))
-        checks.append(certificate(sight, nowSeconds: nowSeconds))
+    /// Judges what the probe of a coordinator found.
+    static func all(_ probe: CoordinatorProbe, nowSeconds: Double) -> [DoctorCheck] {
+        var checks = [reached(probe)]
+        guard probe.failure == nil else { return checks }
+        checks.append(token(probe))
+        checks.append(certificate(probe, nowSeconds: nowSeconds))
         checks.append(
             ClockChecks.check(
-                .coordinators, "clock of \(sight.url)", sight.clock,
-                leaseSeconds: (try? sight.diagnosis?.get())?.leaseSeconds
+                .coordinators, "clock of \(probe.url)", probe.clock,
+                leaseSeconds: (try? probe.diagnosis?.get())?.leaseSeconds
                     ?? ClockChecks.usualLeaseSeconds))
-        if let diagnosis = try? sight.diagnosis?.get() {
-            checks += openFiles(diagnosis, of: sight.url)
+        if let diagnosis = try? probe.diagnosis?.get() {
+            checks += openFiles(diagnosis, of: probe.url)
         }
         return checks
     }
 
-    static func reached(_ sight: CoordinatorSight) -> DoctorCheck {
-        let name = "coordinator \(sight.url)"
-        if let failure = sight.failure { return .failed(.coordinators, name, failure) }
-        let seconds = sight.latencySeconds ?? 0
+    static func reached(_ probe: CoordinatorProbe) -> DoctorCheck {
+        let name = "coordinator \(probe.url)"
+        if let failure = probe.failure { return .failed(.coordinators, name, failure) }
+        let seconds = probe.latencySeconds ?? 0
         let finding = "answers in \(HumanFormat.fixed(seconds * 1_000, places: 1)) ms"
         guard seconds <= slowSeconds else {
             return .warning(
@@ -40,9 +39,9 @@ enum CoordinatorChecks {
         return .ok(.coordinators, name, finding)
     }
 
-    static func token(_ sight: CoordinatorSight) -> DoctorCheck {
-        let name = "token at \(sight.url)"
-        switch sight.diagnosis {
+    static func token(_ probe: CoordinatorProbe) -> DoctorCheck {
+        let name = "token at \(probe.url)"
+        switch probe.diagnosis {
         case nil: return .skipped(.coordinators, name, because: "the coordinator was not asked")
         case .success: return .ok(.coordinators, name, "accepted")
         case .failure(let failure) where failure.code == .inputNotFound:
@@ -56,13 +55,13 @@ enum CoordinatorChecks {
         case .failure(let failure) where failure.code == .clusterUnauthorized:
             return .failed(.coordinators, name, failure)
         case .failure(let failure):
-            return .failed(.coordinators, "diagnosis of \(sight.url)", failure)
+            return .failed(.coordinators, "diagnosis of \(probe.url)", failure)
         }
     }
 
     /// True if the coordinator has answered a request with the token, whatever the answer was.
-    static func isTokenAccepted(_ sight: CoordinatorSight) -> Bool {
-        switch sight.diagnosis {
+    static func isTokenAccepted(_ probe: CoordinatorProbe) -> Bool {
+        switch probe.diagnosis {
         case nil: false
         case .success: true
         case .failure(let failure):
@@ -70,17 +69,17 @@ enum CoordinatorChecks {
         }
     }
 
-    static func certificate(_ sight: CoordinatorSight, nowSeconds: Double) -> DoctorCheck {
-        let name = "certificate of \(sight.url)"
-        guard sight.isSecure else {
+    static func certificate(_ probe: CoordinatorProbe, nowSeconds: Double) -> DoctorCheck {
+        let name = "certificate of \(probe.url)"
+        guard probe.isSecure else {
             return .skipped(.coordinators, name, because: "the URL is plain http")
         }
-        guard let end = sight.certificateEnd else {
+        guard let end = probe.certificateEnd else {
             return .skipped(.coordinators, name, because: "its end is unknown")
         }
         let days = Int(((Double(end) - nowSeconds) / 86_400).rounded(.down))
         let finding = "trusted, for this name; ends in \(HumanFormat.count(days, "day"))"
-        guard days >= certificateDays else {
+        guard !Certificate.isExpiringSoon(daysLeft: days) else {
             return .warning(
                 .coordinators, name, finding,
                 advice: "Renew it; the coordinator reads a changed file without a restart.",

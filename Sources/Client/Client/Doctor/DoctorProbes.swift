@@ -83,22 +83,22 @@ enum DoctorProbes {
     /// Requests a URL once, and reads the first bytes of its body.
     static func origin(
         _ url: String, _ options: TransferEngine.Options, seconds: Double
-    ) async -> OriginChecks.Sight {
+    ) async -> OriginChecks.Probe {
         let shown = Redaction.shown(url)
-        let sight = await result(atMost: .seconds(seconds)) { () -> OriginChecks.Sight in
+        let probe = await result(atMost: .seconds(seconds)) { () -> OriginChecks.Probe in
             do throws(Failure) {
                 return try await request(url, options)
             } catch {
-                return OriginChecks.Sight(url: shown, failure: error)
+                return OriginChecks.Probe(url: shown, failure: error)
             }
         }
         let late = Failure(.originTimeout, "no answer within \(Int(seconds)) seconds")
-        return sight ?? OriginChecks.Sight(url: shown, failure: late)
+        return probe ?? OriginChecks.Probe(url: shown, failure: late)
     }
 
     private static func request(
         _ url: String, _ options: TransferEngine.Options
-    ) async throws(Failure) -> OriginChecks.Sight {
+    ) async throws(Failure) -> OriginChecks.Probe {
         let engine = try TransferEngine(options: options)
         defer { engine.shutdown() }
         let sink = FirstBytesSink()
@@ -110,10 +110,10 @@ enum DoctorProbes {
         let ended: TransferResult = await withCheckedContinuation { continuation in
             _ = engine.submit(made) { _, result in continuation.resume(returning: result) }
         }
-        var sight = OriginChecks.Sight(url: Redaction.shown(url), status: ended.httpStatus)
-        sight.firstByteSeconds = ended.firstByteSeconds
-        if case .failure(let failure) = ended.outcome, !sink.hasBytes { sight.failure = failure }
-        return sight
+        var probe = OriginChecks.Probe(url: Redaction.shown(url), status: ended.httpStatus)
+        probe.firstByteSeconds = ended.firstByteSeconds
+        if case .failure(let failure) = ended.outcome, !sink.hasBytes { probe.failure = failure }
+        return probe
     }
 }
 

@@ -117,14 +117,14 @@ package final class DoctorSession: Service {
 
     private struct Cluster {
         var checks: [DoctorCheck] = []
-        var sights: [CoordinatorSight] = []
+        var probes: [CoordinatorProbe] = []
         var database: DatabaseDiagnosis?
         var status: ClusterStatus?
         var sites: SiteList?
         var origins: OriginPage?
 
         var diagnoses: [CoordinatorDiagnosis] {
-            sights.compactMap { try? $0.diagnosis?.get() }
+            probes.compactMap { try? $0.diagnosis?.get() }
         }
 
         var leaseSeconds: Double {
@@ -155,10 +155,10 @@ package final class DoctorSession: Service {
             return cluster
         }
         defer { client.shutdown() }
-        cluster.sights = await client.look()
+        cluster.probes = await client.probe()
         let isAbsent =
             !subject.isNamed
-            && cluster.sights.allSatisfy { $0.failure?.code == .clusterCoordinatorUnreachable }
+            && cluster.probes.allSatisfy { $0.failure?.code == .clusterCoordinatorUnreachable }
         guard !isAbsent else {
             cluster.checks.append(
                 .skipped(
@@ -169,11 +169,11 @@ package final class DoctorSession: Service {
             return cluster
         }
         let now = clock.nowSeconds
-        cluster.checks += cluster.sights.flatMap {
+        cluster.checks += cluster.probes.flatMap {
             CoordinatorChecks.all($0, nowSeconds: now)
         }
-        guard cluster.sights.contains(where: CoordinatorChecks.isTokenAccepted) else {
-            let isReached = cluster.sights.contains { $0.failure == nil }
+        guard cluster.probes.contains(where: CoordinatorChecks.isTokenAccepted) else {
+            let isReached = cluster.probes.contains { $0.failure == nil }
             cluster.skip(
                 Self.listNames,
                 because: isReached
@@ -194,9 +194,9 @@ package final class DoctorSession: Service {
         async let origins = Self.list { () async throws(Failure) in
             try await client.origins(retrySeconds: 0.5)
         }
-        var processes = cluster.sights.compactMap { sight in
-            (try? sight.diagnosis?.get()).map {
-                CoordinatorChecks.Process("the coordinator at \(sight.url)", $0.version)
+        var processes = cluster.probes.compactMap { probe in
+            (try? probe.diagnosis?.get()).map {
+                CoordinatorChecks.Process("the coordinator at \(probe.url)", $0.version)
             }
         }
         switch await status {
@@ -267,7 +267,7 @@ package final class DoctorSession: Service {
         case .success(let found): cluster.database = found
         case .failure(let failure): return [.failed(.database, "server", failure)]
         case nil:
-            let first = cluster.sights.first { $0.databaseClock != nil }
+            let first = cluster.probes.first { $0.databaseClock != nil }
             cluster.database = (try? first?.diagnosis?.get())?.database
             reading = first?.databaseClock
         }

@@ -67,7 +67,7 @@ enum OriginChecks {
     }
 
     /// A request to an origin from this machine.
-    struct Sight: Sendable {
+    struct Probe: Sendable {
         var url: String
         /// Status of the answer; nil without one.
         var status: Int?
@@ -82,14 +82,14 @@ enum OriginChecks {
     }
 
     /// Judges a request: an answer without the object shows that the origin is reachable.
-    static func check(_ sight: Sight) -> DoctorCheck {
-        let name = "request to \(sight.url)"
-        guard let failure = sight.failure else {
+    static func check(_ probe: Probe) -> DoctorCheck {
+        let name = "request to \(probe.url)"
+        guard let failure = probe.failure else {
             return .ok(
                 .origins, name,
-                "answers in \(HumanFormat.fixed(sight.firstByteSeconds * 1_000, places: 1)) ms")
+                "answers in \(HumanFormat.fixed(probe.firstByteSeconds * 1_000, places: 1)) ms")
         }
-        guard let status = sight.status else { return .failed(.origins, name, failure) }
+        guard let status = probe.status else { return .failed(.origins, name, failure) }
         guard failure.code.rawValue.hasPrefix("origin.http."), status < 500, status != 429 else {
             return .warning(.origins, name, failure)
         }

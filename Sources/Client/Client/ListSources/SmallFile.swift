@@ -1,3 +1,4 @@
+import FileSystem
 package import Glibc
 package import Model
 import Services
@@ -20,20 +21,16 @@ package enum SmallFile {
         defer { if !isInput { close(descriptor) } }
         var status = stat()
         fstat(descriptor, &status)
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &block, block.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                throw Failure(.inputUnreadable, "\(printable(path)): \(systemErrorText(errno))")
-            }
-            if count == 0 { return (bytes, status) }
-            bytes += block[..<count]
-            guard bytes.count <= maximumBytes else {
-                throw Failure(
-                    .inputTooLarge, "\(printable(path)) is larger than \(maximumBytes) bytes")
-            }
+        let bytes: [UInt8]?
+        do throws(SystemError) {
+            bytes = try readToEnd(descriptor, maximumBytes: maximumBytes)
+        } catch {
+            throw Failure(.inputUnreadable, "\(printable(path)): \(error.reason)")
         }
+        guard let bytes else {
+            throw Failure(
+                .inputTooLarge, "\(printable(path)) is larger than \(maximumBytes) bytes")
+        }
+        return (bytes, status)
     }
 }

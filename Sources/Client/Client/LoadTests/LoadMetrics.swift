@@ -26,13 +26,13 @@ package final class LoadMetrics: Sendable {
     /// Ends the run's metrics.
     func end() { live.withLock { $0.end() } }
 
-    /// The metrics in Prometheus's text format.
-    var page: String {
+    /// Returns the metrics as text.
+    func page(_ format: MetricsFormat) -> [UInt8] {
         let generators = generators()
         var copy = live.withLock(\.self)
         copy.cores = generators.cores
         copy.shards = generators.shards
-        return LoadPrometheus.text(copy)
+        return LoadPrometheus.text(copy, format)
     }
 }
 
@@ -42,8 +42,9 @@ extension MetricsListener {
         self.init(
             listen, isQuiet: isQuiet,
             pages: [
-                "/metrics": { _ in
-                    (MetricsFormat.prometheus.contentType, Array(metrics.page.utf8))
+                "/metrics": { accept in
+                    let format = MetricsFormat(accept: accept)
+                    return (format.contentType, metrics.page(format))
                 }
             ])
     }

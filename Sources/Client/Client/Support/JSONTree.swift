@@ -40,20 +40,31 @@ enum JSONTree: Codable {
         }
     }
 
-    /// Returns the value with each text, and each field's name, changed.
+    /// Returns the value with each text, and each field's name, changed, and with the first `maxItems`
+    /// of each list.
     ///
     /// - Parameter change: gets a text and the name of its field, nil for a name itself.
     func mapped(
-        field: String = "", _ change: (_ text: String, _ field: String?) -> String
+        field: String = "", maxItems: Int,
+        _ change: (_ text: String, _ field: String?) -> String
     ) -> JSONTree {
         switch self {
         case .null, .bool, .integer, .number: self
         case .text(let text): .text(change(text, field))
-        case .list(let values): .list(values.map { $0.mapped(field: field, change) })
+        case .list(let values):
+            .list(
+                values.prefix(maxItems).map {
+                    $0.mapped(field: field, maxItems: maxItems, change)
+                })
         case .object(let fields):
             .object(
                 Dictionary(
-                    fields.map { (change($0.key, nil), $0.value.mapped(field: $0.key, change)) },
+                    fields.map { name, value in
+                        (
+                            change(name, nil),
+                            value.mapped(field: name, maxItems: maxItems, change)
+                        )
+                    },
                     uniquingKeysWith: { first, _ in first }))
         }
     }

@@ -26,8 +26,8 @@ package struct SupportBundle {
 
     /// Maximum bytes of a log's end.
     private static let maxLogBytes = 256 << 10
-    /// Maximum numbers of items of each list.
-    private static let maxItems = 1_000
+    /// Maximum number of items of each list in a value.
+    static let maxItems = 1_000
     /// The directory in the archive.
     private static let directory = "dray-support"
 
@@ -57,23 +57,21 @@ package struct SupportBundle {
         if let status = findings.status {
             try add("status.json", status, "catalogs, queues, workers and load tests")
         }
-        if var sites = findings.sites {
-            sites.sites = Array(sites.sites.prefix(Self.maxItems))
+        if let sites = findings.sites {
             try add("sites.json", sites, "sites with their limits and failures")
         }
-        if var origins = findings.origins {
-            origins.origins = Array(origins.origins.prefix(Self.maxItems))
+        if let origins = findings.origins {
             try add("origins.json", origins, "origins with their limits and decisions")
         }
     }
 
-    /// Adds a value as JSON.
+    /// Adds a value as JSON, with the first `maxItems` of each list.
     package mutating func add(
         _ name: String, _ value: some Encodable, _ description: String
     ) throws {
         let tree = try JSONDecoder().decode(JSONTree.self, from: JSONEncoder().encode(value))
         var changed = 0
-        let redacted = tree.mapped { text, field in
+        let redacted = tree.mapped(maxItems: Self.maxItems) { text, field in
             let shown =
                 field.map { redactor.isSecret(field: $0) } == true
                 ? Redaction.mark : redactor.redacted(text)

@@ -17,12 +17,30 @@ package enum WireFormat: Sendable {
 
     /// Returns the format of a content type; nil for another type.
     package init?(contentType: String) {
-        let type = contentType.prefix { $0 != ";" && $0 != " " }.lowercased()
-        switch type {
-        case Self.json.contentType: self = .json
-        case Self.rows.contentType: self = .rows
-        default: return nil
+        let name = contentType.utf8
+        if Self.rows.isNamed(by: name) {
+            self = .rows
+        } else if Self.json.isNamed(by: name) {
+            self = .json
+        } else {
+            return nil
         }
+    }
+
+    /// Returns true if an `Accept` header names the format, with or without parameters.
+    package func isAccepted(by header: String) -> Bool {
+        header.utf8.split(separator: UInt8(ascii: ",")).contains { type in
+            isNamed(by: type.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") })
+        }
+    }
+
+    /// Returns true if a media type is the format's, in any case (RFC 9110, 8.3.1), with or without
+    /// parameters.
+    private func isNamed(by type: some Sequence<UInt8>) -> Bool {
+        type.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+            .elementsEqual(contentType.utf8) { byte, own in
+                byte == own || (0x41...0x5a).contains(byte) && byte | 0x20 == own
+            }
     }
 
     /// Returns the shortest format of a value.

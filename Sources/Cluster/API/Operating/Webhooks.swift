@@ -17,6 +17,19 @@ package struct WebhookSubmission: Codable, Sendable {
     }
 }
 
+/// `POST /v1/webhooks/{webhook}/change`: sends its events, and the deliveries that it has, to another
+/// URL or with another secret. Nil for what stays; at least one is set.
+package struct WebhookChange: Codable, Sendable {
+    /// As of a `WebhookSubmission`.
+    package var url: String?
+    package var secret: String?
+
+    package init(url: String? = nil, secret: String? = nil) {
+        self.url = url
+        self.secret = secret
+    }
+}
+
 /// A webhook without its secret. Times are in seconds since 1970.
 package struct WebhookStatus: Codable, Hashable, Sendable {
     package var id: WebhookID
@@ -31,6 +44,8 @@ package struct WebhookStatus: Codable, Hashable, Sendable {
     /// Deliveries that wait for their first or next attempt, and that failed for good.
     package var waiting: Int64
     package var dead: Int64
+    /// Nothing is sent before: its receiver answered with a Retry-After. Nil if that is over.
+    package var cooldownUntil: Double?
 
     package init(
         id: WebhookID, url: String, catalog: CatalogID?, kinds: [EventKind], created: Double,
@@ -61,7 +76,7 @@ package struct WebhookDelivery: Codable, Hashable, Sendable {
         case waiting
         /// The receiver has answered with 2xx.
         case delivered
-        /// Failed for good: its last attempt failed.
+        /// Failed for good: its last attempt failed, or it has waited for too long.
         case dead
     }
 

@@ -24,6 +24,8 @@ package struct LeaseRequest: Sendable {
     package var refusedSites: [SiteID]?
     /// Origins of which the worker leases few jobs; nil for none.
     package var slow: SlowOrigins?
+    /// True for the traces of the jobs in the answer.
+    package var wantsTraces = false
 
     package init(
         worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,
@@ -72,6 +74,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var siteShares: [SiteShare]?
     /// A load test that needs the worker; nil for none.
     package var loadTest: LoadTestCall?
+    /// Traces of the jobs, if the request asks for them; nil for none.
+    package var traces: [LeasedTrace]?
     /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
     /// else meanwhile. Nil is false.
     package var isAlone: Bool?
@@ -110,6 +114,18 @@ package struct LeasedSite: Codable, Hashable, Sendable {
     }
 }
 
+/// The trace of the submission to which some jobs of a lease belong.
+package struct LeasedTrace: Codable, Hashable, Sendable {
+    /// The value of a `traceparent` header (W3C Trace Context): the request that opened the submission.
+    package var traceparent: String
+    package var jobs: [JobID]
+
+    package init(traceparent: String, jobs: [JobID]) {
+        self.traceparent = traceparent
+        self.jobs = jobs
+    }
+}
+
 /// `POST /v1/releases`: releases a lease whose grant never arrived. Its jobs wait again; if it is
 /// not granted yet, it never will be. The only answer is 204.
 package struct LeaseRelease: Codable, Sendable {
@@ -127,7 +143,7 @@ package struct LeaseRelease: Codable, Sendable {
 extension LeaseRequest: WireMessage, WireObject {
     package enum Field: Int, WireField {
         case worker, maxJobs, waitMilliseconds, lease
-        case queues, roots, refusedSites, pastLoadTests, slowOrigins, slowMaxJobs
+        case queues, roots, refusedSites, pastLoadTests, slowOrigins, slowMaxJobs, wantsTraces
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -148,6 +164,7 @@ extension LeaseRequest: WireMessage, WireObject {
         var (origins, most) = (slow?.origins, slow?.maxJobs)
         try coder.code(.slowOrigins, &origins)
         try coder.code(.slowMaxJobs, &most)
+        try coder.codeFlag(.wantsTraces, &wantsTraces)
         guard coder.isReading else { return }
         guard (origins == nil) == (most == nil) else {
             throw incomplete("slow origins need both their names and their number of jobs.")
@@ -159,7 +176,7 @@ extension LeaseRequest: WireMessage, WireObject {
 extension LeaseGrant: WireTable {
     package enum Field: Int, WireField {
         case lease, seconds, waitedSeconds, cluster, isAlone
-        case site, storageURL, volume, space, shares, cooling, siteShares, loadTest
+        case site, storageURL, volume, space, shares, cooling, siteShares, loadTest, traces
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -195,5 +212,6 @@ extension LeaseGrant: WireTable {
         try coder.codeJSON(.cooling, &cooling)
         try coder.codeJSON(.siteShares, &siteShares)
         try coder.codeJSON(.loadTest, &loadTest)
+        try coder.codeJSON(.traces, &traces)
     }
 }

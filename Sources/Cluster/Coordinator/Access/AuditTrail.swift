@@ -10,7 +10,8 @@ struct Change: Sendable {
     let object: String
     /// True if many requests make one change: each caller's first one at each coordinator is recorded.
     var isPart = false
-    let make: @Sendable () async throws -> HTTPResponse
+    /// Makes it. What creates something records the request's key with it.
+    let make: @Sendable (RequestKey?) async throws -> HTTPResponse
 
     /// Maximum characters of the object.
     private static let maxCharacters = 1_000
@@ -19,10 +20,18 @@ struct Change: Sendable {
         _ object: String, isPart: Bool = false,
         make: @escaping @Sendable () async throws -> HTTPResponse
     ) {
+        self.init(creating: object) { _ in try await make() }
+        self.isPart = isPart
+    }
+
+    /// - Parameter make: records the key in the transaction that creates something.
+    init(
+        creating object: String,
+        make: @escaping @Sendable (RequestKey?) async throws -> HTTPResponse
+    ) {
         self.object = String(
             String.UnicodeScalarView(
                 Redaction.message(object).unicodeScalars.prefix(Self.maxCharacters)))
-        self.isPart = isPart
         self.make = make
     }
 }
@@ -48,10 +57,12 @@ final class AuditTrail: Sendable {
 
     /// Makes a change, and returns its answer. Throws its failure, and if it cannot be recorded.
     func make(
-        _ change: Change, _ action: String, by caller: Caller
+        _ change: Change, _ action: String, key: RequestKey?, by caller: Caller
     ) async throws -> HTTPResponse {
         let part = Part(token: caller.id, action: action, object: change.object)
-        if change.isPart, parts.withLock({ $0.contains(part) }) { return try await change.make() }
+        if change.isPart, parts.withLock({ $0.contains(part) }) {
+            return try await change.make(key)
+        }
         let id = try await audit.begin(
             AuditLog.Change(
                 token: caller.id, name: caller.name, role: caller.role, action: action,
@@ -63,7 +74,7 @@ final class AuditTrail: Sendable {
             }
         }
         do {
-            let answer = try await change.make()
+            let answer = try await change.make(key)
             await end(id, status: answer.status, code: nil)
             return answer
         } catch {

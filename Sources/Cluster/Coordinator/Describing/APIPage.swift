@@ -50,7 +50,7 @@ struct APIPage {
             let need = parameter.isRequired ? ", required" : ""
             text += Self.row("`\(parameter.name)` in the query\(need)", parameter)
         }
-        if route.creation != nil {
+        if route.isCreating {
             text += "| `\(IdempotencyKeys.header)` | [optional](#repeated-requests) |\n"
         }
         if let body = description.body {
@@ -149,7 +149,8 @@ struct APIPage {
         ## Repeated requests
 
         Routes that create something honour `Idempotency-Key`, up to \(IdempotencyKeys.maximumBytes) visible ASCII
-        characters, such as a UUID. It belongs to its token and is kept for \(RepeatedRequests.keptHours) hours.
+        characters, such as a UUID. It belongs to its token and is kept for \(RepeatedRequests.keptHours) hours, unless
+        \(RepeatedRequests.maxRows) later keys of that token, or \(RepeatedRequests.maxTotalRows) of all, displace it.
 
         | a later request with the same key | answer |
         | --- | --- |
@@ -157,11 +158,13 @@ struct APIPage {
         | and another route or body | 422, `input.keyReused` |
         | while the first is being answered | 409, `cluster.requestRunning` |
         | after the first failed | as a new request |
-        | after a token was created | 409, `input.alreadyCreated`: the token's text is not kept |
+        | after a token was created | 409, `input.alreadyCreated`: the token's text is not kept, nor are answers beyond 64 KiB |
 
-        If a coordinator is killed while it answers, its key is free again after \(RepeatedRequests.lostSeconds) s, and
-        the request may have had its effect. Other changes may be repeated as they are: a second one finds nothing left
-        to change.
+        The key is recorded in the transaction that creates, so two requests with one key never create twice. If a
+        coordinator is killed, or the database fails, while it answers, send the request again with its key: it gets the
+        first answer if that request had its effect, and is made if it had none. Other changes may be repeated as they
+        are: a second one finds nothing left to change. [Decision 21](decisions/0021-keys-of-requests.md) has the
+        alternatives.
 
         ## Rates
 

@@ -119,7 +119,7 @@ struct OpenAPIDocument {
     /// Returns the headers of requests that the route itself honours.
     private static func headers(_ entry: APIDescription.Entry) -> [RouteDescription.Parameter] {
         var headers: [RouteDescription.Parameter] = []
-        if entry.route.creation != nil {
+        if entry.route.isCreating {
             headers.append(
                 RouteDescription.Parameter(
                     IdempotencyKeys.header,

@@ -111,7 +111,7 @@ extension Route {
         }
         if hasParameters || method == .post { statuses.insert(404) }
         if method == .post { statuses.insert(409) }
-        if creation != nil { statuses.insert(422) }
+        if isCreating { statuses.insert(422) }
         return statuses.sorted()
     }
 }

@@ -241,6 +241,9 @@ extension RouteDescription {
         "POST /v1/webhooks": Self(
             "Creates a webhook, to which events are sent from now on.",
             body: WebhookSubmission.self, .json(WebhookStatus.self)),
+        "POST /v1/webhooks/{webhook}/change": Self(
+            "Changes the URL or the secret of a webhook, which keeps its deliveries.",
+            body: WebhookChange.self, .json(WebhookStatus.self)),
         "POST /v1/webhooks/{webhook}/remove": Self(
             "Removes a webhook and its deliveries.", body: NoFields.self,
             .json(WebhookStatus.self)),

@@ -10,8 +10,6 @@ struct CertificateKeeper: Service {
     let certificate: TLSServerCertificate
     private let log = Logger("coordinator")
 
-    /// Days before the end from which on each day has a warning.
-    private static let warningDays = 14
     /// Interval of readings without a notification, as on network file systems.
     private static let pollInterval = Duration.seconds(3_600)
     /// Pause between the first change and the reading: certificate and key are often written one
@@ -91,7 +89,8 @@ struct CertificateKeeper: Service {
             log.warning("certificate", ["warning": "\(warning)"])
         }
         let days = context.certificate.daysLeft(atSeconds: Self.now)
-        if (0...Self.warningDays).contains(days) {
+        // One that has expired is among the warnings above.
+        if days >= 0, Certificate.isExpiringSoon(daysLeft: days) {
             log.warning(
                 "the certificate expires soon",
                 ["path": context.files.certificate, "daysLeft": days])

@@ -15,6 +15,7 @@ struct ClusterMetrics: Sendable {
         declareSites(in: registry)
         declareCatalogs(in: registry)
         declareOrigins(in: registry)
+        declareWebhooks(in: registry)
     }
 
     /// Returns a closure that reads samples from the last figures; none without them.
@@ -113,12 +114,12 @@ struct ClusterMetrics: Sendable {
                 }
             })
         registry.gauges(
-            "dray_site_bandwidth_limit_bytes", ["queue"], maxSeries: most,
-            "Limit of the site's bandwidth, in bytes per second.",
+            "dray_site_bandwidth_limit_bytes_per_second", ["queue"], maxSeries: most,
+            "Limit of the site's bandwidth.",
             byQueue { $0.bytesPerSecond.map { Double($0) } })
         registry.gauges(
-            "dray_site_bandwidth_used_bytes", ["queue"], maxSeries: most,
-            "Bytes per second of the site's bandwidth that workers may use now.",
+            "dray_site_bandwidth_used_bytes_per_second", ["queue"], maxSeries: most,
+            "Bandwidth of the site that workers may use now.",
             byQueue { $0.bytesPerSecond == nil ? nil : Double($0.heldBytesPerSecond ?? 0) })
     }
 
@@ -178,7 +179,24 @@ struct ClusterMetrics: Sendable {
         registry.gauges(
             "dray_origin_limit_used", ["origin", "resource"],
             maxSeries: 3 * Figures.maxLimitedOrigins,
-            "What workers hold of the limits of origins.", samples { Self.quotas($0) { $0.held } })
+            "Part of each limit that workers hold now.", samples { Self.quotas($0) { $0.held } })
+    }
+
+    private func declareWebhooks(in registry: MetricRegistry) {
+        registry.gauges(
+            "dray_webhook_waiting_deliveries", ["webhook"], maxSeries: Webhooks.maxWebhooks,
+            "Deliveries of a webhook that wait for their first or next attempt; at most 1000 are "
+                + "counted.",
+            samples { $0.webhooks.map { MetricSample(["\($0.id)"], $0.waiting) } })
+        registry.gauges(
+            "dray_webhook_oldest_delivery_age_seconds", ["webhook"],
+            maxSeries: Webhooks.maxWebhooks, overflow: .maximum,
+            "Age of the oldest delivery of a webhook that waits.",
+            samples { figures in
+                figures.webhooks.compactMap { webhook in
+                    webhook.oldestSeconds.map { MetricSample(["\(webhook.id)"], $0) }
+                }
+            })
     }
 
     private static func quotas(

@@ -18,6 +18,7 @@ package final class CoordinatorMetrics: Sendable {
     let claimDuration: DurationHistogram
     let reportDuration: DurationHistogram
     let heartbeatDuration: DurationHistogram
+    let webhooks: WebhookMetrics
     private let results: BoundedSeries<Counter>
     private let failures: BoundedSeries<Counter>
     private let requests: BoundedSeries<Counter>
@@ -68,6 +69,7 @@ package final class CoordinatorMetrics: Sendable {
         assets = registry.counters(
             "dray_assets", ["queue", "state"], maxSeries: 3 * Self.maxQueues,
             "Assets that ended, by state.")
+        webhooks = WebhookMetrics(in: registry)
     }
 
     /// Counts the results of a report that was recorded.

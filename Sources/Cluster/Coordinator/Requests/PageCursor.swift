@@ -29,6 +29,15 @@ enum PageCursor {
         return position
     }
 
+    /// Reads the number, from 1, that a request continues after; nil without one. Throws `input.field`.
+    static func number(in request: HTTPRequest, of list: String) throws(Failure) -> Int64? {
+        guard let position = try position(in: request, of: list) else { return nil }
+        guard let number = Int64(position), number > 0 else {
+            throw Validation.wrong("after", position, "the next of a page of this list")
+        }
+        return number
+    }
+
     private static func opened(_ text: String, of list: String) -> String? {
         let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
         let standard = text.replacing("-", with: "+").replacing("_", with: "/") + padding

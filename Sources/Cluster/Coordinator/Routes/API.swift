@@ -77,7 +77,7 @@ struct API: Sendable {
 
     private var catalogRoutes: [Route] {
         [
-            .change("/v1/catalogs", .submitters, catalogs.open).creates(keeping: .answer),
+            .change("/v1/catalogs", .submitters, catalogs.open).creating,
             .get("/v1/catalogs/{catalog}", .readers, catalogs.status),
             .get("/v1/catalogs/{catalog}/assets", .readers, catalogs.assets),
             .change("/v1/catalogs/{catalog}/assets", .submitters, catalogs.add),
@@ -111,7 +111,7 @@ struct API: Sendable {
     private var loadRoutes: [Route] {
         [
             .get("/v1/load-tests", .readers, loadTests.list),
-            .change("/v1/load-tests", .operators, loadTests.create).creates(keeping: .answer),
+            .change("/v1/load-tests", .operators, loadTests.create).creating,
             .get("/v1/load-tests/{test}", .readers, loadTests.status),
             .post("/v1/load-tests/{test}/follow", .operators, loadTests.follow),
             .change("/v1/load-tests/{test}/stop", .operators, loadTests.stop),
@@ -122,7 +122,8 @@ struct API: Sendable {
     private var webhookRoutes: [Route] {
         [
             .get("/v1/webhooks", .operators, webhooks.list),
-            .change("/v1/webhooks", .operators, webhooks.create).creates(keeping: .answer),
+            .change("/v1/webhooks", .operators, webhooks.create).creating,
+            .change("/v1/webhooks/{webhook}/change", .operators, webhooks.change),
             .change("/v1/webhooks/{webhook}/remove", .operators, webhooks.remove),
             .get("/v1/webhook-deliveries", .operators, webhooks.deliveries),
             .change(
@@ -133,7 +134,7 @@ struct API: Sendable {
     private var accessRoutes: [Route] {
         [
             .get("/v1/tokens", .admins, access.list),
-            .change("/v1/tokens", .admins, access.create).creates(keeping: .nothing),
+            .change("/v1/tokens", .admins, access.create).creating,
             .change("/v1/tokens/{token}/revoke", .admins, access.revoke),
             .get("/v1/audit", .operators, access.audit),
         ]

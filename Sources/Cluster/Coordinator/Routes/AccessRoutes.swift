@@ -23,11 +23,11 @@ struct AccessRoutes: Sendable {
             try Validation.storageURL(site, "sites")
         }
         let checked = submission
-        return Change(ChangeText.text(of: checked)) {
+        return Change(creating: ChangeText.text(of: checked)) { key in
             let token = AccessToken.issued()
             let hash = SHA256Digest(hashing: Array(token.text.utf8))
             let status = try await queue.tokens.create(
-                checked, hash: hash.withUnsafeBytes { Array($0) }, by: caller.name)
+                checked, hash: hash.withUnsafeBytes { Array($0) }, by: caller.name, key: key)
             // Here at once; elsewhere by the notification.
             await memory.readTokens()
             return try .wire(IssuedToken(secret: token.text, token: status))
@@ -48,15 +48,9 @@ struct AccessRoutes: Sendable {
     }
 
     func audit(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var after: Int64?
-        if let position = try PageCursor.position(in: request, of: "audit") {
-            guard let number = Int64(position), number > 0 else {
-                throw Validation.wrong("after", position, "the next of a page")
-            }
-            after = number
-        }
         var page = try await queue.audit.page(
-            after: after, limit: try Validation.limit(request.queryValue("limit")))
+            after: try PageCursor.number(in: request, of: "audit"),
+            limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "audit")
         return try .wire(page)
     }

@@ -11,11 +11,7 @@ struct CatalogRoutes: Sendable {
 
     /// Reads the catalog's number in a path.
     private static func catalog(_ path: PathParameters) throws(Failure) -> CatalogID {
-        let number = path["catalog"]
-        guard let id = Int64(number), id > 0 else {
-            throw Validation.wrong("catalog", number, "a catalog's number")
-        }
-        return CatalogID(id)
+        CatalogID(try Validation.number(path["catalog"], "catalog"))
     }
 
     func status(
@@ -46,10 +42,10 @@ struct CatalogRoutes: Sendable {
         try caller.require(storageURL: submission.storageURL)
         let opened = submission
         return Change(
-            "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
+            creating: "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
                 + "\(opened.priority)"
-        ) {
-            try .wire(try await queue.submissions.open(opened, trace: .current))
+        ) { key in
+            try .wire(try await queue.submissions.open(opened, trace: .current, key: key))
         }
     }
 

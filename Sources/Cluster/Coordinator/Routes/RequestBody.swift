@@ -97,10 +97,9 @@ extension HTTPResponse {
     static func wire(
         _ value: some Encodable, for request: HTTPRequest
     ) throws -> HTTPResponse {
-        let accepted = request.header("accept") ?? ""
-        guard accepted.contains(WireFormat.rows.contentType), value is any WireMessage else {
-            return try .wire(value)
-        }
+        guard let accepted = request.header("accept"), WireFormat.rows.isAccepted(by: accepted),
+            value is any WireMessage
+        else { return try .wire(value) }
         return HTTPResponse(
             status: 200, headers: [("Content-Type", WireFormat.rows.contentType)],
             body: try WireFormat.rows.encode(value))

@@ -13,13 +13,6 @@ struct Route: Sendable {
         case post = "POST"
     }
 
-    /// What is kept of the answer to a request with an `Idempotency-Key`.
-    enum Creation: Sendable {
-        case answer
-        /// Nothing but that it succeeded: the answer has a secret.
-        case nothing
-    }
-
     typealias Handler = @Sendable (HTTPRequest, PathParameters, Caller) async throws -> HTTPResponse
     /// Checks a request, and returns the change that it asks for.
     typealias ChangeHandler =
@@ -44,8 +37,8 @@ struct Route: Sendable {
     var isFrequent = false
     /// True for health checks, which have no limit of their rate.
     var isProbe = false
-    /// What it creates; nil for nothing, or for what a repeated request does not create twice.
-    var creation: Creation?
+    /// True if it creates something, and honours `Idempotency-Key`.
+    var isCreating = false
     /// Counts its answers.
     var answers: RouteAnswers?
 
@@ -113,10 +106,9 @@ struct Route: Sendable {
         return route
     }
 
-    /// The same route, which creates something: it honours `Idempotency-Key`.
-    func creates(keeping creation: Creation) -> Route {
+    var creating: Route {
         var route = self
-        route.creation = creation
+        route.isCreating = true
         return route
     }
 }

@@ -156,9 +156,9 @@ struct Router: Sendable {
             return try await handler(request, parameters, caller)
         case (.change(_, let handler), let caller?):
             let change = try await handler(request, parameters, caller)
-            return try await keys.make(request, route, by: caller) {
-                try await audit.make(change, route.name, by: caller)
-            }
+            let key = try keys.key(of: request, route, by: caller)
+            if let key, let answer = try await keys.answer(to: key) { return answer }
+            return try await audit.make(change, route.name, key: key, by: caller)
         case (.answer, nil), (.change, nil):
             preconditionFailure("\(route.name) has a rule, and its request no caller.")
         }

@@ -336,6 +336,14 @@ enum Validation {
         for (index, name) in names.enumerated() { try text(name, "queues[\(index)]", 1...200) }
     }
 
+    /// Reads the number of an object in a path.
+    static func number(_ text: String, _ field: String) throws(Failure) -> Int64 {
+        guard let number = Int64(text), number > 0 else {
+            throw wrong(field, text, "a whole number from 1")
+        }
+        return number
+    }
+
     /// Reads an identity that is no field of a body.
     static func id<Entity>(
         _ text: String, _ field: @autoclosure () -> String

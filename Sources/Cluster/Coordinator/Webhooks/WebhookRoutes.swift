@@ -24,13 +24,27 @@ struct WebhookRoutes: Sendable {
         }
         let (chosen, of) = (kinds, catalog)
         return Change(
-            "webhook \(redacted(url: submission.url))"
+            creating: "webhook \(redacted(url: submission.url))"
                 + (of.map { ", catalog \($0)" } ?? "")
                 + (submission.kinds.map { ", kinds \($0.joined(separator: " "))" } ?? "")
-        ) {
+        ) { key in
             try .wire(
                 try await queue.webhooks.create(
-                    submission, catalog: of, kinds: chosen, by: caller.name))
+                    submission, catalog: of, kinds: chosen, by: caller.name, key: key))
+        }
+    }
+
+    func change(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let change: WebhookChange = try RequestBody.read(request)
+        try Validation.check(change)
+        let webhook = WebhookID(try Validation.number(path["webhook"], "webhook"))
+        return Change(
+            "webhook \(webhook)" + (change.url.map { ", URL \(redacted(url: $0))" } ?? "")
+                + (change.secret == nil ? "" : ", secret")
+        ) {
+            try .wire(try await queue.webhooks.change(webhook, change))
         }
     }
 
@@ -38,20 +52,13 @@ struct WebhookRoutes: Sendable {
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> Change {
         let _: NoFields = try RequestBody.read(request)
-        let webhook = WebhookID(try Self.number(path, "webhook"))
+        let webhook = WebhookID(try Validation.number(path["webhook"], "webhook"))
         return Change("webhook \(webhook)") {
             try .wire(try await queue.webhooks.remove(webhook))
         }
     }
 
     func deliveries(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var after: Int64?
-        if let position = try PageCursor.position(in: request, of: "webhook deliveries") {
-            guard let number = Int64(position), number > 0 else {
-                throw Validation.wrong("after", position, "the next of a page")
-            }
-            after = number
-        }
         var state: WebhookDelivery.State?
         if let text = request.queryValue("state") {
             state = WebhookDelivery.State(rawValue: text)
@@ -62,7 +69,8 @@ struct WebhookRoutes: Sendable {
             }
         }
         var page = try await queue.webhooks.deliveries(
-            after: after, state: state, limit: try Validation.limit(request.queryValue("limit")))
+            after: try PageCursor.number(in: request, of: "webhook deliveries"), state: state,
+            limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "webhook deliveries")
         return try .wire(page)
     }
@@ -71,23 +79,30 @@ struct WebhookRoutes: Sendable {
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> Change {
         let _: NoFields = try RequestBody.read(request)
-        let delivery = WebhookDeliveryID(try Self.number(path, "delivery"))
+        let delivery = WebhookDeliveryID(try Validation.number(path["delivery"], "delivery"))
         return Change("delivery \(delivery)") {
             try .wire(try await queue.webhooks.redeliver(delivery))
         }
-    }
-
-    private static func number(_ path: PathParameters, _ name: String) throws(Failure) -> Int64 {
-        guard let number = Int64(path[name]), number > 0 else {
-            throw Validation.wrong(name, path[name], "its number")
-        }
-        return number
     }
 }
 
 extension Validation {
     static func check(_ webhook: WebhookSubmission) throws(Failure) {
-        let url = webhook.url
+        try check(webhookURL: webhook.url)
+        try check(webhookSecret: webhook.secret)
+        if let catalog = webhook.catalog { try check(catalog) }
+        if let kinds = webhook.kinds { try range(kinds.count, "kinds", 1...100) }
+    }
+
+    static func check(_ change: WebhookChange) throws(Failure) {
+        guard change.url != nil || change.secret != nil else {
+            throw Failure(.inputField, "url and secret are missing; allowed: one of them, or both.")
+        }
+        if let url = change.url { try check(webhookURL: url) }
+        if let secret = change.secret { try check(webhookSecret: secret) }
+    }
+
+    private static func check(webhookURL url: String) throws(Failure) {
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             url.utf8.count <= WireLimits.urlBytes,
             originName(of: url, allowsUserInfo: false) != nil,
@@ -98,15 +113,16 @@ extension Validation {
                 "an http or https URL without user information, of at most "
                     + "\(WireLimits.urlBytes) bytes")
         }
-        guard (16...200).contains(webhook.secret.utf8.count),
-            webhook.secret.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+    }
+
+    private static func check(webhookSecret secret: String) throws(Failure) {
+        guard (16...200).contains(secret.utf8.count),
+            secret.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else {
             throw Failure(
                 .inputField,
                 "secret: a wrong one was given; allowed: 16 to 200 printable ASCII characters "
                     + "without spaces.")
         }
-        if let catalog = webhook.catalog { try check(catalog) }
-        if let kinds = webhook.kinds { try range(kinds.count, "kinds", 1...100) }
     }
 }

@@ -32,12 +32,8 @@ final class WebhookSender: @unchecked Sendable {
         }
     }
 
-    /// Status of the answer, and a failure for any answer but 2xx and for none. Nil if the sender was
-    /// shut down before.
-    typealias Result = (status: Int?, failure: Failure?)?
-
-    /// Sends a delivery.
-    func send(_ delivery: Webhooks.Leased) async -> Result {
+    /// Sends a delivery. Returns nil if the sender was shut down before.
+    func send(_ delivery: Webhooks.Leased) async -> Webhooks.Attempt? {
         await withCheckedContinuation { continuation in
             let isQueued = loop.execute { [self] in
                 start(delivery) { continuation.resume(returning: $0) }
@@ -63,7 +59,7 @@ final class WebhookSender: @unchecked Sendable {
     // MARK: On the loop
 
     private func start(
-        _ delivery: Webhooks.Leased, _ completion: @escaping (Result) -> Void
+        _ delivery: Webhooks.Leased, _ completion: @escaping (Webhooks.Attempt?) -> Void
     ) {
         guard !isClosed else { return completion(nil) }
         var begun: WebhookPost?
@@ -86,8 +82,8 @@ final class WebhookSender: @unchecked Sendable {
             begun = post
             try multiHandle().add(easy)
         } catch {
-            let failure = Failure(.inputURL, error.description)
-            if let begun { begun.finish((nil, failure)) } else { completion((nil, failure)) }
+            let failed = Webhooks.Attempt(failure: Failure(.inputURL, error.description))
+            if let begun { begun.finish(failed) } else { completion(failed) }
         }
     }
 
@@ -111,11 +107,9 @@ final class WebhookSender: @unchecked Sendable {
 
 /// One delivery that is being sent; confined to the loop.
 private final class WebhookPost: CurlEasyDelegate, Hashable {
-    typealias Result = WebhookSender.Result
-
     let easy: CurlEasy
     private let policy: AddressPolicy
-    private let completion: (Result) -> Void
+    private let completion: (Webhooks.Attempt?) -> Void
     private let ended: (WebhookPost) -> Void
     private var refusal: Failure?
     private var receivedBytes = 0
@@ -124,7 +118,8 @@ private final class WebhookPost: CurlEasyDelegate, Hashable {
     private static let maximumBytes = 64 << 10
 
     init(
-        _ easy: CurlEasy, _ policy: AddressPolicy, _ completion: @escaping (Result) -> Void,
+        _ easy: CurlEasy, _ policy: AddressPolicy,
+        _ completion: @escaping (Webhooks.Attempt?) -> Void,
         ended: @escaping (WebhookPost) -> Void
     ) {
         self.easy = easy
@@ -133,10 +128,10 @@ private final class WebhookPost: CurlEasyDelegate, Hashable {
         self.ended = ended
     }
 
-    func finish(_ result: Result) {
+    func finish(_ attempt: Webhooks.Attempt?) {
         easy.delegate = nil
         ended(self)
-        completion(result)
+        completion(attempt)
     }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
@@ -153,15 +148,24 @@ private final class WebhookPost: CurlEasyDelegate, Hashable {
         let isCutOff = receivedBytes > Self.maximumBytes
         guard code == .ok || isCutOff else {
             let detail = easy.errorDetail.isEmpty ? code.message : easy.errorDetail
-            return finish((nil, refusal ?? Failure(.originConnect, Redaction.message(detail))))
+            let failure = refusal ?? Failure(.originConnect, Redaction.message(detail))
+            return finish(Webhooks.Attempt(failure: failure))
         }
         let status = easy.status
-        guard !(200..<300).contains(status) else { return finish((status, nil)) }
-        let failure =
-            (300..<400).contains(status)
-            ? Failure(.originRedirectRefused, "status \(status): webhooks follow no redirect")
-            : Failure(.origin(httpStatus: status), "status \(status)")
-        finish((status, failure))
+        var attempt = Webhooks.Attempt(status: status)
+        switch status {
+        case 200..<300: break
+        case 300..<400:
+            attempt.failure = Failure(
+                .originRedirectRefused, "status \(status): webhooks follow no redirect")
+        default:
+            attempt.failure = Failure(.origin(httpStatus: status), "status \(status)")
+            if [429, 503].contains(status) {
+                attempt.retryAfterSeconds = RetryAfter.seconds(
+                    easy.header("Retry-After"), date: easy.header("Date"))
+            }
+        }
+        finish(attempt)
     }
 
     static func == (left: WebhookPost, right: WebhookPost) -> Bool { left === right }

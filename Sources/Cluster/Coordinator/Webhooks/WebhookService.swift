@@ -1,4 +1,5 @@
 import JobQueue
+import Metrics
 import Model
 import Services
 
@@ -10,6 +11,7 @@ struct WebhookService: Service {
     let webhooks: Webhooks
     let sender: WebhookSender
     let failures: BackgroundFailures
+    let metrics: WebhookMetrics
     /// Time between two looks.
     var period: Duration
 
@@ -81,14 +83,15 @@ struct WebhookService: Service {
 
     /// Sends a delivery and records the result, also if it is cancelled meanwhile.
     private func send(_ delivery: Webhooks.Leased) async {
-        let result = await sender.send(delivery)
+        let sent = ContinuousClock.now
+        let attempt = await sender.send(delivery)
+        if attempt != nil { metrics.duration.record(.now - sent) }
         // A task of its own is not cancelled with this one.
         let recording = Task<Void, Never> {
             let start = ContinuousClock.now
             do throws(Failure) {
-                if let result {
-                    try await webhooks.record(
-                        delivery, status: result.status, failure: result.failure)
+                if let attempt {
+                    metrics.count(try await webhooks.record(attempt, of: delivery))
                 } else {
                     try await webhooks.giveBack(delivery)
                 }

@@ -59,9 +59,9 @@ package struct AccessTokens: Sendable {
     /// Throws `input.field` for a time that has passed, `input.duplicate` for a name that another token
     /// has, and `input.tooLarge` beyond `maxTokens`.
     package func create(
-        _ submission: TokenSubmission, hash: [UInt8], by creator: String
+        _ submission: TokenSubmission, hash: [UInt8], by creator: String, key: RequestKey? = nil
     ) async throws(Failure) -> TokenStatus {
-        try await database.transaction { connection in
+        try await database.once(key, keepsAnswer: false) { connection in
             _ = try await connection.query(SQL.Access.lockTokens)
             let present = try await connection.query(SQL.Access.countTokens).only()
             guard try present.int64("tokens") < Self.maxTokens else {

@@ -26,9 +26,11 @@ package struct AuditLog: Sendable {
         }
     }
 
-    /// Rows to keep, whatever their age.
-    package static let maxRows: Int64 = 1_000_000
-    private static let rowsPerTrim = 10_000
+    /// Rows of one token to keep, whatever their age: nobody's changes displace those of others.
+    package static let maxRows: Int64 = 100_000
+    /// Rows of all tokens together to keep: tokens come and go.
+    package static let maxTotalRows: Int64 = 1_000_000
+    private static let rowsPerTrim = 20_000
 
     /// Records a change before it is made; returns its number. It does not wait for the disk, because
     /// the change's own commit waits for both.
@@ -36,7 +38,7 @@ package struct AuditLog: Sendable {
         let begin = PostgresStatement(
             SQL.Access.beginChange,
             [
-                "token": .optionalInt(change.token?.rawValue), "name": .text(change.name),
+                "token": .int(change.token?.rawValue ?? 0), "name": .text(change.name),
                 "role": .text(change.role.rawValue), "action": .text(change.action),
                 "object": .text(change.object),
             ])
@@ -73,18 +75,21 @@ package struct AuditLog: Sendable {
         }
     }
 
-    /// Deletes rows of more than `days` days ago, and those beyond `rows`; a bounded number at once.
-    /// Returns true if there may be more.
+    /// Deletes rows of more than `days` days ago, those of a token beyond `rows`, and of all beyond
+    /// `total`; a bounded number at once. Returns true if there may be more.
     @discardableResult
     package func trim(
-        olderThanDays days: Int, rows: Int64 = maxRows
+        olderThanDays days: Int, rows: Int64 = maxRows, total: Int64 = maxTotalRows
     ) async throws(Failure) -> Bool {
         try await database.withConnection { connection in
             let deleted = try await connection.query(
                 SQL.Access.trimAudit,
-                ["days": .int(days), "rows": .int(rows), "limit": .int(Self.rowsPerTrim)]
+                [
+                    "days": .int(days), "rows": .int(rows), "total": .int(total),
+                    "limit": .int(Self.rowsPerTrim),
+                ]
             ).affectedRowCount
-            return deleted == Self.rowsPerTrim
+            return deleted >= Self.rowsPerTrim
         }
     }
 }
@@ -92,9 +97,10 @@ package struct AuditLog: Sendable {
 extension AuditEntry {
     /// Decodes a row of `Access.auditPage`.
     fileprivate init(row: PostgresRow) throws {
+        let token = try row.int64("token_id")
         self.init(
             id: try row.int64("id"), time: try row.double("begun"),
-            token: try row.optionalInt64("token_id").map { AccessTokenID($0) },
+            token: token == 0 ? nil : AccessTokenID(token),
             name: try row.string("token_name"),
             role: AccessRole(rawValue: try row.string("role")) ?? .reader,
             action: try row.string("action"), object: try row.string("object"),

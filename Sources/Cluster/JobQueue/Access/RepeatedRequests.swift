@@ -1,90 +1,124 @@
+import API
 package import Model
 import Postgres
 
-/// Requests that create something, by the key that their sender chose, with their answers.
+/// A request that creates something, by the key that its sender chose.
+package struct RequestKey: Sendable {
+    /// Number of its token, from 1; 0 for that of the coordinator's environment.
+    let caller: Int64
+    let key: String
+    /// SHA-256 of what makes two requests the same.
+    let digest: [UInt8]
+
+    /// - Parameter caller: nil for the token of the coordinator's environment.
+    package init(caller: AccessTokenID?, key: String, digest: [UInt8]) {
+        self.caller = caller?.rawValue ?? 0
+        self.key = key
+        self.digest = digest
+    }
+
+    fileprivate var values: SQLValues { ["caller": .int(caller), "key": .text(key)] }
+}
+
+/// Requests that create something, with their answers.
+///
+/// A key is recorded by the transaction that makes what its request creates: either both are there
+/// or neither is, whatever becomes of the coordinator.
 package struct RepeatedRequests: Sendable {
     let database: QueueDatabase
 
     /// What is known of a key.
     package enum Outcome: Hashable, Sendable {
-        /// It is new, and now of this request, whose number is for `end` or `release`.
-        case begun(Int64)
-        /// Its request has not ended.
+        case new
+        /// Its request is being answered.
         case running
-        /// Its request succeeded; the body is nil if it is not kept.
-        case answered(status: Int, body: [UInt8]?)
+        /// Its request succeeded; the answer is nil if it is not kept.
+        case answered([UInt8]?)
         /// It is of another request.
         case other
     }
 
     /// Hours for which a key is kept.
     package static let keptHours = 24
-    /// Seconds after which a request that has not ended counts as lost with its coordinator: more
-    /// than it takes, and less than its sender repeats it for.
-    package static let lostSeconds = 15
-    /// Keys that are kept, whatever their age.
+    /// Keys of one token that are kept, whatever their age.
     package static let maxRows: Int64 = 100_000
-    private static let rowsPerTrim = 10_000
+    /// Keys of all tokens together that are kept.
+    package static let maxTotalRows: Int64 = 1_000_000
+    /// Bytes of an answer that is kept.
+    static let maxAnswerBytes = 65_536
+    private static let rowsPerTrim = 20_000
 
-    /// Takes a key for a request.
-    ///
-    /// - Parameters:
-    ///   - caller: nil for the token of the coordinator's environment.
-    ///   - digest: SHA-256 of what makes two requests the same.
-    package func begin(
-        caller: AccessTokenID?, key: String, digest: [UInt8]
-    ) async throws(Failure) -> Outcome {
-        // Numbers of tokens begin with 1.
-        let owner: SQLValues = ["caller": .int(caller?.rawValue ?? 0), "key": .text(key)]
-        return try await database.withConnection { connection in
-            let begun = try await connection.query(
-                SQL.Access.beginRequest,
-                owner + [
-                    "digest": .bytes(digest), "hours": .int(Self.keptHours),
-                    "lost": .int(Self.lostSeconds),
-                ])
-            if let row = begun.firstRow { return .begun(try row.int64("number")) }
-            let held = try await connection.query(SQL.Access.heldRequest, owner)
-            // It has just been released.
-            guard let row = held.firstRow else { return .running }
-            guard try row.bytes("digest") == digest else { return .other }
-            guard let status = try row.optionalInt64("status") else { return .running }
-            return .answered(status: Int(status), body: try row.optionalBytes("answer"))
-        }
-    }
-
-    /// Keeps the answer of a request that succeeded.
-    package func end(_ number: Int64, status: Int, body: [UInt8]?) async throws(Failure) {
+    /// Looks for an earlier request with the same key.
+    package func find(_ key: RequestKey) async throws(Failure) -> Outcome {
         try await database.withConnection { connection in
-            _ = try await connection.query(
-                SQL.Access.endRequest,
-                [
-                    "number": .int(number), "status": .int(status),
-                    "answer": body.map { .bytes($0) } ?? .null,
-                ])
+            let found = try await connection.query(
+                SQL.Access.findRequest, key.values + ["hours": .int(Self.keptHours)])
+            let row = try found.only()
+            guard try row.bool("is_known") else {
+                return try row.bool("is_running") ? .running : .new
+            }
+            guard try row.bytes("digest") == key.digest else { return .other }
+            return .answered(try row.optionalBytes("answer"))
         }
     }
 
-    /// Forgets a request that failed.
-    package func release(_ number: Int64) async throws(Failure) {
-        try await database.withConnection { connection in
-            _ = try await connection.query(SQL.Access.releaseRequest, ["number": .int(number)])
-        }
-    }
-
-    /// Deletes keys that are too old, and those beyond `rows`; a bounded number at once. Returns true
-    /// if there may be more.
+    /// Deletes keys that are too old, those of a token beyond `rows`, and of all beyond `total`; a
+    /// bounded number at once. Returns true if there may be more.
     @discardableResult
-    package func trim(rows: Int64 = maxRows) async throws(Failure) -> Bool {
+    package func trim(
+        rows: Int64 = maxRows, total: Int64 = maxTotalRows
+    ) async throws(Failure) -> Bool {
         try await database.withConnection { connection in
             let deleted = try await connection.query(
                 SQL.Access.trimRequests,
                 [
-                    "hours": .int(Self.keptHours), "rows": .int(rows),
+                    "hours": .int(Self.keptHours), "rows": .int(rows), "total": .int(total),
                     "limit": .int(Self.rowsPerTrim),
                 ]
             ).affectedRowCount
-            return deleted == Self.rowsPerTrim
+            return deleted >= Self.rowsPerTrim
         }
     }
+}
+
+extension QueueDatabase {
+    /// Runs `body` in a transaction that records the request's key too, with the value as its answer if
+    /// that has at most `RepeatedRequests.maxAnswerBytes`.
+    ///
+    /// Throws `cluster.requestRunning`, and does not run `body`, if another request has the key.
+    ///
+    /// - Parameter keepsAnswer: false for an answer with a secret.
+    func once<Value: Encodable & Sendable>(
+        _ key: RequestKey?, keepsAnswer: Bool = true,
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
+        guard let key else { return try await transaction(body) }
+        return try await transaction { connection in
+            let claimed = try await connection.pipeline([
+                PostgresStatement(SQL.Access.boundIdle),
+                PostgresStatement(
+                    SQL.Access.claimRequest,
+                    key.values + [
+                        "digest": .bytes(key.digest), "hours": .int(RepeatedRequests.keptHours),
+                    ]),
+            ])
+            guard claimed[1].firstRow != nil else {
+                throw Failure.requestRunning
+            }
+            let value = try await body(connection)
+            if keepsAnswer {
+                let answer = try WireJSON.encode(value, isSorted: true)
+                guard answer.count <= RepeatedRequests.maxAnswerBytes else { return value }
+                _ = try await connection.query(
+                    SQL.Access.keepAnswer, key.values + ["answer": .bytes(answer)])
+            }
+            return value
+        }
+    }
+}
+
+extension Failure {
+    /// The failure of a request whose key another one has that is not answered yet.
+    package static let requestRunning = Failure(
+        .clusterRequestRunning, "A request with this key is being answered.")
 }

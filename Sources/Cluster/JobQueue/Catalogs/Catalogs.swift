@@ -155,7 +155,7 @@ extension CatalogStatus {
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
             generation: Int(try row.int64("generation")), totals: totals, active: active)
         priority = Int(try row.int64("priority"))
-        traceID = try row.optionalString("trace_id")
+        traceID = try row.optionalString("traceparent").flatMap { TraceContext($0)?.traceID }
         trouble = try Failure(catalogOf: row)
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")

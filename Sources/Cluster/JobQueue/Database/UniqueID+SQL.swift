@@ -7,7 +7,8 @@ extension PostgresValue {
         id.map { .uuid($0) } ?? .null
     }
     static func uuidArray(_ ids: [UniqueID<some Any>]) -> PostgresValue {
-        .uuidArray(ids.map(\.description))
+        // A key path of a generic type is made anew by each call.
+        .uuidArray(ids.map { $0.description })
     }
 }
 

@@ -35,6 +35,7 @@ package struct Claims: Sendable {
         var mostJobs: Int
         /// Origins of which it takes a limited number of jobs.
         var slow: SlowOrigins?
+        var wantsTraces = false
     }
 
     /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
@@ -46,7 +47,7 @@ package struct Claims: Sendable {
     ) async throws(Failure) -> LeaseGrant {
         let claim = Claim(
             lease: lease, worker: request.worker, mostJobs: request.maxJobs,
-            slow: request.slow)
+            slow: request.slow, wantsTraces: request.wantsTraces)
         var tried: Set<Int64> = []
         var isTrue = false
         // Cached queues may be outdated: then they are looked up once more.
@@ -181,7 +182,7 @@ package struct Claims: Sendable {
         let leases = PostgresValue.uuidArray(claims.map(\.lease))
         let workers = PostgresValue.uuidArray(claims.map(\.worker))
         return try await database.withConnection { connection in
-            let results = try await connection.pipeline([
+            var statements = [
                 PostgresStatement(
                     SQL.Leasing.claim,
                     [
@@ -193,7 +194,18 @@ package struct Claims: Sendable {
                     SQL.Leasing.leasedJobs,
                     ["leases": leases, "workers": workers, "queue": .int(queue.id)]),
                 PostgresStatement(SQL.Sites.volume, ["site": .int(queue.site.rawValue)]),
-            ])
+            ]
+            let traced = claims.indices.filter { claims[$0].wantsTraces }
+            if !traced.isEmpty {
+                statements.append(
+                    PostgresStatement(
+                        SQL.Leasing.traces,
+                        [
+                            "leases": .uuidArray(traced.map { claims[$0].lease }),
+                            "workers": .uuidArray(traced.map { claims[$0].worker }),
+                        ]))
+            }
+            let results = try await connection.pipeline(statements)
             let volume: VolumeID? = try results[2].firstRow?.optionalUUID("volume_id")
             let outcome = try results[0].only()
             guard try outcome.bool("is_known") else {
@@ -219,6 +231,7 @@ package struct Claims: Sendable {
                 if grant.lease != nil, alone.contains(Int64(place)) { grant.isAlone = true }
                 grants.append(grant)
             }
+            if !traced.isEmpty { try Self.addTraces(results[3], to: &grants, at: traced) }
             return Claimed(
                 grants: grants,
                 isWorthAnother: claims.count > 1 ? try outcome.bool("is_worth_another") : false,
@@ -272,6 +285,23 @@ package struct Claims: Sendable {
             id: queue.site, storageURL: queue.storageURL, volume: volume,
             space: try await closedSites.space(of: queue.site, for: claim.worker, connection))
         return grant
+    }
+
+    /// Adds rows of `Leasing.traces` to the grants of the claims that want them.
+    ///
+    /// - Parameter indices: indices of these claims, by the places of the rows.
+    private static func addTraces(
+        _ traces: PostgresResult, to grants: inout [LeaseGrant?], at indices: [Int]
+    ) throws {
+        for row in traces.rows {
+            let index = indices[try row.int("place") - 1]
+            guard var grant = grants[index], grant.lease != nil else { continue }
+            let trace = LeasedTrace(
+                traceparent: try row.string("traceparent"),
+                jobs: try row.int64Array("jobs").map { JobID($0) })
+            grant.traces = (grant.traces ?? []) + [trace]
+            grants[index] = grant
+        }
     }
 
     /// Returns pairs of a claim's index and an origin of which it takes few jobs, and the number

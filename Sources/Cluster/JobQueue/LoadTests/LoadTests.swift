@@ -18,8 +18,10 @@ package struct LoadTests: Sendable {
     ///
     /// Throws `input.notFound` for an unknown queue, and `input.loadTestRunning` while another test
     /// of that queue has not ended.
-    package func create(_ test: LoadTestSubmission) async throws(Failure) -> LoadTestStatus {
-        try await database.transaction { connection in
+    package func create(
+        _ test: LoadTestSubmission, key: RequestKey? = nil
+    ) async throws(Failure) -> LoadTestStatus {
+        try await database.once(key) { connection in
             if let name = test.queue {
                 let known = try await connection.query(
                     SQL.Leasing.queues, ["names": .textArray([name]), "limit": .int(1)])

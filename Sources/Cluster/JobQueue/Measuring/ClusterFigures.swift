@@ -1,3 +1,5 @@
+package import Model
+
 /// Figures of the cluster at one time, for metrics.
 package struct ClusterFigures: Sendable, Equatable {
     package var queues: [Queue] = []
@@ -11,6 +13,7 @@ package struct ClusterFigures: Sendable, Equatable {
     package var origins: [Count] = []
     package var coolingOrigins: [CoolingOrigin] = []
     package var quotas: [OriginQuota] = []
+    package var webhooks: [Webhook] = []
 
     /// Creates the figures of an empty cluster.
     package init() {}
@@ -78,6 +81,14 @@ package struct ClusterFigures: Sendable, Equatable {
     package struct OriginQuota: Sendable, Equatable {
         package var origin: String
         package var resources: [Resource]
+    }
+
+    /// A webhook with its deliveries that wait for their first or next attempt.
+    package struct Webhook: Sendable, Equatable {
+        package var id: WebhookID
+        package var waiting: Int64
+        /// Age of the oldest one; nil for none.
+        package var oldestSeconds: Double?
     }
 
     package struct Resource: Sendable, Equatable {

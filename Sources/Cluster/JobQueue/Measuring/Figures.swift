@@ -15,6 +15,8 @@ package struct Figures: Sendable {
     /// Maximum number of leases whose jobs are counted, and of delayed jobs of each queue.
     private static let maxLeases = 20_000
     private static let maxDelayed = 1_000
+    /// Maximum number of waiting deliveries of each webhook that are counted.
+    private static let maxWaitingDeliveries = 1_000
 
     package func read() async throws(Failure) -> ClusterFigures {
         try await database.withConnection { connection in
@@ -35,6 +37,12 @@ package struct Figures: Sendable {
                     SQL.Figures.cooling, ["limit": .int(Int64(Self.maxCoolingOrigins))]),
                 PostgresStatement(
                     SQL.Figures.quotas, ["limit": .int(Int64(Self.maxLimitedOrigins))]),
+                PostgresStatement(
+                    SQL.Figures.webhooks,
+                    [
+                        "max_waiting": .int(Int64(Self.maxWaitingDeliveries)),
+                        "limit": .int(Int64(Webhooks.maxWebhooks)),
+                    ]),
             ])
             let ends =
                 results[3].rows.isEmpty ? [:] : try await self.ends(connection)
@@ -82,6 +90,11 @@ package struct Figures: Sendable {
                 seconds: try $0.optionalDouble("seconds") ?? 0)
         }
         figures.quotas = try results[6].rows.map { try quota($0) }
+        figures.webhooks = try results[7].rows.map {
+            ClusterFigures.Webhook(
+                id: WebhookID(try $0.int64("id")), waiting: try $0.int64("waiting"),
+                oldestSeconds: try $0.optionalDouble("oldest_seconds"))
+        }
         return figures
     }
 

@@ -14,7 +14,7 @@ struct DoneReport: Sendable {
     var done: [Int]
 }
 
-/// The short way of reports, in one statement: fetches of whole objects that are done. Reports that arrive at the
+/// The short way of reports, one call of a function: fetches of whole objects that are done. Reports that arrive at the
 /// same time go to PostgreSQL together.
 final class DoneReports: Sendable {
     private let database: QueueDatabase

@@ -96,42 +96,83 @@ FROM audit_record a
 WHERE a.id < coalesce(@after::bigint, 9223372036854775807) ORDER BY a.id DESC LIMIT @limit::int
 
 -- name: trimAudit
--- Some of the oldest: those of long ago, and those beyond @rows.
+-- Some of those of long ago, of each token's beyond its latest @rows, and of all beyond the latest
+-- @total. Only tokens that were used lately have more than before. The numbers have gaps, so there are
+-- at most as many rows as they span.
+WITH recent AS MATERIALIZED (
+    SELECT DISTINCT token_id AS id FROM audit_record
+    WHERE begun_at > now() - interval '10 minutes'
+)
 DELETE FROM audit_record WHERE id IN (
-    SELECT id FROM audit_record
-    WHERE id <= (SELECT max(id) FROM audit_record) - @rows::bigint
-       OR id <= (SELECT id FROM audit_record
-                 WHERE begun_at < now() - make_interval(days => @days::int)
-                 ORDER BY begun_at DESC LIMIT 1)
-    ORDER BY id LIMIT @limit::int
+    (SELECT id FROM audit_record
+     WHERE begun_at < now() - make_interval(days => @days::int)
+     ORDER BY begun_at LIMIT @limit::int)
+    UNION ALL
+    (SELECT o.id
+     FROM recent t
+     CROSS JOIN LATERAL (
+         SELECT a.id FROM audit_record a WHERE a.token_id = t.id
+         ORDER BY a.id DESC LIMIT @limit::int OFFSET @rows::bigint) AS o
+     LIMIT @limit::int)
+    UNION ALL
+    (SELECT id FROM audit_record
+     WHERE (SELECT max(id) - min(id) FROM audit_record) >= @total::bigint
+     ORDER BY id DESC LIMIT @limit::int OFFSET @total::bigint)
 )
 
--- name: beginRequest
--- No row while the key is held. That of a coordinator that was lost is free after @lost seconds.
+-- fragment: requestLock
+-- Locks the key of a request until the end of the transaction; false if another transaction has it.
+pg_try_advisory_xact_lock(hashtextextended(
+    concat_ws('.', 'dray.request', current_schema(), @caller::bigint, @key::text), 0))
+
+-- name: findRequest
+-- One row. Nothing of a request is known while its transaction runs, but that it has the key.
+SELECT r.key IS NOT NULL AS is_known, r.digest, r.answer,
+       CASE WHEN r.key IS NULL THEN NOT {{requestLock}} ELSE false END AS is_running
+FROM (SELECT) AS one
+LEFT JOIN repeated_request r
+    ON r.caller = @caller::bigint AND r.key = @key::text
+       AND r.begun_at >= now() - make_interval(hours => @hours::int)
+
+-- name: boundIdle
+-- A coordinator that vanishes without closing its connection does not hold its key for long.
+SELECT set_config('idle_in_transaction_session_timeout', '15s', true)
+
+-- name: claimRequest
+-- In the transaction of what the request creates. No row, without waiting, while another transaction
+-- has the key, and if one has committed it.
 INSERT INTO repeated_request AS r (caller, key, digest)
-VALUES (@caller::bigint, @key::text, @digest::bytea)
+SELECT @caller::bigint, @key::text, @digest::bytea
+WHERE {{requestLock}}
 ON CONFLICT (caller, key) DO UPDATE
-    SET digest = excluded.digest, number = DEFAULT, begun_at = DEFAULT, status = NULL, answer = NULL
+    SET digest = excluded.digest, begun_at = DEFAULT, answer = NULL
     WHERE r.begun_at < now() - make_interval(hours => @hours::int)
-       OR r.status IS NULL AND r.begun_at < now() - make_interval(secs => @lost::int)
-RETURNING r.number
+RETURNING r.begun_at
 
--- name: heldRequest
-SELECT r.digest, r.status::bigint AS status, r.answer FROM repeated_request r
-WHERE r.caller = @caller::bigint AND r.key = @key::text
-
--- name: endRequest
-UPDATE repeated_request SET status = @status::int, answer = @answer::bytea
-WHERE number = @number::bigint
-
--- name: releaseRequest
-DELETE FROM repeated_request WHERE number = @number::bigint
+-- name: keepAnswer
+UPDATE repeated_request SET answer = @answer::bytea
+WHERE caller = @caller::bigint AND key = @key::text
 
 -- name: trimRequests
--- Some of the oldest: those that count no longer, and those beyond @rows.
-DELETE FROM repeated_request WHERE number IN (
-    SELECT number FROM repeated_request
-    WHERE number <= (SELECT max(number) FROM repeated_request) - @rows::bigint
-       OR begun_at < now() - make_interval(hours => @hours::int)
-    ORDER BY number LIMIT @limit::int
+-- Some of those that count no longer, of each token's beyond its latest @rows, and of all beyond the
+-- latest @total. Only tokens that were used lately have more than before. By their time: one that is
+-- used again meanwhile has another.
+WITH recent AS MATERIALIZED (
+    SELECT DISTINCT caller AS id FROM repeated_request
+    WHERE begun_at > now() - interval '10 minutes'
+)
+DELETE FROM repeated_request WHERE (caller, key, begun_at) IN (
+    (SELECT caller, key, begun_at FROM repeated_request
+     WHERE begun_at < now() - make_interval(hours => @hours::int)
+     ORDER BY begun_at LIMIT @limit::int)
+    UNION ALL
+    (SELECT t.id, o.key, o.begun_at
+     FROM recent t
+     CROSS JOIN LATERAL (
+         SELECT r.key, r.begun_at FROM repeated_request r WHERE r.caller = t.id
+         ORDER BY r.begun_at DESC LIMIT @limit::int OFFSET @rows::bigint) AS o
+     LIMIT @limit::int)
+    UNION ALL
+    (SELECT caller, key, begun_at FROM repeated_request
+     ORDER BY begun_at DESC LIMIT @limit::int OFFSET @total::bigint)
 )

@@ -129,3 +129,18 @@ ORDER BY greatest(n.held_connections::float8 / m.connections,
                   n.held_requests / m.requests_per_second,
                   n.held_bytes::float8 / m.bytes_per_second) DESC NULLS LAST, o.id
 LIMIT @limit::bigint
+
+-- unprepared: webhooks
+-- Deliveries of each webhook that wait, of which @max_waiting are counted, and the age of the oldest.
+SELECT w.id, d.waiting, extract(epoch FROM now() - o.waiting_since)::float8 AS oldest_seconds
+FROM webhook w
+CROSS JOIN LATERAL (
+    SELECT count(*) AS waiting
+    FROM (SELECT FROM webhook_delivery WHERE webhook_id = w.id AND state = 'waiting'
+          LIMIT @max_waiting::bigint) AS n
+) AS d
+LEFT JOIN LATERAL (
+    SELECT waiting_since FROM webhook_delivery WHERE webhook_id = w.id AND state = 'waiting'
+    ORDER BY waiting_since LIMIT 1
+) AS o ON true
+ORDER BY d.waiting DESC, w.id LIMIT @limit::bigint

@@ -31,6 +31,19 @@ FROM claim_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[], @max_jobs::in
 -- case.
 SELECT * FROM leased_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[])
 
+-- name: traces
+-- Traces of the jobs that these leases hold, of the workers that name them (pairwise), with the number
+-- of each one's lease. Only for workers that ask for traces. OFFSET 0: as for the spans.
+SELECT named.place, c.traceparent, array_agg(j.id) AS jobs
+FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS named(lease, worker, place)
+{{spansOfHeldLeases}}
+CROSS JOIN LATERAL (SELECT catalog_id FROM lane WHERE id = p.lane_id OFFSET 0) AS l
+CROSS JOIN LATERAL (
+    SELECT traceparent FROM catalog WHERE id = l.catalog_id AND traceparent IS NOT NULL OFFSET 0
+) AS c
+{{jobsOfSpan}}
+GROUP BY named.place, c.traceparent
+
 -- name: parts
 -- Parts of files as they were recorded, in order.
 SELECT mf.id AS multipart_id, s.range_offset, s.range_length, r.sha256

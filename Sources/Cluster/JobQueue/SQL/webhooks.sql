@@ -4,6 +4,8 @@
 -- A webhook w without its secret.
 w.id, w.url, w.catalog_id, w.kinds, extract(epoch FROM w.created_at)::float8 AS created,
        w.created_by,
+       CASE WHEN w.cooldown_until > clock_timestamp()
+            THEN extract(epoch FROM w.cooldown_until)::float8 END AS cooldown_until,
        (SELECT count(*) FROM webhook_delivery d
         WHERE d.webhook_id = w.id AND d.state = 'waiting') AS waiting,
        (SELECT count(*) FROM webhook_delivery d
@@ -34,6 +36,14 @@ RETURNING {{webhookColumns}}
 -- name: list
 SELECT {{webhookColumns}} FROM webhook w ORDER BY w.id
 
+-- name: change
+-- Null for what stays. Its deliveries, waiting and dead ones, follow it.
+UPDATE webhook w
+SET url = coalesce(@url::text, w.url), secret = coalesce(@secret::text, w.secret),
+    cooldown_until = '-infinity'
+WHERE w.id = @webhook::bigint
+RETURNING {{webhookColumns}}
+
 -- name: remove
 DELETE FROM webhook w WHERE w.id = @webhook::bigint RETURNING {{webhookColumns}}
 
@@ -60,11 +70,13 @@ UPDATE webhook SET xact = @xact::bigint::text::xid8, event_id = @event::bigint
 WHERE id = @webhook::bigint
 
 -- name: lease
--- Leases deliveries that are due for @seconds: the @each oldest of each webhook but those of @busy. The
--- webhooks come in random order, so that none takes the turns of the others.
+-- Leases deliveries that are due for @seconds: the @each oldest of each webhook but those of @busy and
+-- those in a cooldown. The webhooks come in random order, so that none takes the turns of the others.
 WITH due AS MATERIALIZED (
     SELECT d.id
-    FROM (SELECT id FROM webhook WHERE id <> ALL(@busy::bigint[]) ORDER BY random()) AS w
+    FROM (SELECT id FROM webhook
+          WHERE id <> ALL(@busy::bigint[]) AND cooldown_until <= clock_timestamp()
+          ORDER BY random()) AS w
     CROSS JOIN LATERAL (
         SELECT n.id FROM webhook_delivery n
         WHERE n.webhook_id = w.id AND n.state = 'waiting' AND n.due_at <= now()
@@ -90,7 +102,18 @@ WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
 
 -- name: failed
 -- Is tried again after @delay seconds, null for never. An attempt that was not made, whose @code is
--- null, does not count, and leaves what the one before it has recorded.
+-- null, does not count, and leaves what the one before it has recorded. Its webhook is sent nothing
+-- for @cooldown seconds, null for none; it is locked first, as where it is removed.
+WITH cooled AS (
+    UPDATE webhook
+    SET cooldown_until = greatest(
+        cooldown_until, clock_timestamp() + make_interval(secs => @cooldown::float8))
+    WHERE @cooldown::float8 IS NOT NULL
+      AND id = (SELECT d.webhook_id FROM webhook_delivery d
+                WHERE d.id = @delivery::bigint AND d.attempts = @attempts::int
+                  AND d.state = 'waiting')
+    RETURNING id
+)
 UPDATE webhook_delivery SET state = CASE WHEN @delay::float8 IS NULL THEN 'dead' ELSE 'waiting' END,
     ended_at = CASE WHEN @delay::float8 IS NULL THEN clock_timestamp() END,
     due_at = clock_timestamp() + make_interval(secs => coalesce(@delay::float8, 0)),
@@ -98,7 +121,28 @@ UPDATE webhook_delivery SET state = CASE WHEN @delay::float8 IS NULL THEN 'dead'
     attempts = attempts - CASE WHEN @code::text IS NULL THEN 1 ELSE 0 END,
     status = CASE WHEN @code::text IS NULL THEN status ELSE @status::int END,
     code = coalesce(@code::text, code), message = coalesce(@message::text, message)
-WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
+WHERE (SELECT count(*) FROM cooled) >= 0
+  AND id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
+
+-- name: expire
+-- Ends some that have waited for @seconds; those that are being sent follow later. The message has that
+-- of the last attempt.
+WITH old AS MATERIALIZED (
+    SELECT d.id
+    FROM webhook w
+    CROSS JOIN LATERAL (
+        SELECT n.id FROM webhook_delivery n
+        WHERE n.webhook_id = w.id AND n.state = 'waiting'
+          AND n.waiting_since < now() - make_interval(secs => @seconds::float8)
+          AND n.leased_until < clock_timestamp()
+        ORDER BY n.waiting_since LIMIT @limit::int FOR UPDATE SKIP LOCKED
+    ) AS d
+    LIMIT @limit::int
+)
+UPDATE webhook_delivery d
+SET state = 'dead', ended_at = clock_timestamp(), code = @code::text,
+    message = @message::text || coalesce(' The last attempt: ' || d.message, '')
+FROM old WHERE d.id = old.id
 
 -- name: deliveries
 -- The latest first; @state is null for all.
@@ -108,10 +152,17 @@ WHERE d.id < coalesce(@after::bigint, 9223372036854775807)
 ORDER BY d.id DESC LIMIT @limit::int
 
 -- name: redeliver
--- Sends one again that was delivered or is dead, from its first attempt on.
+-- Sends one again that was delivered or is dead, from its first attempt on, and ends a cooldown.
+WITH resumed AS (
+    UPDATE webhook SET cooldown_until = '-infinity'
+    WHERE id = (SELECT webhook_id FROM webhook_delivery WHERE id = @delivery::bigint
+                AND leased_until < clock_timestamp())
+    RETURNING id
+)
 UPDATE webhook_delivery d SET state = 'waiting', attempts = 0, due_at = clock_timestamp(),
-    ended_at = NULL
-WHERE d.id = @delivery::bigint AND d.leased_until < clock_timestamp()
+    waiting_since = clock_timestamp(), ended_at = NULL
+WHERE d.id = @delivery::bigint AND d.webhook_id = (SELECT id FROM resumed)
+  AND d.leased_until < clock_timestamp()
 RETURNING {{deliveryColumns}}
 
 -- name: trim

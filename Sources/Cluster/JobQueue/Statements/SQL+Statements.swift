@@ -37,7 +37,7 @@ extension SQL {
     }
 
     enum Leasing: String, SQLSubject {
-        case queues, queuesWithWork, claim, leasedJobs, parts, dropLease, release, jobsHeld
+        case queues, queuesWithWork, claim, leasedJobs, traces, parts, dropLease, release, jobsHeld
         case worker, extend, cancelledJobs, served, sweep, jobsOfLeases, lostJobs, recordLosses
 
         static let file = SQL.file(sql_leasing())
@@ -145,7 +145,7 @@ extension SQL {
     }
 
     enum Figures: String, SQLSubject {
-        case queues, workers, catalogs, deadlines, origins, cooling, quotas
+        case queues, workers, catalogs, deadlines, origins, cooling, quotas, webhooks
 
         static let file = SQL.file(sql_figures())
     }
@@ -166,7 +166,7 @@ extension SQL {
         case tokens, knownTokens, lockTokens, countTokens, createToken, revokeToken, notifyTokens
         case noteUses, forgetTokens, sitesOfQueues, siteOfCatalog, beginChange, endChange
         case auditPage, trimAudit
-        case beginRequest, heldRequest, endRequest, releaseRequest, trimRequests
+        case findRequest, boundIdle, claimRequest, keepAnswer, trimRequests
 
         static let file = SQL.file(sql_access())
     }
@@ -178,8 +178,8 @@ extension SQL {
     }
 
     enum Webhooks: String, SQLSubject {
-        case lock, count, create, list, remove, behind, enqueue, advance, lease, delivered
-        case failed, deliveries, redeliver, trim
+        case lock, count, create, list, change, remove, behind, enqueue, advance, lease, delivered
+        case failed, expire, deliveries, redeliver, trim
 
         static let file = SQL.file(sql_webhooks())
     }

@@ -11,9 +11,9 @@ package struct Submissions: Sendable {
     ///
     /// - Parameter trace: the trace of the request.
     package func open(
-        _ submission: CatalogSubmission, trace: TraceContext? = nil
+        _ submission: CatalogSubmission, trace: TraceContext? = nil, key: RequestKey? = nil
     ) async throws(Failure) -> CatalogHandle {
-        try await database.transaction { connection in
+        try await database.once(key) { connection in
             let site = try await connection.query(
                 SQL.Submitting.site, ["storage_url": .text(submission.storageURL)]
             ).only().int64("id")
@@ -31,7 +31,7 @@ package struct Submissions: Sendable {
                     "name": .text(submission.name), "priority": .int(Int64(submission.priority)),
                     "not_before": .optionalDouble(submission.notBefore),
                     "deadline": .optionalDouble(submission.deadline),
-                    "trace_id": .optionalText(trace?.traceID),
+                    "traceparent": .optionalText(trace?.header),
                 ]
             ).only()
             let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }

@@ -15,8 +15,12 @@ package struct Webhooks: Sendable {
     package static let maxWebhooks = 100
     /// Deliveries of a webhook that may wait. Beyond, its events wait where they are recorded.
     package static let maxWaiting = 10_000
-    /// Attempts at one delivery: the last comes some three hours after the first.
+    /// Attempts at one delivery: the last comes one to three and a half hours after the first, and
+    /// later where the receiver asks for it.
     package static let maxAttempts = 12
+    /// Seconds for which a delivery may wait, whatever its receiver asks for: as long as events are
+    /// kept.
+    package static let maxWaitingSeconds = Events.keptSeconds
     /// Seconds for which deliveries are kept after their end.
     package static let keptSeconds = 7.0 * 86_400
     /// Numbers up to the latest delivery's within which those that ended are kept.
@@ -24,11 +28,34 @@ package struct Webhooks: Sendable {
     /// Deliveries of one webhook that are leased at once, so that a slow receiver delays no others.
     package static let maxAtOncePerWebhook = 4
     private static let eventsAtOnce = 500
-    private static let rowsPerTrim = 10_000
+    private static let rowsAtOnce = 10_000
 
     init(database: QueueDatabase, random: SeededRandom) {
         self.database = database
         delays = RetryDelays(RetryPolicy(baseSeconds: 10, capSeconds: 3_600), random)
+    }
+
+    /// The end of an attempt to send a delivery: the answer's status, if any, and a failure for all
+    /// but 2xx.
+    package struct Attempt: Sendable {
+        package var status: Int?
+        package var failure: Failure?
+        /// Seconds for which the receiver asks for no requests; nil for none.
+        package var retryAfterSeconds: Double?
+
+        package init(status: Int? = nil, failure: Failure? = nil) {
+            self.status = status
+            self.failure = failure
+        }
+    }
+
+    /// The effect of an attempt on its delivery.
+    package enum Outcome: String, CaseIterable, Sendable {
+        case delivered
+        /// Another attempt follows.
+        case retried
+        /// It was the last attempt.
+        case dead
     }
 
     /// A delivery that this caller is to send.
@@ -53,9 +80,9 @@ package struct Webhooks: Sendable {
     /// Throws `input.tooLarge` beyond `maxWebhooks`.
     package func create(
         _ submission: WebhookSubmission, catalog: CatalogID?, kinds: [EventKind],
-        by creator: String
+        by creator: String, key: RequestKey? = nil
     ) async throws(Failure) -> WebhookStatus {
-        try await database.transaction { connection in
+        try await database.once(key) { connection in
             _ = try await connection.query(SQL.Webhooks.lock)
             let present = try await connection.query(SQL.Webhooks.count).only()
             guard try present.int64("webhooks") < Self.maxWebhooks else {
@@ -85,14 +112,33 @@ package struct Webhooks: Sendable {
         }
     }
 
+    /// Changes where events are sent, and the key of their signatures; nil for what stays. Its
+    /// deliveries stay, and a cooldown ends. Throws `input.notFound`.
+    package func change(
+        _ webhook: WebhookID, _ change: WebhookChange
+    ) async throws(Failure) -> WebhookStatus {
+        try await database.withConnection { connection in
+            let changed = try await connection.query(
+                SQL.Webhooks.change,
+                [
+                    "webhook": .int(webhook.rawValue), "url": .optionalText(change.url),
+                    "secret": .optionalText(change.secret),
+                ])
+            guard let row = changed.firstRow else { throw Self.unknown(webhook) }
+            return try WebhookStatus(row: row)
+        }
+    }
+
+    private static func unknown(_ webhook: WebhookID) -> Failure {
+        Failure(.inputNotFound, "There is no webhook \(webhook).")
+    }
+
     /// Removes a webhook with its deliveries. Throws `input.notFound`.
     package func remove(_ webhook: WebhookID) async throws(Failure) -> WebhookStatus {
         try await database.withConnection { connection in
             let removed = try await connection.query(
                 SQL.Webhooks.remove, ["webhook": .int(webhook.rawValue)])
-            guard let row = removed.firstRow else {
-                throw Failure(.inputNotFound, "There is no webhook \(webhook).")
-            }
+            guard let row = removed.firstRow else { throw Self.unknown(webhook) }
             return try WebhookStatus(row: row)
         }
     }
@@ -200,28 +246,36 @@ package struct Webhooks: Sendable {
         }
     }
 
-    /// Records an attempt: the status of the answer, or a failure. Another one follows a failure, but
-    /// not the last.
+    /// Records an attempt. Another one follows a failure, but not the last. A Retry-After starts a
+    /// cooldown of the webhook: no delivery is sent to it meanwhile.
+    ///
+    /// Returns nil if the attempt does not count, because its lease has ended.
+    @discardableResult
     package func record(
-        _ delivery: Leased, status: Int?, failure: Failure?
-    ) async throws(Failure) {
+        _ attempt: Attempt, of delivery: Leased
+    ) async throws(Failure) -> Outcome? {
         let isLast = delivery.attempt >= Self.maxAttempts
-        let delay = isLast ? nil : delays.seconds(attempt: delivery.attempt, retryAfter: nil)
-        let attempt: SQLValues = [
+        let delay = delays.seconds(
+            attempt: delivery.attempt, retryAfter: attempt.retryAfterSeconds)
+        let values: SQLValues = [
             "delivery": .int(delivery.id.rawValue), "attempts": .int(delivery.attempt),
-            "status": .optionalInt(status.map { Int64($0) }),
+            "status": .optionalInt(attempt.status.map { Int64($0) }),
         ]
-        try await database.withConnection { connection in
-            guard let failure else {
-                _ = try await connection.query(SQL.Webhooks.delivered, attempt)
-                return
+        return try await database.withConnection { connection -> Outcome? in
+            guard let failure = attempt.failure else {
+                let recorded = try await connection.query(SQL.Webhooks.delivered, values)
+                return recorded.affectedRowCount > 0 ? .delivered : nil
             }
-            _ = try await connection.query(
+            let recorded = try await connection.query(
                 SQL.Webhooks.failed,
-                attempt + [
-                    "delay": .optionalDouble(delay), "code": .text(failure.code.rawValue),
+                values + [
+                    "delay": .optionalDouble(isLast ? nil : delay),
+                    "code": .text(failure.code.rawValue),
                     "message": .text(Redaction.message(failure.message)),
+                    "cooldown": .optionalDouble(attempt.retryAfterSeconds),
                 ])
+            guard recorded.affectedRowCount > 0 else { return nil }
+            return isLast ? .dead : .retried
         }
     }
 
@@ -234,6 +288,7 @@ package struct Webhooks: Sendable {
                 [
                     "delivery": .int(delivery.id.rawValue), "attempts": .int(delivery.attempt),
                     "delay": .double(0), "status": .null, "code": .null, "message": .null,
+                    "cooldown": .null,
                 ])
         }
     }
@@ -256,8 +311,8 @@ package struct Webhooks: Sendable {
         }
     }
 
-    /// Sends a delivery once more, that has ended or waits. Throws `input.notFound`, also for one that
-    /// is being sent.
+    /// Sends a delivery once more, that has ended or waits, and ends a cooldown of its webhook. Throws
+    /// `input.notFound`, also for one that is being sent.
     package func redeliver(
         _ delivery: WebhookDeliveryID
     ) async throws(Failure) -> WebhookDelivery {
@@ -273,6 +328,25 @@ package struct Webhooks: Sendable {
         }
     }
 
+    /// Ends deliveries that have waited for too long, because their receiver answers too slowly or
+    /// asks for too much time; a bounded number at once. They are dead with
+    /// `cluster.deliveryExpired`. Returns how many.
+    package func expire(
+        afterSeconds seconds: Double = maxWaitingSeconds
+    ) async throws(Failure) -> Int {
+        try await database.withConnection { connection in
+            try await connection.query(
+                SQL.Webhooks.expire,
+                [
+                    "seconds": .double(seconds), "limit": .int(Self.rowsAtOnce),
+                    "code": .text(FailureCode.clusterDeliveryExpired.rawValue),
+                    "message": .text(
+                        "Not delivered within \(Int(Self.maxWaitingSeconds / 86_400)) days."),
+                ]
+            ).affectedRowCount
+        }
+    }
+
     /// Deletes deliveries that ended long ago, and those that ended beyond `rows`; a bounded number at
     /// once. Returns true if there may be more.
     @discardableResult
@@ -284,10 +358,10 @@ package struct Webhooks: Sendable {
                 SQL.Webhooks.trim,
                 [
                     "seconds": .double(seconds), "rows": .int(rows),
-                    "limit": .int(Self.rowsPerTrim),
+                    "limit": .int(Self.rowsAtOnce),
                 ]
             ).affectedRowCount
-            return deleted == Self.rowsPerTrim
+            return deleted == Self.rowsAtOnce
         }
     }
 }
@@ -301,6 +375,7 @@ extension WebhookStatus {
             kinds: try row.textArray("kinds").compactMap(\.self).map { EventKind(rawValue: $0) },
             created: try row.double("created"), createdBy: try row.string("created_by"),
             waiting: try row.int64("waiting"), dead: try row.int64("dead"))
+        cooldownUntil = try row.optionalDouble("cooldown_until")
     }
 }
 

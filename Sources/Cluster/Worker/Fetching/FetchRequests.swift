@@ -19,6 +19,10 @@ struct FetchRequests: Sendable {
     ) -> TransferRequest {
         var request = request(for: work, split)
         request.url = course.url
+        // Mirrors are third parties.
+        if originName(of: course.url) == originName(of: work.fetch.url) {
+            request.headers = work.leased.originHeaders
+        }
         request.validator = validator
         // Parts are requested at the job's own URL, where a mirror's validator is invalid. A list's
         // file keeps its mirrors instead of parts. A title's file may be many gigabytes, which take

@@ -26,6 +26,7 @@ struct GrantHandler: Sendable {
     let cluster: Shared<ClusterID?>
     let handlers: JobHandlers
     let draining: ShutdownSignal
+    let traces: TraceUse
     let metrics: WorkerMetrics
     let log: Logger
 
@@ -42,7 +43,7 @@ struct GrantHandler: Sendable {
             metrics.leasedJobs.add(grant.jobs.count)
             held.add(lease, grant.jobs, at: site.id, seconds: grant.seconds, askedAt: askedAt)
             if let id = grant.cluster { cluster.withLock { $0 = id } }
-            let jobs = grant.jobs.map { LeasedJob(job: $0, lease: lease, site: site) }
+            let jobs = grant.leasedJobs(lease, at: site, traces: traces)
             if await admission.admit(jobs, lease, at: site, refused: outsideRoots) {
                 await sites.removeAbandoned(at: site)
                 await start(jobs, lease, at: site, ended)

@@ -78,6 +78,7 @@ struct LeaseLoop: Sendable {
             waitMilliseconds: WireLimits.waitMilliseconds, lease: lease)
         request.pastLoadTests = loadTests.past
         request.roots = roots
+        request.wantsTraces = grants.traces != .off
         request.refusedSites = excluded.all(outsideRoots: outsideRoots)
         if request.refusedSites != outsideRoots {
             // The volume may be usable soon.

@@ -9,7 +9,7 @@ struct Leasing: Sendable {
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
-        _ handlers: JobHandlers, roots: SiteRoots, loadShards: any LoadShardRunner
+        _ handlers: JobHandlers, roots: SiteRoots, traces: TraceUse, loadShards: any LoadShardRunner
     ) {
         let limits = Limits(
             origins: OriginQuotas(engine: core.engine),
@@ -26,7 +26,7 @@ struct Leasing: Sendable {
                 storages: sites.storages, volumes: sites.volumes, blocking: core.blocking,
                 reporter: reporting.reporter),
             sites: sites.inUse, cluster: fetching.cluster, handlers: handlers,
-            draining: core.draining, metrics: core.metrics, log: core.log)
+            draining: core.draining, traces: traces, metrics: core.metrics, log: core.log)
         loop = LeaseLoop(
             worker: core.identity, roots: roots.urls, client: core.client,
             demand: LeaseDemand(

@@ -117,6 +117,7 @@ struct RefreshStaging: Sendable {
             role: file.segment.role)
         request.job = job.id
         request.site = attempt.work.site
+        request.headers = attempt.work.work.originHeaders
         request.isManifest = file.segment.role == .playlist
         request.opensInBackground = storage.isOnNetwork
         request.expectedBytes = file.segment.bytes

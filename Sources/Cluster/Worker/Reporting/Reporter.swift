@@ -2,6 +2,7 @@ import API
 import CoordinatorClient
 import Digest
 import Model
+import Services
 
 /// Reports the results of jobs. Safe from any thread.
 struct Reporter: Sendable {
@@ -10,6 +11,7 @@ struct Reporter: Sendable {
     let suspects: SuspectOrigins
     /// The results that `ReportSender` sends.
     let results: Mailbox<JobReport>
+    let log: Logger
 
     /// Reports that a job is stored, resolved, verified or refreshed.
     func done(_ report: JobReport) {
@@ -64,6 +66,14 @@ struct Reporter: Sendable {
         let job = work.job
         held.setBegun(0, of: work)
         let failure = sites.judge(failure, at: work.site.id)
+        TraceContext.$current.withValue(work.trace) {
+            log.debug(
+                "a job failed",
+                [
+                    "job": job.id, "kind": job.kind.rawValue, "asset": job.asset,
+                    "attempt": job.attempt, "code": failure.code, "error": failure.message,
+                ])
+        }
         var report = JobReport(job: job.id, lease: work.lease, outcome: .failed)
         report.failure = failure
         report.retryAfterSeconds = retryAfter

@@ -16,7 +16,8 @@ struct Reporting: Sendable {
             client: core.client, engine: core.engine, held: core.held, suspects: suspects,
             log: core.log)
         reporter = Reporter(
-            held: core.held, sites: sites.failures, suspects: suspects, results: results)
+            held: core.held, sites: sites.failures, suspects: suspects, results: results,
+            log: core.log)
         sender = ReportSender(
             worker: core.identity.id, connections: core.connections, client: core.client,
             results: results, held: core.held, pace: core.pace, cooldowns: cooldowns,

@@ -54,6 +54,7 @@ struct ManifestReader: Sendable {
             url: url, group: work.lease.description, destination: .memory, role: .playlist)
         request.job = job.id
         request.site = work.site
+        request.headers = work.work.originHeaders
         request.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator
         let result = await engine.result(of: request)

@@ -93,7 +93,14 @@ enum WatchCommand {
             }
             return name
         }
-        plan.after = arguments.text("after")
+        plan.after = try arguments.text("after").map { text throws(UsageError) in
+            guard (try? EventCursor(text, field: "--after")) != nil else {
+                throw UsageError(
+                    "--after is '\(printable(String(text.prefix(100))))'",
+                    hint: "Use the id of an event, which --json prints.")
+            }
+            return text
+        }
         plan.query.since = try since(arguments, clock)
         guard plan.after == nil || plan.query.since == nil else {
             throw UsageError(

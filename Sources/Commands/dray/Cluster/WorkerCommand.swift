@@ -37,6 +37,12 @@ enum WorkerCommand {
                     + "\(CommonOptions.defaultConnections)."),
             CommonOptions.durability,
             CommandOption(
+                "traces", .choice(placeholder: "USE", of: TraceUse.allCases.map(\.rawValue)),
+                help: "Use of the traces of submissions: log adds trace_id to the line of each "
+                    + "failed attempt, at the level debug; origins also sends traceparent to "
+                    + "origins, which may be others', but not to mirrors. "
+                    + "Default: off."),
+            CommandOption(
                 MetricsListener.option, .text(placeholder: "ADDR:PORT"),
                 help: "Answer GET /metrics for Prometheus, and /health, at this address; a port "
                     + "alone is on loopback. No token is required. Default: no listener."),
@@ -66,6 +72,7 @@ enum WorkerCommand {
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)
+            configuration.traces = arguments.choice("traces", TraceUse.self) ?? .off
             configuration.isAlone = true
             let listen = try arguments.text(MetricsListener.option)
                 .map(MetricsListener.address)

@@ -6,10 +6,10 @@ import Model
 import Rendering
 import Text
 
-/// `dray webhook`: adds, lists and removes webhooks; lists their deliveries, and sends some again.
+/// `dray webhook`: adds, lists, changes and removes webhooks; lists their deliveries, and sends some again.
 enum WebhookCommand {
     static let command = Command(
-        "webhook", summary: "Send events to URLs: add, list and remove webhooks.",
+        "webhook", summary: "Send events to URLs: add, list, change and remove webhooks.",
         discussion: """
             Without a command, lists the webhooks. Each event is sent as a POST of JSON, signed with \
             the webhook's secret, until the receiver answers with 2xx, 12 times at most. These \
@@ -39,6 +39,20 @@ enum WebhookCommand {
             Command(
                 "list", summary: "List the webhooks.", options: ClusterCall.options,
                 action: list),
+            Command(
+                "change", summary: "Change the URL or the secret of a webhook.",
+                discussion: """
+                    The webhook keeps its deliveries: those that wait, and dead ones that are sent \
+                    again, go to the new URL.
+                    """,
+                operands: [CommandOperand("NUMBER", help: "Number, from `dray webhook list`.")],
+                options: [
+                    CommandOption(
+                        "url", .text(placeholder: "URL"), help: "An http or https URL."),
+                    CommandOption(
+                        "secret-file", .file(placeholder: "FILE"),
+                        help: "File with the secret: one line of 16 to 200 characters."),
+                ] + ClusterCall.options, action: change),
             Command(
                 "remove", summary: "Remove a webhook with its deliveries.",
                 operands: [CommandOperand("NUMBER", help: "Number, from `dray webhook list`.")],
@@ -107,10 +121,37 @@ enum WebhookCommand {
                     webhook.catalog?.description ?? "all",
                     webhook.kinds.isEmpty
                         ? "all" : webhook.kinds.map(\.rawValue).joined(separator: ", "),
-                    HumanFormat.count(webhook.waiting), HumanFormat.count(webhook.dead),
+                    HumanFormat.count(webhook.waiting)
+                        + (webhook.cooldownUntil == nil ? "" : " in cooldown"),
+                    HumanFormat.count(webhook.dead),
                     printable(webhook.createdBy),
                 ]
             })
+    }
+
+    @Sendable private static func change(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(
+            arguments, isCheck: true,
+            asking: { (webhook: try number(arguments), change: try change(from: arguments)) }
+        ) { asked, client in
+            let webhook = try await client.changeWebhook(
+                WebhookID(asked.webhook), asked.change, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(webhook, arguments) {
+                "Webhook \(webhook.id) sends events to \(printable(webhook.url)).\n"
+            }
+        }
+    }
+
+    private static func change(from arguments: Arguments) throws -> WebhookChange {
+        var change = WebhookChange(url: arguments.text("url"))
+        change.secret = try arguments.text("secret-file").map {
+            try Secrets.webhookSecret(ofFile: $0)
+        }
+        guard change.url != nil || change.secret != nil else {
+            throw UsageError(
+                "nothing is to be changed", hint: "Write --url URL, --secret-file FILE, or both.")
+        }
+        return change
     }
 
     @Sendable private static func remove(_ arguments: Arguments) async -> ExitCode {
@@ -127,8 +168,8 @@ enum WebhookCommand {
     private static func number(_ arguments: Arguments) throws(UsageError) -> Int64 {
         guard let number = Int64(arguments.operands[0]), number > 0 else {
             throw UsageError(
-                "'\(printable(String(arguments.operands[0].prefix(100))))' is no number",
-                hint: "Use the number from the list.")
+                "NUMBER is '\(printable(String(arguments.operands[0].prefix(100))))'",
+                hint: "Use a whole number from 1 to \(Int64.max), from the list.")
         }
         return number
     }

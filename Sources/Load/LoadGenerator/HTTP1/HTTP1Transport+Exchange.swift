@@ -74,7 +74,7 @@ extension HTTP1Transport {
     ) {
         connection.hasAnswer = true
         request.beginsAnswer()
-        do throws(ResponseHead.Flaw) {
+        do throws(MalformedResponse) {
             guard connection.body == nil else {
                 return try takeBody(bytes, connection, request)
             }
@@ -86,7 +86,7 @@ extension HTTP1Transport {
             swap(&head, &connection.head)
             head.append(contentsOf: bytes)
             let result = head.withUnsafeBytes { head in
-                Result { () throws(ResponseHead.Flaw) in
+                Result { () throws(MalformedResponse) in
                     try takeHead(head, searched: searched, connection, request)
                 }
             }
@@ -102,7 +102,7 @@ extension HTTP1Transport {
     private func takeHead(
         _ bytes: UnsafeRawBufferPointer, searched: Int, _ connection: HTTP1Connection,
         _ request: LoadRequest
-    ) throws(ResponseHead.Flaw) {
+    ) throws(MalformedResponse) {
         var (rest, searched) = (bytes, searched)
         while !rest.isEmpty {
             guard ResponseHead.mayBegin(rest) else { throw .malformed }
@@ -128,7 +128,7 @@ extension HTTP1Transport {
 
     private func takeBody(
         _ bytes: UnsafeRawBufferPointer, _ connection: HTTP1Connection, _ request: LoadRequest
-    ) throws(ResponseHead.Flaw) {
+    ) throws(MalformedResponse) {
         guard var body = connection.body else { return }
         var rest = bytes
         while !rest.isEmpty, !body.isDone {

@@ -1,13 +1,14 @@
 import LoadModel
+package import Metrics
 
 /// The metrics of a running test for Prometheus: those of a result, with all requests so far, and
 /// the test's progress.
 extension LoadPrometheus {
-    package static func text(_ live: LoadLive) -> String {
+    package static func text(_ live: LoadLive, _ format: MetricsFormat) -> [UInt8] {
         let name = LoadFormat.name(live.scenario.name)
         var page = LoadPrometheus(
             live.total, hasViewers: live.scenario.hasViewers,
-            name: name.isEmpty ? "load test" : name)
+            name: name.isEmpty ? "load test" : name, format)
         page.counts()
         page.viewers()
         page.progress(live)
@@ -15,11 +16,11 @@ extension LoadPrometheus {
         page.generator(live)
         page.thresholds(live.verdicts)
         page.durations()
-        return page.text
+        return page.ended()
     }
 
     private mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
-        single(name, "gauge", help, value)
+        add(name, .gauge, help, value)
     }
 
     private mutating func progress(_ live: LoadLive) {
@@ -47,8 +48,8 @@ extension LoadPrometheus {
     }
 
     private mutating func generator(_ live: LoadLive) {
-        single(
-            "generator_cpu_seconds_total", "counter", "CPU time of the generators' loops.",
+        add(
+            "generator_cpu_seconds", .counter, "CPU time of the generators' loops.",
             live.total.counts.cpuSeconds)
         gauge("generator_cores", "Cores that the generators can use.", live.generatorCores)
         gauge(
@@ -59,9 +60,9 @@ extension LoadPrometheus {
             "generator_is_limit", "1 while the generator is the bottleneck.",
             live.generatorIsLimit ? 1 : 0)
         guard !live.shards.isEmpty else { return }
-        let shards = family("shards", "gauge", "Workers of the test by state.")
-        for state in [LoadShardReport.State.running, .finished, .lost, .failed] {
-            sample(shards, Double(live.shards[state] ?? 0), "state=\"\(state.rawValue)\"")
-        }
+        let states: [LoadShardReport.State] = [.running, .finished, .lost, .failed]
+        add(
+            "shards", .gauge, "Workers of the test by state.", by: "state",
+            states.map { ($0.rawValue, Double(live.shards[$0] ?? 0)) })
     }
 }

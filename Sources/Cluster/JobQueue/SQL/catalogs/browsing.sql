@@ -18,7 +18,7 @@ a.catalog_id = @catalog::bigint AND a.generation >= c.generation
 -- which nothing is known are taken to be like those that are. What reports left in tallies counts
 -- too.
 SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.priority,
-       c.trace_id,
+       c.traceparent,
        extract(epoch FROM c.not_before)::float8 AS not_before,
        extract(epoch FROM c.deadline)::float8 AS deadline, c.assets,
        n.assets_completed, n.assets_failed, n.assets_cancelled, n.segments, n.segments_done,

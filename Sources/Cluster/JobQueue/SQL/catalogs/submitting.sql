@@ -23,13 +23,13 @@ SELECT roots, has_symlink FROM outside_roots(@site::bigint)
 -- Times are in seconds since 1970, or null. Each opening is a submission of its own. What runs
 -- keeps its deadline until the new submission is started.
 INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline, opened_deadline,
-                     trace_id)
+                     traceparent)
 VALUES (@site, @queue, @name, @priority, to_timestamp(@not_before::float8),
-        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @trace_id::text)
+        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @traceparent::text)
 ON CONFLICT (site_id, name) DO UPDATE
 SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
     not_before = excluded.not_before, opened_deadline = excluded.opened_deadline,
-    opened_at = now(), trace_id = excluded.trace_id,
+    opened_at = now(), traceparent = excluded.traceparent,
     deadline = CASE WHEN catalog.generation = 0 THEN excluded.deadline ELSE catalog.deadline END
 RETURNING id, opened_generation
 

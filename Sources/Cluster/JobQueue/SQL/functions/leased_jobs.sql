@@ -1,9 +1,26 @@
 -- What workers need to do the jobs that they were granted.
 
+-- fragment: jobsOfLeases
+-- The jobs j of the leases, with their lanes and catalogs l.
+FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
+{{spansOfHeldLeases}}
+CROSS JOIN LATERAL (
+    SELECT n.origin_id, c.starts, c.has_mirrors, c.title_options
+    FROM lane n JOIN catalog c ON c.id = n.catalog_id
+    WHERE n.id = p.lane_id AND n.queue_id = of_queue OFFSET 0
+) AS l
+{{jobsOfSpan}}
+
+-- fragment: isPlain
+-- A fetch of a whole object that a worker needs nothing for but its segment s. Of a catalog that was
+-- started once, nothing was stored before.
+j.kind = 'fetch' AND j.whole_id IS NULL AND l.starts = 1 AND NOT l.has_mirrors
+    AND s.role <> 'playlist'
+
 -- name: leased_jobs
 -- What the jobs of that queue need to be done that these leases hold, of the workers that name them
 -- (pairwise), with the number of each one's lease. Null is the kind that nearly all jobs have:
--- fetch.
+-- fetch. Plain fetches come first, by a query of their own, which takes half the time.
 --
 -- OFFSET 0 has two uses here: it keeps the order of the joins whatever the statistics say, and it
 -- keeps a condition on the job in front of a look-up that nearly all jobs do without.
@@ -16,49 +33,55 @@ RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, ro
                stated text, asset_kind text, titles text)
 LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
 #variable_conflict use_column
+DECLARE
+    plain bigint;
 BEGIN
     RETURN QUERY
-    WITH held AS (
-        SELECT named.place, l.catalog_id, l.origin_id, j.*
-        FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
-        {{spansOfHeldLeases}}
-        CROSS JOIN LATERAL (
-            SELECT catalog_id, origin_id FROM lane WHERE id = p.lane_id
-                AND queue_id = of_queue OFFSET 0
-        ) AS l
-        {{jobsOfSpan}}
-    )
-    SELECT j.place, j.id, j.asset_id, j.attempt + 1, nullif(j.kind, 'fetch'), s.role,
+    SELECT named.place, j.id, j.asset_id, j.attempt + 1, NULL::text, s.role, s.url, s.key,
+           s.known_bytes, s.known_sha256, s.expected_bytes, s.expected_sha256, s.expected_digests,
+           NULL::bigint, NULL::uuid, NULL::bigint, NULL::text, nullif(s.is_whole, false),
+           s.previous_multipart_id, NULL::boolean, s.mirrors,
+           -- The origin of its lane, during a cooldown of its own.
+           CASE WHEN l.origin_id <> s.origin_id
+                THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
+           s.known_validator, nullif(s.known_verified, false), NULL::text, NULL::text, NULL::text
+    {{jobsOfLeases}}
+    CROSS JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s
+    WHERE {{isPlain}};
+    GET DIAGNOSTICS plain = ROW_COUNT;
+    IF plain = (SELECT sum(p.jobs) FROM unnest(leases) AS named(lease)
+                CROSS JOIN LATERAL (SELECT jobs FROM span WHERE lease_id = named.lease OFFSET 0) AS p)
+    THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT named.place, j.id, j.asset_id, j.attempt + 1, nullif(j.kind, 'fetch'), s.role,
            coalesce(s.url, o.url), coalesce(o.path, s.key, o.key),
            coalesce(r.bytes, s.known_bytes), coalesce(r.sha256, s.known_sha256),
            coalesce(s.range_length, s.expected_bytes), s.expected_sha256, s.expected_digests,
            s.range_offset, o.multipart_id, o.total_bytes, o.validator, nullif(s.is_whole, false),
            CASE WHEN j.kind = 'fetch' THEN s.previous_multipart_id END, t.is_stored,
            coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END),
-           -- The origin of its lane, during a cooldown of its own.
-           CASE WHEN j.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
-                THEN (SELECT g.url FROM origin g WHERE g.id = j.origin_id) END,
+           CASE WHEN l.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+                THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
            CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END,
-           o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END
-    FROM held j
-    CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog
-                        WHERE id = j.catalog_id OFFSET 0) AS c
+           o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN l.title_options END
+    {{jobsOfLeases}}
     LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
-    -- Of a catalog that was started once, nothing was stored before.
     LEFT JOIN LATERAL (
-        SELECT bytes, sha256 FROM result WHERE c.starts > 1 AND segment_id = j.segment_id AND done
+        SELECT bytes, sha256 FROM result WHERE l.starts > 1 AND segment_id = j.segment_id AND done
         OFFSET 0
     ) AS r ON true
     -- Parts of a file come from where its first part came from.
     LEFT JOIN LATERAL (
         SELECT array_to_string(urls, E'\n') AS urls FROM mirror
-        WHERE c.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+        WHERE l.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
           -- Those of its sidecars are elsewhere.
           AND s.ordinal = 0
         OFFSET 0
     ) AS m ON true
-    -- What plain fetches have none of: the filter answers without a look.
+    -- What fetches of whole objects have none of: the filter answers without a look.
     LEFT JOIN LATERAL (
         SELECT a.kind, a.url, a.key, d.path, mf.id AS multipart_id, mf.total_bytes, mf.validator,
                CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(mf.digests, ','), '')
@@ -72,6 +95,7 @@ BEGIN
     LEFT JOIN LATERAL (
         SELECT true AS is_stored FROM rewritten_manifest
         WHERE s.role = 'playlist' AND segment_id = j.segment_id OFFSET 0
-    ) AS t ON true;
+    ) AS t ON true
+    WHERE ({{isPlain}}) IS NOT TRUE;
 END
 $$

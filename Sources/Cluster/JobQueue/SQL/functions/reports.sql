@@ -5,63 +5,63 @@ WITH held AS MATERIALIZED (
     SELECT named.place, p.lane_id, p.first_id, p.last_id
     FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
     {{spansOfHeldLeases}}
-), reported AS MATERIALIZED (
-    -- Numbers of several lanes lie between each other: one may be in a span of each.
-    SELECT p.lane_id, r.*
-    FROM unnest(jobs, lease_numbers, sizes, digests, are_adopted, are_verified, validators)
-        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, verified, validator, place)
-    JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
-), found AS MATERIALIZED (
-    -- Of several results of one the first counts. OFFSET 0: with the statistics of a queue that was
-    -- empty, a join reads all jobs for each that is reported, whatever the settings are.
-    SELECT DISTINCT ON (r.job) j.tid, r.lane_id, r.job, j.asset_id, j.segment_id, j.attempt,
-           r.bytes, r.sha256, r.adopted, r.verified, r.validator, r.place
-    FROM reported r
-    CROSS JOIN LATERAL (
-        SELECT ctid AS tid, asset_id, segment_id, attempt FROM job
-        WHERE lane_id = r.lane_id AND id = r.job AND kind = 'fetch' AND whole_id IS NULL OFFSET 0
-    ) AS j
-    ORDER BY r.job, r.place
 ), settled AS MATERIALIZED (
     -- One by one in the order of their numbers, as others lock them; what another report took
-    -- meanwhile is not of these.
-    DELETE FROM job g USING found f WHERE g.ctid = f.tid AND g.kind = 'fetch' AND g.whole_id IS NULL
-    RETURNING f.*
-), served AS MATERIALIZED (
-    -- Origins that served something, and those whose jobs others have served.
-    SELECT l.origin_id AS id, s.is_own
-    FROM (SELECT DISTINCT lane_id, place <> ALL(served_numbers) AS is_own FROM settled
-          WHERE NOT adopted) AS s
-    JOIN lane l ON l.id = s.lane_id
-    UNION ALL
-    SELECT o.id, true FROM unnest(served_numbers, served_origins) AS r(place, name)
-    JOIN settled s ON s.place = r.place JOIN origin o ON o.url = r.name
-), well AS (
-    SELECT o.id, o.breaker, o.id = ANY(ARRAY(SELECT id FROM served WHERE is_own)) AS is_well
-    FROM origin o
-    WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
-      AND o.id = ANY(ARRAY(SELECT id FROM served))
-    ORDER BY o.id FOR UPDATE
-), healed AS (
-    UPDATE origin o SET failures = 0, openings = 0, breaker = 'closed',
-        cooldown_until = CASE WHEN w.breaker = 'closed' THEN o.cooldown_until END
-    FROM well w WHERE o.id = w.id AND w.is_well
-), untried AS (
-    -- The job that was to try it was served by another: the next one may try it at once.
-    UPDATE origin o SET cooldown_until = now()
-    FROM well w WHERE o.id = w.id AND NOT w.is_well AND w.breaker = 'halfOpen'
-), noted AS (
-    INSERT INTO origin_decision (origin_id, decision)
-    SELECT id, 'closed' FROM well WHERE is_well AND breaker <> 'closed'
+    -- meanwhile is not of these. Of several results of one the first counts. OFFSET 0 keeps the
+    -- order, and has each job found by its number: with the statistics of a queue that was empty, a
+    -- join reads all jobs for each that is reported, whatever the settings are.
+    DELETE FROM job g USING (
+        SELECT j.tid, p.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted,
+               r.verified, r.validator, r.ms, r.place
+        FROM unnest(jobs, lease_numbers, sizes, digests, are_adopted, are_verified, validators,
+                    transfer_ms) WITH ORDINALITY
+            AS r(job, lease, bytes, sha256, adopted, verified, validator, ms, place)
+        CROSS JOIN LATERAL (
+            -- Numbers of several lanes lie between each other: one may be in a span of each.
+            SELECT lane_id FROM held
+            WHERE place = r.lease AND r.job BETWEEN first_id AND last_id OFFSET 0
+        ) AS p
+        CROSS JOIN LATERAL (
+            SELECT ctid AS tid, asset_id, segment_id, attempt FROM job
+            WHERE lane_id = p.lane_id AND id = r.job AND kind = 'fetch' AND whole_id IS NULL
+            OFFSET 0
+        ) AS j
+    ) AS f
+    WHERE g.ctid = f.tid AND g.kind = 'fetch' AND g.whole_id IS NULL
+    RETURNING f.lane_id, f.asset_id, f.segment_id, f.attempt, f.bytes, f.sha256, f.adopted,
+              f.verified, f.validator, f.ms, f.place
 ), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
     SELECT segment_id, true, bytes, sha256, attempt + 1, verified, validator FROM settled
 
 -- fragment: countingDone
-), counts AS MATERIALIZED (
-    SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
-           coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes
-    FROM settled GROUP BY asset_id ORDER BY asset_id
+), parts AS MATERIALIZED (
+    SELECT lane_id, asset_id, count(*) AS done, sum(bytes)::bigint AS bytes,
+           coalesce(sum(bytes) FILTER (WHERE adopted), 0)::bigint AS adopted_bytes,
+           sum(ms)::bigint AS ms,
+           bool_or(NOT adopted AND place <> ALL(served_numbers)) AS by_own_origin,
+           bool_or(NOT adopted AND place = ANY(served_numbers)) AS by_others
+    FROM settled GROUP BY lane_id, asset_id
+), lanes AS MATERIALIZED (
+    SELECT l.id, l.catalog_id, l.origin_id, o.failures > 0 OR o.breaker <> 'closed' AS is_unwell,
+           t.done, t.bytes, t.adopted_bytes, t.ms, t.by_own_origin, t.by_others
+    FROM (
+        SELECT lane_id, sum(done) AS done, sum(bytes) AS bytes,
+               sum(adopted_bytes) AS adopted_bytes, sum(ms) AS ms,
+               bool_or(by_own_origin) AS by_own_origin, bool_or(by_others) AS by_others
+        FROM parts GROUP BY lane_id
+    ) AS t
+    JOIN lane l ON l.id = t.lane_id
+    JOIN origin o ON o.id = l.origin_id
+), daily AS (
+    -- For the figures of the day.
+    INSERT INTO outcome (catalog_id, origin_id, done, bytes, reused_bytes, transfer_ms)
+    SELECT catalog_id, origin_id, sum(done), sum(bytes), sum(adopted_bytes), sum(ms)
+    FROM lanes GROUP BY catalog_id, origin_id
+), assets AS MATERIALIZED (
+    SELECT asset_id, min(lane_id) AS lane_id, sum(done)::bigint AS done,
+           sum(bytes)::bigint AS bytes, sum(adopted_bytes)::bigint AS adopted_bytes
+    FROM parts GROUP BY asset_id ORDER BY asset_id
 ), ended AS (
     -- Assets that lacked nothing else, as a file does; the others are counted by the next fold.
     UPDATE asset a SET
@@ -71,13 +71,13 @@ WITH held AS MATERIALIZED (
         state = settled_state(a.segments, a.segments_done + t.done, a.segments_failed, a.verifies,
                               a.verifies_done, a.verifies_failed),
         changed_at = now()
-    FROM counts t
+    FROM assets t
     WHERE a.id = t.asset_id AND a.segments_done + a.segments_failed + t.done >= a.segments
     RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
               t.done, t.bytes, t.adopted_bytes
 ), events AS (
     INSERT INTO event (kind, catalog_id, asset_id, code, message)
-    SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM ended ORDER BY id
+    SELECT 'asset.' || state, catalog_id, id, failure_code, failure_message FROM ended
 ), tallied AS (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments_done,
                        bytes, adopted_bytes)
@@ -86,30 +86,59 @@ WITH held AS MATERIALIZED (
     FROM ended GROUP BY catalog_id, directory_id
 ), left_to_fold AS (
     INSERT INTO tally (catalog_id, asset_id, segments_done, bytes, adopted_bytes)
-    SELECT a.catalog_id, t.asset_id, t.done, t.bytes, t.adopted_bytes
-    FROM counts t JOIN asset a ON a.id = t.asset_id
+    SELECT l.catalog_id, t.asset_id, t.done, t.bytes, t.adopted_bytes
+    FROM assets t JOIN lanes l ON l.id = t.lane_id
     WHERE t.asset_id NOT IN (SELECT id FROM ended)
-), daily AS (
-    -- For the figures of the day.
-    INSERT INTO outcome (catalog_id, origin_id, done, bytes, reused_bytes, transfer_ms)
-    SELECT l.catalog_id, l.origin_id, t.done, t.bytes, coalesce(t.reused_bytes, 0), t.ms
-    FROM (
-        SELECT lane_id, count(*) AS done, sum(bytes) AS bytes,
-               sum(bytes) FILTER (WHERE adopted) AS reused_bytes, sum(transfer_ms[place]) AS ms
-        FROM settled GROUP BY lane_id
-    ) AS t
-    JOIN lane l ON l.id = t.lane_id
 ), totals AS MATERIALIZED (
-    SELECT count(*) = cardinality(jobs) AS are_all FROM settled
+    SELECT coalesce(sum(done), 0) = cardinality(jobs) AS are_all,
+           array_agg(origin_id) FILTER (WHERE is_unwell AND by_own_origin) AS own,
+           array_agg(origin_id) FILTER (WHERE is_unwell AND by_others) AS spared
+    FROM lanes
 )
-SELECT CASE WHEN NOT are_all THEN (SELECT coalesce(array_agg(place), '{}') FROM settled) END
-    INTO places
-FROM totals
+SELECT own, spared,
+       CASE WHEN cardinality(served_numbers) > 0 THEN ARRAY(
+           SELECT o.id FROM unnest(served_numbers, served_origins) AS r(place, name)
+           JOIN settled s ON s.place = r.place JOIN origin o ON o.url = r.name) END,
+       CASE WHEN NOT are_all THEN ARRAY(SELECT place FROM settled) END
+    INTO own_origins, spared_origins, serving_origins, places
+FROM totals;
+IF own_origins IS NOT NULL OR spared_origins IS NOT NULL OR serving_origins <> '{}' THEN
+    PERFORM record_well_origins(coalesce(own_origins || serving_origins, '{}'),
+                                spared_origins);
+END IF;
+
+-- fragment: variablesOfDone
+own_origins bigint[]; spared_origins bigint[]; serving_origins bigint[];
+
+-- name: record_well_origins
+-- Origins that served a job: their failures are forgotten, and their circuit breakers closed. Of
+-- `spared`, others have served the jobs: what was to try such an origin did not, and the next job
+-- may at once.
+CREATE OR REPLACE FUNCTION record_well_origins(served bigint[], spared bigint[]) RETURNS void
+LANGUAGE plpgsql {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+    WITH well AS (
+        SELECT id, breaker, id = ANY(served) AS is_well FROM origin
+        WHERE (failures > 0 OR breaker <> 'closed') AND id <> 0 AND id = ANY(served || spared)
+        ORDER BY id FOR UPDATE
+    ), healed AS (
+        UPDATE origin o SET failures = 0, openings = 0, breaker = 'closed',
+            cooldown_until = CASE WHEN w.breaker = 'closed' THEN o.cooldown_until END
+        FROM well w WHERE o.id = w.id AND w.is_well
+    ), untried AS (
+        UPDATE origin o SET cooldown_until = now()
+        FROM well w WHERE o.id = w.id AND NOT w.is_well AND w.breaker = 'halfOpen'
+    )
+    INSERT INTO origin_decision (origin_id, decision)
+    SELECT id, 'closed' FROM well WHERE is_well AND breaker <> 'closed';
+END
+$$
 
 -- name: settle_done
 -- The short way of reports: those of the jobs that are fetches of whole objects and that the named
--- lease of that worker holds are done, in one statement. Of segments that have no result yet, which
--- a plain insert records.
+-- lease of that worker holds are done. Of segments that have no result yet, which a plain insert
+-- records.
 --
 -- Pairwise the jobs, in the order of their numbers, the numbers of their leases, what is stored of
 -- them, and the milliseconds of their transfers; pairwise the leases and the workers that name
@@ -123,9 +152,11 @@ CREATE OR REPLACE FUNCTION settle_done(
     served_numbers bigint[], served_origins text[], OUT places bigint[])
 LANGUAGE plpgsql {{plannedByIndex}} AS $$
 #variable_conflict use_column
+DECLARE
+    {{variablesOfDone}}
 BEGIN
 {{settlingDone}}
-{{countingDone}};
+{{countingDone}}
 END
 $$
 
@@ -137,10 +168,12 @@ CREATE OR REPLACE FUNCTION settle_done_again(
     served_numbers bigint[], served_origins text[], OUT places bigint[])
 LANGUAGE plpgsql {{plannedByIndex}} AS $$
 #variable_conflict use_column
+DECLARE
+    {{variablesOfDone}}
 BEGIN
 {{settlingDone}}
     {{replacingResults}}
-{{countingDone}};
+{{countingDone}}
 END
 $$
 

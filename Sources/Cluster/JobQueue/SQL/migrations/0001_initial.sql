@@ -172,8 +172,8 @@ CREATE TABLE catalog (
     opened_at timestamptz NOT NULL DEFAULT now(),
     started_at timestamptz,
     ended_at timestamptz,
-    -- Of the request that opened the last submission (W3C Trace Context).
-    trace_id text CHECK (trace_id ~ '^[0-9a-f]{32}$'),
+    -- The trace context of the request that opened the last submission (W3C Trace Context).
+    traceparent text CHECK (traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'),
     -- Totals over the present generation, without what is in `tally`.
     assets bigint NOT NULL DEFAULT 0,
     assets_completed bigint NOT NULL DEFAULT 0,
@@ -680,8 +680,8 @@ CREATE INDEX tally_by_catalog ON tally (catalog_id);
 
 -- MARK: Daily figures
 
--- What reports and folds add to the figures of a day: a row for each batch of results, lane and failure code, so that
--- reports do not queue for the row of a day. Housekeeping moves them.
+-- What reports and folds add to the figures of a day: a row for each catalog, origin and failure code of a batch, so
+-- that reports do not queue for the row of a day. Housekeeping moves them.
 CREATE TABLE outcome (
     recorded_at timestamptz NOT NULL DEFAULT now(),
     catalog_id bigint NOT NULL,
@@ -810,12 +810,12 @@ CREATE TABLE access_token (
 );
 CREATE UNIQUE INDEX access_token_by_name ON access_token (name) WHERE revoked_at IS NULL;
 
--- Who changed what; pruned by age and number.
+-- Who changed what; pruned by age, and by number for each token and in all.
 CREATE TABLE audit_record (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     begun_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Null for the token of the coordinator's environment. A token may be deleted before its records.
-    token_id bigint,
+    -- 0 for the token of the coordinator's environment. A token may be deleted before its records.
+    token_id bigint NOT NULL,
     token_name text NOT NULL,
     role text NOT NULL,
     -- Method and path of the route.
@@ -827,6 +827,7 @@ CREATE TABLE audit_record (
     code text
 );
 CREATE INDEX audit_record_by_time ON audit_record (begun_at);
+CREATE INDEX audit_record_by_token ON audit_record (token_id, id);
 
 -- MARK: Events
 
@@ -920,22 +921,21 @@ CREATE TRIGGER event_of_state AFTER UPDATE OF state ON queue
 
 -- MARK: Requests
 
--- Requests that create something, by the Idempotency-Key of their sender; pruned by age and number.
+-- Requests that created something, by the Idempotency-Key of their sender: inserted by the transaction that created
+-- it; pruned by age, and by number for each token and in all.
 CREATE TABLE repeated_request (
     -- Number of the token, 0 for that of the coordinator's environment.
     caller bigint NOT NULL,
     key text NOT NULL CHECK (octet_length(key) <= 128),
-    -- Grows with each use of a key.
-    number bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
     -- SHA-256 of the route and the body.
     digest bytea NOT NULL CHECK (octet_length(digest) = 32),
     begun_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Of the answer; null until the request has succeeded.
-    status int,
     -- Null if it is not kept.
-    answer bytea,
+    answer bytea CHECK (octet_length(answer) <= 65536),
     PRIMARY KEY (caller, key)
 );
+CREATE INDEX repeated_request_by_time ON repeated_request (begun_at);
+CREATE INDEX repeated_request_by_caller ON repeated_request (caller, begun_at);
 
 -- MARK: Webhooks
 
@@ -952,6 +952,8 @@ CREATE TABLE webhook (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Name of the token that created it.
     created_by text NOT NULL,
+    -- Nothing is sent before: its receiver answered with a Retry-After.
+    cooldown_until timestamptz NOT NULL DEFAULT '-infinity',
     -- Events up to this one have their deliveries.
     xact xid8 NOT NULL,
     event_id bigint NOT NULL
@@ -968,6 +970,8 @@ CREATE TABLE webhook_delivery (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     attempts int NOT NULL DEFAULT 0,
     due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- When it was made, or was to be sent again.
+    waiting_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Until when one coordinator alone sends it.
     leased_until timestamptz NOT NULL DEFAULT '-infinity',
     -- Of its last attempt: the status of the answer, or why there was none.
@@ -978,5 +982,7 @@ CREATE TABLE webhook_delivery (
 ) WITH (fillfactor = 70);
 CREATE INDEX webhook_delivery_by_due ON webhook_delivery (webhook_id, due_at, id)
     WHERE state = 'waiting';
+CREATE INDEX webhook_delivery_by_age ON webhook_delivery (webhook_id, waiting_since)
+    WHERE state = 'waiting';
 CREATE INDEX webhook_delivery_by_end ON webhook_delivery (ended_at) WHERE ended_at IS NOT NULL;
-CREATE INDEX webhook_delivery_by_webhook ON webhook_delivery (webhook_id, id);
+CREATE INDEX webhook_delivery_by_webhook ON webhook_delivery (webhook_id, state, id);

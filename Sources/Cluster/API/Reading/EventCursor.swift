@@ -5,11 +5,11 @@ package import Model
 /// As a text it is opaque to clients, and short.
 package struct EventCursor: Hashable, Comparable, Sendable {
     /// Number of the transaction that made the event.
-    let transaction: Int64
+    package let transaction: Int64
     /// Number of the event, 0 for the position before all of the transaction.
-    let number: Int64
+    package let number: Int64
 
-    init(transaction: Int64, number: Int64) {
+    package init(transaction: Int64, number: Int64) {
         self.transaction = transaction
         self.number = number
     }

@@ -2,8 +2,8 @@ package import API
 package import Model
 import Services
 
-/// What one look at a coordinator found, for `dray doctor`.
-package struct CoordinatorSight: Sendable {
+/// The result of one probe of a coordinator, for `dray doctor`.
+package struct CoordinatorProbe: Sendable {
     /// Its URL, without secrets.
     package var url: String
     /// Why it was not reached; nil if it answered.
@@ -49,49 +49,49 @@ package struct ClockReading: Sendable, Hashable {
 }
 
 extension CoordinatorClient {
-    /// Looks at each endpoint once, without retries and at the same time. In the order of the
+    /// Probes each endpoint once, without retries and at the same time. In the order of the
     /// endpoints.
-    package func look() async -> [CoordinatorSight] {
-        await withTaskGroup(of: (Int, CoordinatorSight).self) { group in
+    package func probe() async -> [CoordinatorProbe] {
+        await withTaskGroup(of: (Int, CoordinatorProbe).self) { group in
             for (index, endpoint) in endpoints.enumerated() {
-                group.addTask { (index, await self.look(at: endpoint)) }
+                group.addTask { (index, await self.probe(at: endpoint)) }
             }
-            var found: [(Int, CoordinatorSight)] = []
-            for await sight in group { found.append(sight) }
+            var found: [(Int, CoordinatorProbe)] = []
+            for await probe in group { found.append(probe) }
             return found.sorted { $0.0 < $1.0 }.map(\.1)
         }
     }
 
-    private func look(at endpoint: String) async -> CoordinatorSight {
-        var sight = CoordinatorSight(url: Redaction.shown(endpoint, limit: 2_000))
+    private func probe(at endpoint: String) async -> CoordinatorProbe {
+        var probe = CoordinatorProbe(url: Redaction.shown(endpoint, limit: 2_000))
         do throws(Failure) {
             let (answer, sent, received) = try await ask("/healthz", of: endpoint)
             if let details = answer.details {
-                sight.latencySeconds = details.totalSeconds
-                sight.certificateEnd = details.certificateEnd
-                sight.clock = details.dateSeconds.map {
+                probe.latencySeconds = details.totalSeconds
+                probe.certificateEnd = details.certificateEnd
+                probe.clock = details.dateSeconds.map {
                     ClockReading(
                         seconds: Double($0), stepSeconds: 1, sent: sent, received: received)
                 }
             }
             _ = try accepted(answer, "/healthz", of: endpoint)
         } catch {
-            sight.failure = error
-            return sight
+            probe.failure = error
+            return probe
         }
         do throws(Failure) {
             let path = "/v1/diagnosis"
             let (answer, sent, received) = try await ask(path, of: endpoint)
             let diagnosis: CoordinatorDiagnosis = try Self.decode(
                 try accepted(answer, path, of: endpoint), path)
-            sight.databaseClock = diagnosis.database.map {
+            probe.databaseClock = diagnosis.database.map {
                 ClockReading(seconds: $0.now, sent: sent, received: received)
             }
-            sight.diagnosis = .success(diagnosis)
+            probe.diagnosis = .success(diagnosis)
         } catch {
-            sight.diagnosis = .failure(error)
+            probe.diagnosis = .failure(error)
         }
-        return sight
+        return probe
     }
 
     private func ask(

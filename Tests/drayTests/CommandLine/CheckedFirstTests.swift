@@ -1,0 +1,22 @@
+import TestSupport
+import Testing
+
+/// Refuses what is wrong in any case before the cluster is asked: there is none.
+@Suite(.timeLimit(.minutes(1))) struct CheckedFirstTests {
+    @Test(arguments: [
+        (["watch", "--after", "garbage"], "--after is 'garbage'"),
+        (["watch", "--after", "-1"], "--after is '-1'"),
+        (["watch", "movies", "--after", "l4-2s-3"], "--after is 'l4-2s-3'"),
+        (["webhook", "redeliver", "abc"], "NUMBER is 'abc'"),
+        (["webhook", "remove", "0"], "NUMBER is '0'"),
+        (["webhook", "change", "x", "--url", "https://hook.example"], "NUMBER is 'x'"),
+        (["webhook", "change", "1"], "nothing is to be changed"),
+    ])
+    func positionsAndNumbers(words: [String], message: String) async throws {
+        let process = try DrayProcess.start(
+            words, environment: ["DRAY_COORDINATOR": "http://127.0.0.1:9"])
+        #expect(try await process.wait() == .exited(2))
+        #expect(process.errors.contains(message), "\(process.errors)")
+        #expect(!process.errors.contains("cluster."), "\(process.errors)")
+    }
+}
