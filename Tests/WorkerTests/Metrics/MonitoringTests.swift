@@ -69,7 +69,10 @@ import Testing
                 receiver.all.contains("DrayNoWorkerForQueue \(queue) firing")
             }
             #expect(try await prometheus.value("dray_queue_jobs{state=\"waiting\"}") == 2)
-            #expect(try await prometheus.value("count(up == 1)") == 2)
+            // The worker's first scrape may come after the alert.
+            try await waitUntil(deadlineSeconds: 60, "scrapes of both") {
+                try await prometheus.value("count(up == 1)") == 2
+            }
 
             let running = Task { try await worker.run() }
             _ = try await cluster.end(of: catalog)

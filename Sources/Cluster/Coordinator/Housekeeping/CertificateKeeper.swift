@@ -39,6 +39,8 @@ struct CertificateKeeper: Service {
             // What changed before the watch began.
             reload()
             await waitForFirst(of: changes.map { $0.next() }, atMost: Self.pollInterval)
+            // An optimized build would end the watches after their last use.
+            withExtendedLifetime(changes) {}
             try? await Task.sleep(for: Self.settleTime)
             if ContinuousClock.now - warned > .seconds(86_400) {
                 warned = .now

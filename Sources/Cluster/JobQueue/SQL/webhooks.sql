@@ -37,7 +37,11 @@ RETURNING {{webhookColumns}}
 SELECT {{webhookColumns}} FROM webhook w ORDER BY w.id
 
 -- name: change
--- Null for what stays. Its deliveries, waiting and dead ones, follow it.
+-- Null for what stays. Its deliveries, waiting and dead ones, follow it; those that wait are due.
+WITH due AS (
+    UPDATE webhook_delivery SET due_at = clock_timestamp()
+    WHERE webhook_id = @webhook::bigint AND state = 'waiting' AND due_at > clock_timestamp()
+)
 UPDATE webhook w
 SET url = coalesce(@url::text, w.url), secret = coalesce(@secret::text, w.secret),
     cooldown_until = '-infinity'
@@ -152,12 +156,17 @@ WHERE d.id < coalesce(@after::bigint, 9223372036854775807)
 ORDER BY d.id DESC LIMIT @limit::int
 
 -- name: redeliver
--- Sends one again that was delivered or is dead, from its first attempt on, and ends a cooldown.
+-- Sends one again that was delivered or is dead, from its first attempt on, and ends a cooldown:
+-- the others that wait are due too.
 WITH resumed AS (
     UPDATE webhook SET cooldown_until = '-infinity'
     WHERE id = (SELECT webhook_id FROM webhook_delivery WHERE id = @delivery::bigint
                 AND leased_until < clock_timestamp())
     RETURNING id
+), due AS (
+    UPDATE webhook_delivery SET due_at = clock_timestamp()
+    WHERE webhook_id = (SELECT id FROM resumed) AND id <> @delivery::bigint
+      AND state = 'waiting' AND due_at > clock_timestamp()
 )
 UPDATE webhook_delivery d SET state = 'waiting', attempts = 0, due_at = clock_timestamp(),
     waiting_since = clock_timestamp(), ended_at = NULL

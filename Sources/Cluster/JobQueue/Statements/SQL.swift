@@ -134,7 +134,6 @@ extension SQL.Browsing {
             order == .name ? "assetsByName" : "assetsByValue", of: file,
             [
                 "value": value, "beyond": isDescending ? "<" : ">",
-                "before": isDescending ? ">" : "<", "farthest": isDescending ? "min" : "max",
                 "beginning": isDescending ? last : "''",
                 "direction": isDescending ? "DESC" : "ASC",
             ])

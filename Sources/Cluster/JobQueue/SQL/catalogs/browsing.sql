@@ -196,31 +196,29 @@ ORDER BY s.asset_id, s.ordinal
 
 -- template: assetsByName
 -- A page of assets after the name @after, or null; what they are filtered by may be null each.
--- @looked_at assets are looked at, whether they match or not. The rows carry the last name that was
--- looked at, and whether any come after it; without an asset in the page there is one row of those
--- alone.
-WITH place AS (
-    SELECT coalesce(@after::text, {{beginning}}) AS after
-), further AS (
-    SELECT (SELECT a.name FROM asset a
-            WHERE a.catalog_id = @catalog::bigint AND a.name {{beyond}} (SELECT after FROM place)
-            ORDER BY a.name {{direction}} OFFSET @looked_at::int - 1 LIMIT 1) AS name
-), bound AS (
-    SELECT coalesce(name, (SELECT {{farthest}}(a.name) FROM asset a
-                           WHERE a.catalog_id = @catalog::bigint), '')
-               AS last,
-           name IS NULL AS is_end
-    FROM further
-)
-SELECT b.last, b.is_end, p.*
-FROM bound b LEFT JOIN LATERAL (
+-- At most @looked_at assets are looked at, whether they match or not. The rows of a page that is
+-- not full carry the last name that was looked at, and whether none comes after it; without an
+-- asset in the page there is one row of those alone.
+WITH page AS MATERIALIZED (
     SELECT {{assetColumns}}, {{changed}}
-    FROM asset a JOIN catalog c ON c.id = a.catalog_id
-    WHERE a.name {{beyond}} (SELECT after FROM place)
-      AND a.name {{before}}= (SELECT last FROM bound)
-      AND {{assetsFiltered}}
+    FROM (
+        SELECT * FROM asset
+        WHERE catalog_id = @catalog::bigint
+          AND name {{beyond}} coalesce(@after::text, {{beginning}})
+        ORDER BY name {{direction}} LIMIT @looked_at::int
+    ) AS a
+    JOIN catalog c ON c.id = a.catalog_id
+    WHERE {{assetsFiltered}}
     ORDER BY a.name {{direction}} LIMIT @limit::int
-) AS p ON true
+), further AS (
+    SELECT (SELECT name FROM asset
+            WHERE catalog_id = @catalog::bigint
+              AND name {{beyond}} coalesce(@after::text, {{beginning}})
+            ORDER BY name {{direction}} OFFSET @looked_at::int - 1 LIMIT 1) AS name
+    WHERE (SELECT count(*) FROM page) < @limit::int
+)
+SELECT coalesce(f.name, '') AS last, f.name IS NULL AS is_end, p.*
+FROM (SELECT) AS answer LEFT JOIN further f ON true LEFT JOIN page p ON true
 ORDER BY p.name {{direction}}
 
 -- template: assetsByValue
