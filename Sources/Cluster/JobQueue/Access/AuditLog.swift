@@ -26,7 +26,7 @@ package struct AuditLog: Sendable {
         }
     }
 
-    /// Rows of one token to keep, whatever their age: nobody's changes displace those of others.
+    /// Rows of one token to keep, whatever their age: one token's changes displace no other's.
     package static let maxRows: Int64 = 100_000
     /// Rows of all tokens together to keep: tokens come and go.
     package static let maxTotalRows: Int64 = 1_000_000

@@ -7,7 +7,7 @@ extension PostgresValue {
         id.map { .uuid($0) } ?? .null
     }
     static func uuidArray(_ ids: [UniqueID<some Any>]) -> PostgresValue {
-        // A key path of a generic type is made anew by each call.
+        // A closure, because each call would instantiate the key path of a generic type.
         .uuidArray(ids.map { $0.description })
     }
 }

@@ -52,8 +52,9 @@ enum TLSOptions {
         guard let certificate, let key = arguments.text("tls-key") else {
             let given = server.first { arguments.text($0.name) != nil }
             guard let given else { return nil }
+            let missing = ["tls-certificate", "tls-key"].filter { arguments.text($0) == nil }
             throw UsageError(
-                "--\(given.name) needs --tls-certificate and --tls-key",
+                "--\(given.name) needs " + missing.map { "--" + $0 }.joined(separator: " and "),
                 hint: "Set both, or none for plain HTTP.")
         }
         guard let authorities else {
