@@ -270,7 +270,7 @@ let package = Package(
             [
                 "API",
                 "Client", "CoordinatorClient", "Digest", "LoadGenerator", "LoadModel", "Model",
-                "Rendering", "Services",
+                "Rendering", "Services", "Transfer",
             ]),
     ] + fuzzing,
     swiftLanguageModes: [.v6]

@@ -35,10 +35,11 @@ enum MessageBenchmark {
         ReportRequest(
             worker: .random(),
             results: grant.jobs.map { job in
-                var report = JobReport(job: job.id, lease: grant.lease ?? .random(), outcome: .done)
-                report.stored = StoredObject(
+                let stored = StoredObject(
                     bytes: 2_000_000 + job.id.rawValue, sha256: String(repeating: "0a", count: 32))
-                return report
+                return JobReport(
+                    job: job.id, lease: grant.lease ?? .random(),
+                    outcome: .done(JobReport.Done(stored: stored)))
             })
     }
 

@@ -76,12 +76,12 @@ import Testing
         grant.cluster = "c"
         grant.isAlone = true
         grant.shares = [
-            OriginShare(
+            OriginQuota(
                 origin: "http://h", connections: 2, requestsPerSecond: 0.5, bytesPerSecond: 1_000,
                 seconds: 10)
         ]
         grant.cooling = [OriginCooldown(origin: "http://i", seconds: 2.5)]
-        grant.siteShares = [SiteShare(site: SiteID(1), number: 7, bytesPerSecond: 0, seconds: 30)]
+        grant.siteShares = [SiteQuota(site: SiteID(1), number: 7, bytesPerSecond: 0, seconds: 30)]
         grant.loadTest = LoadTestCall(id: "t", queue: nil)
         grant.traces = [LeasedTrace(traceparent: "00-a\t\"b", jobs: [JobID(1), JobID(2)])]
         for format in [WireFormat.rows, .json] {
@@ -97,7 +97,7 @@ import Testing
 
     @Test(arguments: [WireFormat.rows, .json])
     func aReportKeepsEveryField(format: WireFormat) throws {
-        var done = JobReport(job: JobID(1), lease: "l", outcome: .done)
+        var done = JobReport(job: JobID(1), lease: "l", outcome: .done())
         done.stored = StoredObject(bytes: 0, sha256: "a")
         done.isReused = true
         done.isVerified = true
@@ -105,14 +105,17 @@ import Testing
         done.milliseconds = 38
         done.digests = "crc32c=1"
         done.origins = [OriginOutcome(origin: "http://h")]
-        var resolved = JobReport(job: JobID(2), lease: "m", outcome: .done)
+        var resolved = JobReport(job: JobID(2), lease: "m", outcome: .done())
         resolved.segments = 12
         resolved.refreshed = .changed
-        var failed = JobReport(job: JobID(3), lease: "m", outcome: .failed)
-        failed.failure = Failure("origin.http.404", "gone:\n\ttext")
-        failed.refused = "d"
-        failed.retryAfterSeconds = 0.1 + 0.2
-        let returned = JobReport(job: JobID(4), lease: "m", outcome: .returned)
+        let failed = JobReport(
+            job: JobID(3), lease: "m",
+            outcome: .failed(
+                JobReport.Failed(
+                    Failure("origin.http.404", "gone:\n\ttext"), refused: "d",
+                    retryAfterSeconds: 0.1 + 0.2)))
+        let returned = JobReport(
+            job: JobID(4), lease: "m", outcome: .returned(afterSeconds: 1.5))
         let results = [done, resolved, failed, returned]
         let back = try format.decodeStrictly(
             ReportRequest.self,
@@ -252,9 +255,9 @@ import Testing
 
     /// The page's example: what is written, to the byte.
     @Test func aReportIsTwoTables() throws {
-        var report = JobReport(job: JobID(9), lease: Self.lease, outcome: .done)
+        var report = JobReport(job: JobID(9), lease: Self.lease, outcome: .done())
         report.stored = StoredObject(bytes: 5, sha256: "a")
-        let returned = JobReport(job: JobID(10), lease: Self.lease, outcome: .returned)
+        let returned = JobReport(job: JobID(10), lease: Self.lease, outcome: .returned())
         let bytes = try WireFormat.rows.encode(
             ReportRequest(worker: Self.worker, results: [report, returned]))
         let names = ReportField.layout.names.joined(separator: "\t")
@@ -279,7 +282,7 @@ import Testing
         let back = try Self.strictly(
             "worker\nW\nlease\toutcome\tjob\nL\treturned\t7\nL\t\\N\t8\nL\tdone\t9\n")
         #expect(back.results.map(\.job) == [JobID(7), JobID(8), JobID(9)])
-        #expect(back.results.map(\.outcome) == [.returned, .done, .done])
+        #expect(back.results.map(\.outcome.kind) == [.returned, .done, .done])
         #expect(back.results.allSatisfy { $0.lease == Self.lease })
     }
 
@@ -301,6 +304,7 @@ import Testing
         "worker\nW\njob\tjob\tlease\n1\t1\tL\n", "worker\nW\njob\tlease\n1\tL\\x\n",
         "worker\nW\njob\tlease\n1\tL\\", "worker\nW\njob\tlease\n99999999999999999999\tL\n",
         "worker\nW\njob\tlease\toutcome\n1\tL\tbegun\n",
+        "worker\nW\njob\tlease\toutcome\n1\tL\tfailed\n",
         "worker\nW\njob\tlease\tisReused\n1\tL\ttrue\n",
         "worker\nW\njob\tlease\tretryAfterSeconds\n1\tL\tnan\n",
         "worker\nW\njob\tlease\torigins\n1\tL\t{\n",
@@ -344,7 +348,7 @@ import Testing
     /// JSON in a request's field is bounded; in an answer it is not.
     @Test func jsonInAFieldIsBounded() throws {
         let origin = String(repeating: "o", count: 300_000)
-        var report = JobReport(job: JobID(1), lease: "l", outcome: .done)
+        var report = JobReport(job: JobID(1), lease: "l", outcome: .done())
         report.origins = [OriginOutcome(origin: origin)]
         let bytes = try WireFormat.rows.encode(ReportRequest(worker: "w", results: [report]))
         #expect(throws: DecodingError.self) {
@@ -357,7 +361,7 @@ import Testing
     /// Damage of one byte never traps, and never changes the number of rows unnoticed.
     @Test func damageIsRefusedOrReadAsAnotherMessage() throws {
         let results = (1...3 as ClosedRange<Int64>).map { number -> JobReport in
-            var report = JobReport(job: JobID(number), lease: "l", outcome: .done)
+            var report = JobReport(job: JobID(number), lease: "l", outcome: .done())
             report.stored = StoredObject(bytes: number, sha256: "a\\\t")
             return report
         }

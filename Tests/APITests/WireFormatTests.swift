@@ -14,8 +14,8 @@ import Testing
     }
 
     @Test func numbersThatAreNotFiniteAreRefused() {
-        var report = JobReport(job: JobID(1), lease: "l", outcome: .returned)
-        report.retryAfterSeconds = .infinity
+        let report = JobReport(
+            job: JobID(1), lease: "l", outcome: .returned(afterSeconds: .infinity))
         #expect(throws: EncodingError.self) {
             try WireFormat.rows.encode(ReportRequest(worker: "w", results: [report]))
         }

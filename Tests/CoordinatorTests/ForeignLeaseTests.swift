@@ -96,8 +96,8 @@ import Testing
             let grant = try await fixture.lease(2)
             let lease = try #require(grant.lease)
             let results = [
-                JobReport(job: grant.jobs[0].id, lease: Self.unknownLease, outcome: .returned),
-                JobReport(job: grant.jobs[1].id, lease: lease, outcome: .returned),
+                JobReport(job: grant.jobs[0].id, lease: Self.unknownLease, outcome: .returned()),
+                JobReport(job: grant.jobs[1].id, lease: lease, outcome: .returned()),
             ]
             let request = ReportRequest(worker: Fixture.worker, results: results)
             #expect(try await fixture.client.report(request).answers == [.stale, .accepted])

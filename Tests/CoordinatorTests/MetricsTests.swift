@@ -81,12 +81,15 @@ import Transfer
             #expect(page["dray_claim_duration_seconds_count"] == 1)
 
             let lease = try #require(grant.lease)
-            var done = JobReport(job: grant.jobs[0].id, lease: lease, outcome: .done)
+            var done = JobReport(job: grant.jobs[0].id, lease: lease, outcome: .done())
             done.stored = StoredObject(bytes: 500, sha256: String(repeating: "a", count: 64))
-            var failed = JobReport(job: grant.jobs[1].id, lease: lease, outcome: .failed)
-            failed.failure = Failure("origin.http.404", "gone")
-            var strange = JobReport(job: grant.jobs[2].id, lease: lease, outcome: .failed)
-            strange.failure = Failure("origin.secret?token=1", "an unknown code")
+            let failed = JobReport(
+                job: grant.jobs[1].id, lease: lease,
+                outcome: .failed(JobReport.Failed(Failure("origin.http.404", "gone"))))
+            let strange = JobReport(
+                job: grant.jobs[2].id, lease: lease,
+                outcome: .failed(
+                    JobReport.Failed(Failure("origin.secret?token=1", "an unknown code"))))
             for _ in 0..<2 {
                 _ = try? await fixture.client.report(
                     ReportRequest(worker: Fixture.worker, results: [done, failed, strange]))

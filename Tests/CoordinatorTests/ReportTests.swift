@@ -11,16 +11,13 @@ import Testing
             try await fixture.submit(["a", "b"])
             let grant = try await fixture.lease()
             let results = grant.jobs.enumerated().map { index, job in
-                var report = JobReport(
-                    job: job.id, lease: grant.lease ?? "", outcome: index == 0 ? .done : .failed)
-                if index == 0 {
-                    report.stored = StoredObject(
-                        bytes: 1_000, sha256: String(repeating: "0a", count: 32))
-                    report.milliseconds = 250
-                } else {
-                    report.failure = Failure(.originHTTP404, "gone")
-                }
-                return report
+                let stored = StoredObject(
+                    bytes: 1_000, sha256: String(repeating: "0a", count: 32))
+                return JobReport(
+                    job: job.id, lease: grant.lease ?? "",
+                    outcome: index == 0
+                        ? .done(JobReport.Done(stored: stored, milliseconds: 250))
+                        : .failed(JobReport.Failed(Failure(.originHTTP404, "gone"))))
             }
             _ = try await fixture.client.report(
                 ReportRequest(worker: Fixture.worker, results: results))
@@ -52,10 +49,42 @@ import Testing
                 ("since=2026-02-02&until=2026-02-01", "a later day"),
                 ("since=2026-02-02&days=3", "without since"), ("catalog=\(long)", "1 to 200"),
                 ("code=", "1 to 100"), ("origin=%07", "control"), ("limit=3", "by, days"),
+                ("code=origin.none", "a failure code such as"),
             ] {
                 let answer = try await fixture.send("GET", "/v1/report?\(query)")
                 #expect(answer.status == 400 && answer.code == "input.field", "\(query): \(answer)")
                 #expect(answer.body.contains(text), "\(query): \(answer.body)")
+            }
+        }
+    }
+
+    /// As where it is named elsewhere; a catalog that is there and has no figures is none.
+    @Test func whatIsUnknownIsNotFound() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            for query in [
+                "catalog=none", "site=none", "site=file:///none", "origin=http://none.test",
+                "catalog=none&by=code&days=1", "catalog=movies&site=none",
+            ] {
+                let answer = try await fixture.send("GET", "/v1/report?\(query)")
+                #expect(
+                    answer.status == 404 && answer.code == "input.notFound", "\(query): \(answer)")
+            }
+            for query in [
+                "catalog=movies", "site=srv-edge", "site=file:///srv/edge",
+                "origin=http://origin.test", "code=other", "code=origin.http.404",
+            ] {
+                let answer = try await fixture.send("GET", "/v1/report?\(query)")
+                #expect(answer.status == 200, "\(query): \(answer)")
+            }
+            // Figures of a catalog that was forgotten.
+            _ = try await fixture.execute(
+                """
+                INSERT INTO daily_figure SELECT current_date - 300, 1, 'old', 'http://old.test', '',
+                    1, 0, 0, 1, 0, 1, 0, 0, 0
+                """)
+            for query in ["catalog=old", "origin=http://old.test"] {
+                #expect(try await fixture.send("GET", "/v1/report?\(query)").status == 200)
             }
         }
     }

@@ -21,11 +21,12 @@ import Testing
                 (noWorker, held, job), (Fixture.worker, noLease, job),
                 (Fixture.worker, held, JobID(job.rawValue + 1)), (Fixture.worker, held, JobID(-1)),
             ] {
-                var done = JobReport(job: job, lease: lease, outcome: .done)
+                var done = JobReport(job: job, lease: lease, outcome: .done())
                 done.stored = stored
-                var failed = JobReport(job: job, lease: lease, outcome: .failed)
-                failed.failure = Failure("origin.http.404", "no")
-                let back = JobReport(job: job, lease: lease, outcome: .returned)
+                let failed = JobReport(
+                    job: job, lease: lease,
+                    outcome: .failed(JobReport.Failed(Failure("origin.http.404", "no"))))
+                let back = JobReport(job: job, lease: lease, outcome: .returned())
                 let answer = try await fixture.client.report(
                     ReportRequest(worker: worker, results: [done, failed, back]))
                 #expect(answer.answers == [.stale, .stale, .stale])

@@ -167,7 +167,7 @@ import Testing
             #expect(answer.workers == 1 && answer.waiting == 0 && answer.leased == 100)
             #expect(answer.busy == 1 && answer.current == 1)
             let reports = grant.jobs.map { job in
-                var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+                var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
                 report.stored = StoredObject(bytes: 1, sha256: String(repeating: "0", count: 64))
                 return report
             }
@@ -185,7 +185,7 @@ import Testing
         try await waitUntil(deadlineSeconds: 60, "the catalog's end") {
             let grant = try await fixture.lease(100)
             let reports = grant.jobs.map { job in
-                JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+                JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
             }
             if !reports.isEmpty {
                 _ = try await fixture.client.report(

@@ -113,7 +113,7 @@ struct QueueFixture {
     }
 
     static func done(_ job: Job, _ grant: LeaseGrant, bytes: Int64 = 10) -> JobReport {
-        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
         if job.kind == .fetch || job.kind == .verify {
             report.stored = StoredObject(bytes: bytes, sha256: digest(of: job.key))
         }
@@ -123,10 +123,9 @@ struct QueueFixture {
     static func failed(
         _ job: Job, _ grant: LeaseGrant, _ code: FailureCode, retryAfter: Double? = nil
     ) -> JobReport {
-        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .failed)
-        report.failure = Failure(code, "it did not work")
-        report.retryAfterSeconds = retryAfter
-        return report
+        let failed = JobReport.Failed(
+            Failure(code, "it did not work"), retryAfterSeconds: retryAfter)
+        return JobReport(job: job.id, lease: grant.lease ?? "", outcome: .failed(failed))
     }
 
     /// A digest that is a function of the key; its value does not matter to the queue.

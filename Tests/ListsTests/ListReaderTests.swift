@@ -317,7 +317,7 @@ import Testing
             (#"[{'url': 1}]"#, "input.malformed", "line 1, column 3: expected a name in quotes"),
             (
                 #"[{"url": "http://h/a", "url": "http://h/b"}]"#, "input.malformed",
-                "line 1, column 24: the field \"url\" stands twice in one object"
+                "line 1, column 24: the field \"url\" is repeated in one object"
             ),
             (
                 #"[null]"#, "input.field",

@@ -61,7 +61,7 @@ struct OriginSettingsReaderTests {
         (#"{"https://u@h": {}}"#, "is not an origin"),
         (#"{"ftp://h": {}}"#, "is not an origin"), (#"{"https://h": 1}"#, "field https://h"),
         (#"{"https://h": {}, "https://H:443": {}}"#, "https://h: occurs twice"),
-        (#"{"default": {}, "default": {}}"#, "stands twice"),
+        (#"{"default": {}, "default": {}}"#, "is repeated"),
         (#"{"https://h": {"baerer": "SECRET"}}"#, "https://h.baerer: is not known"),
         (#"{"default": {"bearer": "SECRET"}}"#, "default.bearer: is a credential"),
         (#"{"default": {"basic": {"user": "u", "password": "SECRET"}}}"#, "default.basic"),

@@ -89,7 +89,7 @@ struct SharedKeysTests {
         #expect(first.notices.isEmpty)
     }
 
-    @Test("what nothing shares keeps its key, and an entry that stands twice is one")
+    @Test("what nothing shares keeps its key, and a repeated entry is one")
     func alone() throws {
         let (assets, first) = try Self.submitted(
             "http://h/a?token=1\nhttp://h/b?token=1\nhttp://h/a?token=1\n")

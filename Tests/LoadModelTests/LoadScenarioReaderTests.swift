@@ -176,7 +176,7 @@ import Testing
             "{\"targets\": [\n  \"http://a/\",\n  {\"url\": \"http://a/\", \"wieght\": 1}]}",
             "line 3, column 24: field targets[1].wieght"
         ),
-        (#"{"name": "a", "name": "b"}"#, "stands twice"),
+        (#"{"name": "a", "name": "b"}"#, "is repeated"),
         (#"{"name": "a"} x"#, "expected the end of the input"),
         (#"{"#, "line 1, column 2"),
     ])

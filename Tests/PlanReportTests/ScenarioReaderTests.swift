@@ -47,7 +47,7 @@ import Testing
         (#"{"fill": {"deadlineHours": "6"}}"#, "given a string, allowed a number"),
         (#"{"fill": {"deadlineHours": null}}"#, "given null, allowed a number"),
         (#"{"fill": {"deadlineHours": 1e999}}"#, "given 1e999"),
-        (#"{"fill": {"deadlineHours": 6, "deadlineHours": 7}}"#, "stands twice"),
+        (#"{"fill": {"deadlineHours": 6, "deadlineHours": 7}}"#, "is repeated"),
         (#"{"viewing": {"tracks": 1.5}}"#, "a whole number from 1 to 10"),
         (
             #"{"edge": {"hitRatio": {"low": 0.9, "likely": 0.5, "high": 1}}}"#,

@@ -296,7 +296,7 @@ struct FullDiskTests {
             code { _ = try DirectoryStorage(StorageURL(directory: disk.directory.path)) }
                 == "storage.readOnly")
         // What is there can still be recognised.
-        #expect(storage.adopt(key: "x", expected: Site.expected([1])))
+        #expect(storage.reuse(key: "x", expected: Site.expected([1])))
     }
 
     @Test func aMountBelowTheRootIsRefused() async throws {

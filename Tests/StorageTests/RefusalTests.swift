@@ -19,7 +19,7 @@ import Testing
     func aKeyThatLeavesTheSiteIsRefused(key: String) throws {
         let site = try Site()
         #expect(site.codeOfStoring(key) == "storage.pathRefused")
-        #expect(!site.storage.adopt(key: key, expected: Site.expected([])))
+        #expect(!site.storage.reuse(key: key, expected: Site.expected([])))
         #expect(try site.directory.files().isEmpty)
     }
 
@@ -32,7 +32,7 @@ import Testing
         let site = try Site()
         try site.store(key, [7])
         #expect(try site.visibleFiles() == [key])
-        #expect(site.storage.adopt(key: key, expected: Site.expected([7])))
+        #expect(site.storage.reuse(key: key, expected: Site.expected([7])))
     }
 
     /// The name of an object whose URL had a query holds what was signed.
@@ -86,7 +86,7 @@ import Testing
         try outside.write("precious", to: "file")
         try FileManager.default.createSymbolicLink(
             atPath: site.directory.path("x"), withDestinationPath: outside.path("file"))
-        #expect(!site.storage.adopt(key: "x", expected: Site.expected(Array("precious".utf8))))
+        #expect(!site.storage.reuse(key: "x", expected: Site.expected(Array("precious".utf8))))
         try site.store("x", [1])
         #expect(try outside.read("file") == Array("precious".utf8))
         #expect(try site.directory.read("x") == [1])

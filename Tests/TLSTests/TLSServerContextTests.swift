@@ -31,6 +31,25 @@ import Testing
 
     private var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
+    /// As a client that has a file of authorities, which may be the certificate itself.
+    @Test func aCertificateIsTrustedByItsAuthorityAndByItself() async throws {
+        let context = try load()
+        #expect(context.verdict(trusting: authority.certificate) == .trusted)
+        #expect(context.verdict(trusting: server.certificate) == .trusted)
+        let other = try await authority.server("other")
+        for file in [nil, other.certificate, directory.path("none")] {
+            guard case .untrusted(let reason) = context.verdict(trusting: file) else {
+                Issue.record("\(file ?? "nil") is trusted")
+                continue
+            }
+            #expect(!reason.isEmpty)
+        }
+        let old = try await authority.server("old", days: -1)
+        #expect(
+            try load(old.certificate, key: old.key).verdict(trusting: authority.certificate)
+                == .expired)
+    }
+
     @Test func aPairLoadsAndTellsItsNamesAndItsTime() throws {
         let context = try load(clients: .required(authorities: authority.certificate))
         let certificate = context.certificate

@@ -132,10 +132,9 @@ struct RangeTests {
         let body = body
         origin.route("/large.mp4") { change($0.serve(body, etag: "\"v1\"")) }
         var request = fetcher.request(origin.url("/large.mp4"))
-        request.splitAbove = 100_001
-        request.expectedSHA256 = sha256(body)
+        request.expected.sha256 = sha256(body)
         let seen = Seen<LargeObject>()
-        request.onLarge = { large, _ in
+        request.split = TransferRequest.SplitRule(partBytes: 100_001) { large, _ in
             seen.append(large)
             return nil
         }
@@ -172,8 +171,7 @@ struct RangeTests {
                 seen.append("open")
                 return Sink()
             }, role: .file)
-        request.splitAbove = 100_001
-        request.onLarge = { _, _ in
+        request.split = TransferRequest.SplitRule(partBytes: 100_001) { _, _ in
             seen.append("large")
             return nil
         }
@@ -201,8 +199,7 @@ struct RangeTests {
         let exact = Array(body.prefix(100_001))
         origin.serve("/exact", exact, etag: "\"v1\"")
         var request = fetcher.request(origin.url("/exact"))
-        request.splitAbove = 100_001
-        request.onLarge = { _, _ in
+        request.split = TransferRequest.SplitRule(partBytes: 100_001) { _, _ in
             Issue.record("split at the limit")
             return nil
         }

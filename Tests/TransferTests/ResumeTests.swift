@@ -41,7 +41,7 @@ struct ResumeTests {
         let body = body
         var attempts = attempts { $0.serve(body, etag: "\"v1\"") }
         #expect(try await attempts.run().code == "origin.truncated")
-        let second = try await attempts.run { $0.expectedSHA256 = sha256(body) }
+        let second = try await attempts.run { $0.expected.sha256 = sha256(body) }
         #expect(second.bytes == body && second.startedFrom == 8_000 && second.isVerified)
         #expect(ranges() == [nil, "bytes=8000-"])
         #expect(origin.requests.last?.headers["if-range"] == "\"v1\"")
@@ -312,8 +312,8 @@ struct ResumeTests {
         origin.route("/two") { $0.serve(wanted, etag: "\"v2\"").cut(after: 4_000) }
         origin.serve("/three", wanted, etag: "\"v3\"")
         var attempts = Attempts(fetcher, url: origin.url("/start"), key: "o/x")
-        for _ in 1...2 { _ = try await attempts.run { $0.expectedSHA256 = sha256(wanted) } }
-        let last = try await attempts.run { $0.expectedSHA256 = sha256(wanted) }
+        for _ in 1...2 { _ = try await attempts.run { $0.expected.sha256 = sha256(wanted) } }
+        let last = try await attempts.run { $0.expected.sha256 = sha256(wanted) }
         #expect(last.bytes == wanted && last.isVerified)
         let asked = ["/one", "/two", "/three"].map { path in
             origin.requests(for: path).map { $0.headers["range"] }
@@ -337,7 +337,7 @@ struct ResumeTests {
         }
         origin.route("/two") { $0.serve(body, etag: "\"v1\"").cut(after: 4_000) }
         var attempts = Attempts(fetcher, url: origin.url("/start"), key: "o/x")
-        for _ in 1...2 { _ = try await attempts.run { $0.expectedSHA256 = sha256(body) } }
+        for _ in 1...2 { _ = try await attempts.run { $0.expected.sha256 = sha256(body) } }
         origin.route("/start", .redirect(to: "/one"))
         let last = try await attempts.run()
         #expect(last.bytes == body && last.startedFrom == 12_000)
@@ -388,7 +388,7 @@ struct ResumeTests {
         let body = body
         var attempts = attempts { $0.serve(body, etag: "\"v1\"") }
         _ = try await attempts.run()
-        let second = try await attempts.run { $0.expectedSHA256 = sha256([1]) }
+        let second = try await attempts.run { $0.expected.sha256 = sha256([1]) }
         #expect(second.code == "integrity.digestMismatch")
         #expect(try fetcher.directory.files().isEmpty)
     }

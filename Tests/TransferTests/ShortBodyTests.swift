@@ -29,7 +29,7 @@ struct ShortBodyTests {
                 var request = fetcher.request(origin.url("/\(index)"), key: "o/\(index)")
                 // Some are known beforehand, some of these not as they are.
                 if index % 3 == 0 || wrong.contains(index) {
-                    request.expectedSHA256 = sha256(wrong.contains(index) ? [1] : bodies[index])
+                    request.expected.sha256 = sha256(wrong.contains(index) ? [1] : bodies[index])
                 }
                 let ready = request
                 group.addTask { (index, await fetcher.fetch(ready)) }

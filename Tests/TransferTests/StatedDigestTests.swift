@@ -80,13 +80,13 @@ struct StatedDigestTests {
         origin.serve("/a", body)
         let all = DigestAlgorithm.allCases.compactMap { digest($0, body) }
         var request = fetcher.request(origin.url("/a"))
-        request.furtherDigests = all
+        request.expected.furtherDigests = all
         let fetched = try await fetcher.fetch(request).outcome.get()
         #expect(fetched.isVerified)
         fetched.object?.discard()
         let wrong = try #require(digest(algorithm, [1]))
         request = fetcher.request(origin.url("/a"))
-        request.furtherDigests = all.filter { $0.algorithm != algorithm } + [wrong]
+        request.expected.furtherDigests = all.filter { $0.algorithm != algorithm } + [wrong]
         #expect(await fetcher.failure(request) == "integrity.digestMismatch")
     }
 

@@ -59,7 +59,7 @@ struct TransferEdgeTests {
         request.validator = "\"v1\""
         #expect(try await fetcher.fetch(request).outcome.get().isUnchanged)
         request = fetcher.request(origin.url("/whole"))
-        request.expectedSHA256 = sha256([])
+        request.expected.sha256 = sha256([])
         #expect(await fetcher.failure(request) == "integrity.digestMismatch")
         for (path, code) in ["/missing": "origin.http.404", "/cut": "origin.truncated"] {
             let failure = await fetcher.failure(fetcher.request(origin.url(path)))
@@ -74,8 +74,8 @@ struct TransferEdgeTests {
         origin.route("/one") { [body] in $0.serve(body, etag: "\"v1\"").cut(after: 8_000) }
         origin.serve("/two", other, etag: "\"v2\"")
         var attempts = Attempts(try fetcher(), url: origin.url("/start"), key: "o/x")
-        _ = try await attempts.run { $0.expectedSHA256 = sha256(other) }
-        let last = try await attempts.run { $0.expectedSHA256 = sha256(other) }
+        _ = try await attempts.run { $0.expected.sha256 = sha256(other) }
+        let last = try await attempts.run { $0.expected.sha256 = sha256(other) }
         #expect(last.bytes == other && last.isVerified)
     }
 

@@ -74,13 +74,13 @@ struct TransferFaultTests {
         #expect(try await code(whole.cut(after: 60_000)) == "origin.truncated")
         #expect(try await code(whole.cut(after: 0)) == "origin.truncated")
         #expect(try await code(whole.cut(after: 60_000, then: .reset)) == "origin.reset")
-        #expect(try await code(whole) { $0.expectedBytes = 99_999 } == "content.lengthMismatch")
-        #expect(try await code(whole) { $0.maximumBytes = 99_999 } == "origin.tooLarge")
+        #expect(try await code(whole) { $0.expected.bytes = 99_999 } == "content.lengthMismatch")
+        #expect(try await code(whole) { $0.expected.maximumBytes = 99_999 } == "origin.tooLarge")
         #expect(
-            try await code(whole.corrupted(at: 70_000)) { $0.expectedSHA256 = sha256(body) }
+            try await code(whole.corrupted(at: 70_000)) { $0.expected.sha256 = sha256(body) }
                 == "integrity.digestMismatch")
-        #expect(try await code(whole) { $0.expectedSHA256 = sha256(body) } == nil)
-        #expect(try await code(whole) { $0.expectedSHA256 = "abc" } == "input.field")
+        #expect(try await code(whole) { $0.expected.sha256 = sha256(body) } == nil)
+        #expect(try await code(whole) { $0.expected.sha256 = "abc" } == "input.field")
         let encoded = FaultOrigin.Response.gzipped(body)
         #expect(try await code(encoded) == "origin.encoding")
     }
@@ -88,9 +88,9 @@ struct TransferFaultTests {
     @Test("bodies without a length")
     func unknownLength() async throws {
         #expect(
-            try await code(.endless()) { $0.maximumBytes = 1 << 20 } == "origin.tooLarge")
+            try await code(.endless()) { $0.expected.maximumBytes = 1 << 20 } == "origin.tooLarge")
         #expect(
-            try await code(.endless()) { $0.expectedBytes = 1 << 20 } == "content.lengthMismatch")
+            try await code(.endless()) { $0.expected.bytes = 1 << 20 } == "content.lengthMismatch")
         let closing = FaultOrigin.Response(headers: [("Transfer-Encoding", "chunked")])
         var short = closing
         short.steps = [.send(Array("5\r\nabc".utf8)), .close]

@@ -34,7 +34,7 @@ struct TOMLReader {
             if byte == ASCII.openBracket {
                 table = try header()
                 guard seen.insert(table).inserted else {
-                    throw failure("the table [\(shown(table))] stands twice")
+                    throw failure("the table [\(shown(table))] is repeated")
                 }
             } else {
                 let start = line
@@ -47,7 +47,7 @@ struct TOMLReader {
                 skipBlanks()
                 let value = try self.value()
                 guard keys.insert(table + [key]).inserted else {
-                    throw failure("the key \(printable(key)) stands twice")
+                    throw failure("the key \(printable(key)) is repeated")
                 }
                 entries.append(
                     ConfigurationEntry(table: table, key: key, value: value, line: start))

@@ -93,7 +93,7 @@ package struct JSONCursor {
             let name = try cursor.string()
             guard names.insert(name).inserted else {
                 throw cursor.malformed(
-                    "the field \"\(Redaction.shown(name))\" stands twice in one object", at: start)
+                    "the field \"\(Redaction.shown(name))\" is repeated in one object", at: start)
             }
             cursor.skipBlanks()
             guard cursor.index < cursor.bytes.count, cursor.bytes[cursor.index] == ASCII.colon

@@ -22,16 +22,22 @@ extension ErrorAnswer: Codable {
         case type, title, status, detail, code, hint
     }
 
-    /// Reads the code and the detail: what a failure is made of.
+    /// Maximum characters of a hint.
+    private static let maxHintCharacters = 1_000
+
+    /// Reads the code, the detail and the hint: what a failure is made of.
     package init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         _ = try fields.decodeIfPresent(String.self, forKey: .type)
         _ = try fields.decodeIfPresent(String.self, forKey: .title)
         status = try fields.decode(Int.self, forKey: .status)
+        let hint = try fields.decodeIfPresent(String.self, forKey: .hint)
         error = Failure(
             try fields.decode(FailureCode.self, forKey: .code),
-            try fields.decode(String.self, forKey: .detail))
-        _ = try fields.decodeIfPresent(String.self, forKey: .hint)
+            try fields.decode(String.self, forKey: .detail),
+            hint: hint.map {
+                String(String.UnicodeScalarView($0.unicodeScalars.prefix(Self.maxHintCharacters)))
+            })
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -41,6 +47,6 @@ extension ErrorAnswer: Codable {
         try fields.encode(status, forKey: .status)
         try fields.encode(error.message, forKey: .detail)
         try fields.encode(error.code, forKey: .code)
-        try fields.encode(error.code.row.hint, forKey: .hint)
+        try fields.encode(error.hint, forKey: .hint)
     }
 }

@@ -1,3 +1,4 @@
+import Curl
 import EventLoop
 import HTTPServer
 package import JobQueue
@@ -157,7 +158,8 @@ package final class Coordinator: Sendable {
     var api: API {
         API(
             memory: memory, reported: reported, hub: hub, metrics: metrics, figures: figures,
-            databaseConnections: configuration.databaseConnections + 1)
+            databaseConnections: configuration.databaseConnections + 1,
+            webhookAddresses: configuration.webhookAddresses)
     }
 
     private func listen(_ router: Router) throws(Failure) -> HTTPServer {
@@ -209,7 +211,18 @@ package final class Coordinator: Sendable {
     package func reloadCertificate() { certificate?.reload() }
 
     /// Its certificate in use; nil for plain HTTP.
-    package var serverCertificate: Certificate? { certificate?.certificate.context.certificate }
+    package var serverCertificate: Certificate? { serverContext?.certificate }
+
+    /// The file of its certificate, if clients do not trust that by the system's authorities; nil if
+    /// they do, and for plain HTTP.
+    package var untrustedCertificateFile: String? {
+        guard let context = serverContext,
+            context.verdict(trusting: CurlGlobal.authorities) != .trusted
+        else { return nil }
+        return context.files.certificate
+    }
+
+    private var serverContext: TLSServerContext? { certificate?.certificate.context }
 
     /// Number of open event streams.
     package var eventStreams: Int { hub.streamCount }

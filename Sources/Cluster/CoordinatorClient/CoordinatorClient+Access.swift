@@ -10,7 +10,7 @@ extension CoordinatorClient {
     /// Creates a token. It is not retried once a coordinator may have received it: the text of a token
     /// whose answer is lost is lost too.
     ///
-    /// Throws `input.duplicate` for a name that another token has.
+    /// Throws `input.nameInUse` for a name that another token has.
     package func createToken(_ token: TokenSubmission) async throws(Failure) -> IssuedToken {
         try await post("/v1/tokens", token, call: Call(retrySeconds: 0))
     }

@@ -35,15 +35,17 @@ extension CoordinatorClient {
             call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Returns a page of deliveries, the latest first; `after` is the previous page's `next`.
+    /// Returns a page of deliveries, the latest first; `after` is the previous page's `next`. Throws
+    /// `input.notFound` for an unknown webhook.
     package func webhookDeliveries(
-        after: String? = nil, state: WebhookDelivery.State? = nil, limit: Int,
-        retrySeconds: Double? = nil
+        after: String? = nil, webhook: WebhookID? = nil, state: WebhookDelivery.State? = nil,
+        limit: Int, retrySeconds: Double? = nil
     ) async throws(Failure) -> WebhookDeliveryPage {
-        try await get(
-            "/v1/webhook-deliveries"
-                + "\(Query(("after", after), ("state", state?.rawValue), ("limit", "\(limit)")))",
-            call: Call(retrySeconds: retrySeconds))
+        let query = Query(
+            ("after", after), ("webhook", webhook?.description), ("state", state?.rawValue),
+            ("limit", "\(limit)"))
+        return try await get(
+            "/v1/webhook-deliveries\(query)", call: Call(retrySeconds: retrySeconds))
     }
 
     /// Sends a delivery once more. Throws `input.notFound`, also while it is being sent.

@@ -268,7 +268,7 @@ package final class CoordinatorClient: Sendable {
     private func explained(_ failure: Failure, of endpoint: String) -> Failure {
         let shown = Redaction.shown(endpoint, limit: 2_000)
         guard failure.code != .clusterProtocol else {
-            return Failure(failure.code, "\(shown): \(failure.message)")
+            return failure.with(message: "\(shown): \(failure.message)")
         }
         guard [.clusterUnauthorized, .clusterForbidden, .clusterOutOfScope].contains(failure.code)
         else { return failure }
@@ -277,7 +277,7 @@ package final class CoordinatorClient: Sendable {
             ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"
         let message =
             failure.message.hasSuffix(".") ? failure.message.dropLast() : failure.message[...]
-        return Failure(failure.code, "\(shown): \(message); \(token)")
+        return failure.with(message: "\(shown): \(message); \(token)")
     }
 
     /// Returns the failure in an answer that is not 2xx, or that of its status if another server
@@ -285,7 +285,7 @@ package final class CoordinatorClient: Sendable {
     private static func failure(_ answer: WireAnswer, _ path: String) -> Failure {
         if let said = try? JSONDecoder().decode(ErrorAnswer.self, from: Data(answer.body.bytes)) {
             guard let trace = answer.traceID else { return said.error }
-            return Failure(said.error.code, "\(said.error.message) (trace \(trace))")
+            return said.error.with(message: "\(said.error.message) (trace \(trace))")
         }
         let code: FailureCode
         switch answer.status {

@@ -127,16 +127,16 @@ package final class JobQueue: Sendable {
             database: database, limits: limits, closed: closedSites, quotas: quotas,
             checksums: ChecksumFiles(database: database),
             volumes: SiteVolumes(database: database))
-        let waits = CatalogWaits(leaseSeconds: settings.leaseSeconds)
+        let statuses = StatusReader(leaseSeconds: settings.leaseSeconds)
         let names = CatalogNames(database: database)
         catalogs = Catalogs(
-            database: database, waits: waits,
+            database: database, statuses: statuses,
             listings: AssetListings(database: database, names: names),
             selections: Selections(database: database, names: names))
-        workers = Workers(database: database, waits: waits)
+        workers = Workers(database: database, statuses: statuses)
         loadTests = LoadTests(database: database, times: settings.loadTests)
         housekeeping = QueueHousekeeping(database: database, queues: queues)
-        figures = Figures(database: database, waits: waits)
+        figures = Figures(database: database, statuses: statuses)
         tokens = AccessTokens(database: database)
         audit = AuditLog(database: database)
         requests = RepeatedRequests(database: database)

@@ -46,21 +46,19 @@ struct Leased<Task: Hashable & Sendable>: Sendable, Hashable {
 
 /// A leased fetch with the open storage of its site; fetching and committing pass it on.
 struct Assignment: Sendable {
-    let leased: LeasedJob
-    let fetch: Fetch
+    private let work: Leased<Fetch>
     let storage: DirectoryStorage
 
-    /// Returns nil for a job of another kind.
-    init?(_ leased: LeasedJob, _ storage: DirectoryStorage) {
-        guard case .fetch(let fetch) = leased.job.task else { return nil }
-        self.leased = leased
-        self.fetch = fetch
+    init(_ work: Leased<Fetch>, _ storage: DirectoryStorage) {
+        self.work = work
         self.storage = storage
     }
 
-    var job: Job { leased.job }
-    var lease: LeaseID { leased.lease }
-    var site: SiteID { leased.site.id }
+    var leased: LeasedJob { work.work }
+    var fetch: Fetch { work.task }
+    var job: Job { work.job }
+    var lease: LeaseID { work.lease }
+    var site: SiteID { work.site }
 }
 
 /// The identity that a worker reports to coordinators.

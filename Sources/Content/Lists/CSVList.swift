@@ -163,7 +163,7 @@ final class CSVList: ListDecoder {
         var seen: Set<Column> = []
         for (column, name) in zip(known, names) {
             guard let column else {
-                output.pass(
+                output.notices.add(
                     recordLine, "the column \(Redaction.shown(name)) is ignored",
                     topic: "column \(name)")
                 continue

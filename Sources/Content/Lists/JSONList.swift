@@ -186,7 +186,7 @@ final class JSONList: ListDecoder {
             let name = try cursor.string()
             guard seen.insert(name).inserted else {
                 throw cursor.malformed(
-                    "the field \"\(Redaction.shown(name))\" stands twice in one object", at: 0)
+                    "the field \"\(Redaction.shown(name))\" is repeated in one object", at: 0)
             }
             guard ["name", "priority", "assets"].contains(name) else {
                 throw cursor.fieldFailure(

@@ -52,27 +52,14 @@ final class ListOutput {
     private var names: NameTable?
     /// Rules of keys.
     let rules: KeyQueryRules
-    /// Maximum number of collected failures; 0 ends at the first one.
-    private let maxFailures: Int
     private(set) var counts = ListCounts()
-    private(set) var failures: [Failure] = []
-    private(set) var failureCount = 0
-    private(set) var notices: [ListNotice] = []
-    private(set) var noticeCount = 0
-    private var told: Set<String> = []
+    private(set) var rejections: Rejections
+    var notices = Notices()
+    var sitemaps = Sitemaps()
     /// Results of `finish`, or of an earlier pass.
     private(set) var sharedKeys: SharedKeys
-
-    /// Sitemaps since the last call.
-    private var sitemaps: [ListedSitemap] = []
-    private var sitemapCount = 0
-    /// URL for notices; nil for a list of one document.
-    var document: String?
-
     /// Entries of the list so far.
     private(set) var entries = 0
-
-    private static let maxNotices = 20
 
     init(
         names: NameTable?, maxFailures: Int, sharedKeys: SharedKeys = SharedKeys(),
@@ -81,28 +68,12 @@ final class ListOutput {
         self.rules = rules
         self.names = names
         self.sharedKeys = sharedKeys
-        self.maxFailures = maxFailures
+        rejections = Rejections(max: maxFailures)
     }
 
     func takeAssets() -> [AssetSubmission] {
         defer { assets = [] }
         return assets
-    }
-
-    func takeSitemaps() -> [ListedSitemap] {
-        defer { sitemaps = [] }
-        return sitemaps
-    }
-
-    /// Adds a sitemap of an index, listed on `line`.
-    func addSitemap(_ url: WebURL, line: Int) throws(Failure) {
-        sitemapCount += 1
-        guard sitemapCount <= ListReader.sitemaps else {
-            throw Failure(
-                .inputTooLarge, at: .line(line),
-                "indexes name at most \(ListReader.sitemaps) sitemaps")
-        }
-        sitemaps.append(ListedSitemap(url: url.text, line: line))
     }
 
     /// Adds an asset whose entry begins on `line`.
@@ -138,20 +109,7 @@ final class ListOutput {
     }
 
     /// Records an unusable entry; throws unless failures are collected.
-    func reject(_ failure: Failure) throws(Failure) {
-        failureCount += 1
-        guard maxFailures > 0 else { throw failure }
-        if failures.count < maxFailures { failures.append(failure) }
-    }
-
-    /// Records a notice of an ignored part; once per `topic`.
-    func pass(_ line: Int, _ message: String, topic: String? = nil) {
-        if let topic, told.count >= 1_000 || !told.insert(topic).inserted { return }
-        noticeCount += 1
-        if notices.count < Self.maxNotices {
-            notices.append(ListNotice(document: document, line: line, message: message))
-        }
-    }
+    func reject(_ failure: Failure) throws(Failure) { try rejections.add(failure) }
 
     /// Finds repeated names.
     func finish() throws(Failure) {
@@ -163,7 +121,7 @@ final class ListOutput {
             count(again.bytes, isTitle: again.isTitle, hasDigest: again.hasDigest, times: -1)
         } shared: { (key) throws(Failure) in
             try sharedKeys.insert(key.hash)
-            pass(
+            notices.add(
                 key.line,
                 key.count > 1
                     ? "\(key.count) URLs from here on differ only in an apparent token: the names "
@@ -178,6 +136,66 @@ final class ListOutput {
                     "repeats the name of line "
                         + "\(conflict.before) for a different asset"))
         }
+    }
+}
+
+/// Unusable entries: the first ones, and their number.
+struct Rejections {
+    /// Maximum number of collected failures; 0 ends at the first one.
+    private let max: Int
+    private(set) var failures: [Failure] = []
+    private(set) var count = 0
+
+    init(max: Int) { self.max = max }
+
+    /// Throws unless failures are collected.
+    mutating func add(_ failure: Failure) throws(Failure) {
+        count += 1
+        guard max > 0 else { throw failure }
+        if failures.count < max { failures.append(failure) }
+    }
+}
+
+/// Ignored parts: the first ones, and their number.
+struct Notices {
+    /// URL of the current document; nil for a list of one document.
+    var document: String?
+    private(set) var first: [ListNotice] = []
+    private(set) var count = 0
+    private var topics: Set<String> = []
+
+    private static let max = 20
+
+    /// Adds a notice; once per `topic`.
+    mutating func add(_ line: Int, _ message: String, topic: String? = nil) {
+        if let topic, topics.count >= 1_000 || !topics.insert(topic).inserted { return }
+        count += 1
+        if first.count < Self.max {
+            first.append(ListNotice(document: document, line: line, message: message))
+        }
+    }
+}
+
+/// Sitemaps that indexes list.
+struct Sitemaps {
+    /// Those since the last call of `take`.
+    private var new: [ListedSitemap] = []
+    private var count = 0
+
+    mutating func take() -> [ListedSitemap] {
+        defer { new = [] }
+        return new
+    }
+
+    /// Adds a sitemap of an index, listed on `line`.
+    mutating func add(_ url: WebURL, line: Int) throws(Failure) {
+        count += 1
+        guard count <= ListReader.sitemaps else {
+            throw Failure(
+                .inputTooLarge, at: .line(line),
+                "indexes name at most \(ListReader.sitemaps) sitemaps")
+        }
+        new.append(ListedSitemap(url: url.text, line: line))
     }
 }
 

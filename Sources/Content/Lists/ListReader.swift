@@ -68,11 +68,11 @@ package struct ListReader {
     /// The counts so far; `finish` subtracts repeats.
     package var counts: ListCounts { output.counts }
     /// The first unusable entries, and their total number.
-    package var failures: [Failure] { output.failures }
-    package var failureCount: Int { output.failureCount }
+    package var failures: [Failure] { output.rejections.failures }
+    package var failureCount: Int { output.rejections.count }
     /// The first notices, and their total number.
-    package var notices: [ListNotice] { output.notices }
-    package var noticeCount: Int { output.noticeCount }
+    package var notices: [ListNotice] { output.notices.first }
+    package var noticeCount: Int { output.notices.count }
     /// Input for another pass over the same list by this process; complete after `finish`.
     package var sharedKeys: SharedKeys { output.sharedKeys }
 
@@ -93,12 +93,12 @@ package struct ListReader {
 
     /// The current document's URL for notices, in a list of several.
     package var document: String? {
-        get { output.document }
-        nonmutating set { output.document = newValue }
+        get { output.notices.document }
+        nonmutating set { output.notices.document = newValue }
     }
 
     /// Returns the sitemaps found in indexes since the last call.
-    package func takeSitemaps() -> [ListedSitemap] { output.takeSitemaps() }
+    package func takeSitemaps() -> [ListedSitemap] { output.sitemaps.take() }
 
     /// Reads the next bytes of the list.
     package mutating func feed(_ bytes: [UInt8]) throws(Failure) -> [AssetSubmission] {
@@ -139,7 +139,7 @@ package struct ListReader {
     package mutating func finish() throws(Failure) -> [AssetSubmission] {
         if !isBetweenDocuments { try endDocument() }
         try output.finish()
-        if output.entries == 0, output.failureCount == 0 {
+        if output.entries == 0, output.rejections.count == 0 {
             throw Failure(
                 .inputEmpty, at: .line(max(decoder?.line ?? 1, 1), column: 1),
                 "the list names no asset")

@@ -131,12 +131,12 @@ final class URLList: ListDecoder {
                 column: 1)
         }
         if otherScheme != nil {
-            output.pass(
+            output.notices.add(
                 line.number, "mirrors that are not http or https are ignored", topic: "scheme")
         }
         let mirrors = urls.dropFirst()
         if mirrors.count > WireLimits.mirrorsPerAsset {
-            output.pass(
+            output.notices.add(
                 line.number, "mirrors beyond \(WireLimits.mirrorsPerAsset) are ignored",
                 topic: "mirrors")
         }
@@ -222,7 +222,7 @@ final class URLList: ListDecoder {
         case "parameterized-uri" where value == "true":
             throw ListField.failure(line, name, given: value, allowed: "false")
         default:
-            output.pass(line, "the option \(name) is ignored", topic: "option \(name)")
+            output.notices.add(line, "the option \(name) is ignored", topic: "option \(name)")
         }
     }
 }

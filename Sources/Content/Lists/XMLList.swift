@@ -59,10 +59,10 @@ final class XMLList: ListDecoder {
         for finding in handler.take() {
             switch finding {
             case .asset(let asset, let line): try output.add(asset, line: line)
-            case .sitemap(let url, let line): try output.addSitemap(url, line: line)
+            case .sitemap(let url, let line): try output.sitemaps.add(url, line: line)
             case .bad(let failure): try output.reject(failure)
             case .passed(let line, let message, let topic):
-                output.pass(line, message, topic: topic)
+                output.notices.add(line, message, topic: topic)
             }
         }
         guard let problem else { return }

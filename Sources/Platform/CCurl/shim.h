@@ -192,6 +192,11 @@ static inline unsigned dray_curl_version(void) {
     return curl_version_info(CURLVERSION_NOW)->version_num;
 }
 
+/// The file of the certificate authorities that libcurl trusts by default; NULL if it has none.
+static inline const char *_Nullable dray_curl_authorities(void) {
+    return curl_version_info(CURLVERSION_NOW)->cainfo;
+}
+
 // ---- Easy handles: information on a transfer ----
 
 static inline void *_Nullable dray_easy_private(CURL *easy) {

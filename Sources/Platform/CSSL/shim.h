@@ -184,6 +184,32 @@ static inline int64_t dray_tls_end(const X509 *certificate) {
     return dray_tls_seconds(X509_get0_notAfter(certificate));
 }
 
+/// Verifies a server's own certificate, with its chain, as its clients do: with the authorities in a PEM
+/// file, NULL for the system's. A certificate in that file is trusted itself. Returns X509_V_OK, or why
+/// not.
+static inline int dray_tls_verify(SSL_CTX *context, const char *_Nullable authorities) {
+    STACK_OF(X509) *chain = NULL;
+    SSL_CTX_get0_chain_certs(context, &chain);
+    X509_STORE *store = X509_STORE_new();
+    X509_STORE_CTX *verification = X509_STORE_CTX_new();
+    int result = X509_V_ERR_UNSPECIFIED;
+    if (store && verification
+        && (authorities ? X509_STORE_load_file(store, authorities)
+                        : X509_STORE_set_default_paths(store))
+            == 1
+        && X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN) == 1
+        && X509_STORE_CTX_init(
+               verification, store, SSL_CTX_get0_certificate(context), chain)
+            == 1
+        && X509_STORE_CTX_set_purpose(verification, X509_PURPOSE_SSL_SERVER) == 1) {
+        result = X509_verify_cert(verification) == 1 ? X509_V_OK
+                                                     : X509_STORE_CTX_get_error(verification);
+    }
+    X509_STORE_CTX_free(verification);
+    X509_STORE_free(store);
+    return result;
+}
+
 /// Copies a name of the certificate's alternative names, a DNS name, into `buffer`; returns its
 /// length, 0 for a name of another kind or longer than the buffer, -1 beyond the last.
 static inline int dray_tls_dns_name(

@@ -22,6 +22,10 @@ package enum CurlGlobal {
     /// fix).
     package static let keepsHeaderPointer = (0x075400..<0x080100).contains(dray_curl_version())
 
+    /// File of the certificate authorities that libcurl trusts by default, those of the system; nil if
+    /// it has none.
+    package static var authorities: String? { dray_curl_authorities().map { String(cString: $0) } }
+
     private static let result: CURLcode = {
         guard dray_openssl_init() == 1 else { return CURLE_FAILED_INIT }
         return dray_curl_global_init()

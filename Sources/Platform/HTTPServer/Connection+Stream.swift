@@ -53,12 +53,16 @@ extension Connection {
         sentBytes = 0
         let isEnded = stream.isEnded
         if let bytes = stream.take() {
-            if isOld { output = bytes } else { HTTPResponse.append(bytes, asChunkTo: &output) }
+            if request.isOld {
+                output = bytes
+            } else {
+                HTTPResponse.append(bytes, asChunkTo: &output)
+            }
             return true
         }
         guard isEnded else { return false }
         stream.close()
-        if isOld || isLastChunkSent {
+        if request.isOld || isLastChunkSent {
             server.table.rest(id)
             linger()
         } else {

@@ -31,24 +31,15 @@ final class Connection {
     var state = State.head
     /// Nanoseconds; `expire` is called then.
     var deadline: UInt64
-    /// Received and unused bytes of requests.
-    private var input: [UInt8] = []
-    /// Bytes of `input` that were searched for the end of a head.
-    private var searchedBytes = 0
+    private var input = Input()
     var output: [UInt8] = []
     var sentBytes = 0
     /// Start of the body's or the response's transfer.
     private var movingSince: UInt64 = 0
     var heldBytes = 0
-    private var lingeringBytes = 0
     /// True once a request has authenticated its sender.
     private var isKnown = false
-    /// True if the present response is the last one.
-    private var closes = false
-    private var isHead = false
-    var isOld = false
-    /// Identity of the present request; nil before its head is whole.
-    private var requestID: String?
+    var request = CurrentRequest()
     private var isProcessing = false
     /// True once the body of a stream has its end.
     var isLastChunkSent = false
@@ -133,12 +124,12 @@ final class Connection {
         case .head:
             // The first head's deadline began with the connection.
             if input.isEmpty { deadline = min(deadline, server.deadline(deadlines.headSeconds)) }
-            input.append(contentsOf: bytes)
+            input.append(bytes)
             process()
         case .body: takeBody(bytes)
         case .streaming, .lingering:
-            lingeringBytes += bytes.count
-            if lingeringBytes > max(server.configuration.maximumBodyBytes, 1 << 20) { close() }
+            input.drop(bytes.count)
+            if input.droppedBytes > max(server.configuration.maximumBodyBytes, 1 << 20) { close() }
         case .handling, .writing, .closed: break
         }
     }
@@ -159,34 +150,12 @@ final class Connection {
 
     /// Parses a head; returns false if more of it must arrive first.
     private func takeHead() throws(HTTPServer.Refusal) -> Bool {
-        // Some clients end a body with a line end that is not part of it (RFC 9112, 2.2).
-        let blanks = input.prefix { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }.count
-        if blanks > 0 {
-            input.removeFirst(blanks)
-            searchedBytes = 0
-            return !input.isEmpty
-        }
-        let (length, head) = try input.withUnsafeBufferPointer {
-            buffer throws(HTTPServer.Refusal) -> (Int, RequestHead?) in
-            let bytes = UnsafeRawBufferPointer(buffer)
-            guard let length = try RequestHead.length(in: bytes, from: searchedBytes) else {
-                return (bytes.count, nil)
-            }
-            let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-            return (length, try RequestHead(head))
-        }
-        guard let head else {
-            searchedBytes = length
-            return false
-        }
-        let rest = Array(input[length...])
-        input = []
-        searchedBytes = 0
+        guard let (head, rest) = try input.takeHead() else { return false }
         try begin(head, followedBy: rest.count)
         if case .body = state {
             rest.withUnsafeBytes { takeBody($0) }
-        } else if !closes {
-            input = rest
+        } else if !request.closes {
+            input.set(rest)
         }
         return true
     }
@@ -196,10 +165,10 @@ final class Connection {
     private func begin(
         _ head: RequestHead, followedBy count: Int
     ) throws(HTTPServer.Refusal) {
-        isHead = head.method == "HEAD"
-        isOld = head.isOld
+        self.request.isHead = head.method == "HEAD"
+        self.request.isOld = head.isOld
         if peer.certificateSubject == nil { peer.certificateSubject = wire.peerSubject }
-        requestID = head.id
+        self.request.id = head.id
         guard let request = HTTPRequest(head, from: peer) else { throw .malformedTarget }
         if !isKnown, server.configuration.knows(request) {
             isKnown = true
@@ -208,14 +177,14 @@ final class Connection {
             server.table.wake(id)
         }
         // Unknown senders get one request per connection.
-        closes = !head.keepsConnection || !isKnown
+        self.request.closes = !head.keepsConnection || !isKnown
         if let length = head.length, length > Int64(server.configuration.maximumBodyBytes) {
             throw .bodyTooLarge
         }
         let decision = server.configuration.admission(request)
         if head.expectsContinue, count == 0 {
             if case .refused(let refusal) = decision {
-                closes = true
+                self.request.closes = true
                 return answer(refusal, nil)
             }
             sendContinue()
@@ -245,7 +214,7 @@ final class Connection {
             case .incomplete: return
             case .endless: close()
             case .complete:
-                if !closes { input = Array(rest) }
+                if !request.closes { input.set(Array(rest)) }
                 state = .head
                 hand(body)
                 process()
@@ -287,7 +256,7 @@ final class Connection {
     }
 
     private func refuse(_ refusal: HTTPServer.Refusal) {
-        closes = true
+        request.closes = true
         answer(server.configuration.refusal(refusal), nil)
     }
 
@@ -297,16 +266,16 @@ final class Connection {
             response.stream?.close()
             response = server.configuration.refusal(.unsendableAnswer)
         }
-        closes =
-            closes || response.closesConnection || response.stream != nil
-            || server.active.isRefusing
+        if response.closesConnection || response.stream != nil || server.active.isRefusing {
+            request.closes = true
+        }
         output = response.bytes(
-            date: server.date, closes: closes, isOld: isOld, isHead: isHead,
-            requestID: requestID ?? RequestID.random())
-        requestID = nil
+            date: server.date, closes: request.closes, isOld: request.isOld,
+            isHead: request.isHead, requestID: request.id ?? RequestID.random())
+        request.id = nil
         sentBytes = 0
         if let stream = response.stream {
-            guard isHead else { return begin(stream, exchange) }
+            guard request.isHead else { return begin(stream, exchange) }
             stream.close()
         }
         state = .writing(exchange)
@@ -333,7 +302,7 @@ final class Connection {
         if let exchange { server.active.end(exchange) }
         server.table.rest(id)
         watch(for: .readable)
-        if closes {
+        if request.closes {
             linger()
         } else {
             state = .head
@@ -345,7 +314,7 @@ final class Connection {
     }
 
     func linger() {
-        input = []
+        input.removeAll()
         server.bodies.letGo(&heldBytes)
         state = .lingering
         deadline = server.deadline(deadlines.lingerSeconds)
@@ -396,4 +365,15 @@ final class Connection {
         wire.close()
         server.remove(self)
     }
+}
+
+/// The request that a connection handles, as far as its response depends on it.
+struct CurrentRequest {
+    /// Its identity; nil before its head is whole.
+    var id: String?
+    var isHead = false
+    /// True for HTTP/1.0.
+    var isOld = false
+    /// True if its response is the last one of the connection.
+    var closes = false
 }

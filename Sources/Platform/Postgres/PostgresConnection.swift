@@ -41,13 +41,9 @@ package actor PostgresConnection {
     var cache: StatementCache
     var operation: Operation?
     var deadline: LoopTimer?
-    /// A BEGIN to send with the next statement.
-    private var pendingBegin: String?
-    private var isInTransaction = false
-
+    private var transaction = Transaction.none
     /// The queue of tasks: one statement, pipeline, script or COPY at a time.
-    private var isBusy = false
-    private var turns: [CheckedContinuation<Void, Never>] = []
+    private var turns = TurnQueue()
 
     /// Readable from any thread: true if the connection works and has no open transaction.
     nonisolated let isReusable = Atomic<Bool>(true)
@@ -128,8 +124,7 @@ package actor PostgresConnection {
         defer { endTurn() }
         try checkUsable()
         var commands: [Command] = []
-        let begin = pendingBegin
-        pendingBegin = nil
+        let begin = transaction.takeBegin()
         var isSent = PQenterPipelineMode(handle.pointer) == 1
         if let begin {
             let nothing = try EncodedParameters([])
@@ -213,22 +208,17 @@ package actor PostgresConnection {
 
     func begin(_ statement: String) throws(PostgresError) {
         try checkUsable()
-        guard !isInTransaction else {
+        guard case .none = transaction else {
             throw PostgresError(.usage, "a transaction within a transaction")
         }
-        isInTransaction = true
-        pendingBegin = statement
+        transaction = .begins(statement)
     }
 
     /// Sends COMMIT. Also throws if the server answers with a rollback, as after an error that the
     /// caller ignored.
     func commit() async throws(PostgresError) {
         defer { patienceSeconds = usualPatienceSeconds }
-        isInTransaction = false
-        if pendingBegin != nil {
-            pendingBegin = nil
-            return
-        }
+        guard transaction.end() else { return }
         if try await query("COMMIT").commandTag != "COMMIT" {
             throw PostgresError(
                 .server, "the transaction had failed and was rolled back", sqlState: "25P02")
@@ -237,11 +227,7 @@ package actor PostgresConnection {
 
     func rollback() async {
         defer { patienceSeconds = usualPatienceSeconds }
-        isInTransaction = false
-        if pendingBegin != nil {
-            pendingBegin = nil
-            return
-        }
+        guard transaction.end() else { return }
         guard failure == nil else { return }
         do {
             try await query("ROLLBACK")
@@ -259,7 +245,7 @@ package actor PostgresConnection {
 
     /// Returns the statement of `setStatementTimeout`, for the caller to send.
     package func statementTimeout(seconds: Double) throws(PostgresError) -> PostgresStatement {
-        guard isInTransaction else {
+        if case .none = transaction {
             throw PostgresError(.usage, "a timeout for a transaction outside of one")
         }
         patienceSeconds = seconds + 5
@@ -269,8 +255,7 @@ package actor PostgresConnection {
     }
 
     private func flushBegin() async throws(PostgresError) {
-        guard let begin = pendingBegin else { return }
-        pendingBegin = nil
+        guard let begin = transaction.takeBegin() else { return }
         try await query(begin)
     }
 
@@ -315,20 +300,11 @@ package actor PostgresConnection {
     // MARK: Turns
 
     private func takeTurn() async {
-        if !isBusy {
-            isBusy = true
-            return
-        }
-        await withCheckedContinuation { turns.append($0) }
+        if turns.take() { return }
+        await withCheckedContinuation { turns.wait($0) }
     }
 
-    private func endTurn() {
-        if turns.isEmpty {
-            isBusy = false
-        } else {
-            turns.removeFirst().resume()
-        }
-    }
+    private func endTurn() { turns.end() }
 
     private func checkUsable() throws(PostgresError) {
         if let failure { throw failure }
@@ -339,5 +315,51 @@ package actor PostgresConnection {
     private func leavePipelineMode() -> Bool {
         PQpipelineStatus(handle.pointer) == PQ_PIPELINE_OFF
             || PQexitPipelineMode(handle.pointer) == 1
+    }
+}
+
+/// The transaction of a connection.
+private enum Transaction {
+    case none
+    /// This BEGIN is sent with the next statement.
+    case begins(String)
+    case open
+
+    /// Returns the BEGIN to send now, once.
+    mutating func takeBegin() -> String? {
+        guard case .begins(let statement) = self else { return nil }
+        self = .open
+        return statement
+    }
+
+    /// Returns false if nothing was sent, so that there is nothing to end.
+    mutating func end() -> Bool {
+        defer { self = .none }
+        if case .begins = self { return false }
+        return true
+    }
+}
+
+/// Tasks that use a connection one after the other.
+private struct TurnQueue {
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    /// Takes the turn; returns false if another task has it.
+    mutating func take() -> Bool {
+        guard !isTaken else { return false }
+        isTaken = true
+        return true
+    }
+
+    mutating func wait(_ task: CheckedContinuation<Void, Never>) { waiting.append(task) }
+
+    /// Passes the turn on.
+    mutating func end() {
+        if waiting.isEmpty {
+            isTaken = false
+        } else {
+            waiting.removeFirst().resume()
+        }
     }
 }

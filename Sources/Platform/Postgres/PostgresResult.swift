@@ -1,4 +1,5 @@
 internal import CPostgres
+internal import Glibc
 
 /// The answer to one statement, in libpq's memory until the last reference is dropped.
 package struct PostgresResult: Sendable {
@@ -12,6 +13,16 @@ package struct PostgresResult: Sendable {
 
         init(owning pointer: OpaquePointer) { self.pointer = pointer }
         deinit { PQclear(pointer) }
+
+        /// Returns the number of the first column of this name. Compares the bytes in libpq's
+        /// memory: each value of each row is looked up by its name.
+        func number(ofColumn name: String) throws(PostgresError) -> Int32 {
+            let number = name.withCString { name in
+                (0..<PQnfields(pointer)).first { strcmp(PQfname(pointer, $0), name) == 0 }
+            }
+            guard let number else { throw PostgresError(.decoding, "no column named \(name)") }
+            return number
+        }
     }
 
     init(owning pointer: OpaquePointer) {
@@ -36,12 +47,7 @@ package struct PostgresResult: Sendable {
 
     /// Returns the index of the column of this name.
     package func index(ofColumn name: String) throws(PostgresError) -> Int {
-        let count = columnCount
-        for index in 0..<count where name == String(cString: PQfname(storage.pointer, Int32(index)))
-        {
-            return index
-        }
-        throw PostgresError(.decoding, "no column named \(name)")
+        Int(try storage.number(ofColumn: name))
     }
 
     package var rows: PostgresRows { PostgresRows(result: self) }
@@ -170,16 +176,13 @@ package struct PostgresRow: Sendable {
     // MARK: -
 
     private func number(of column: PostgresColumn) throws(PostgresError) -> Int32 {
-        let count = PQnfields(storage.pointer)
         switch column {
         case .index(let index):
+            let count = PQnfields(storage.pointer)
             if index >= 0, index < Int(count) { return Int32(index) }
             throw PostgresError(.decoding, "no column \(index) among \(count)")
         case .name(let name):
-            for index in 0..<count where name == String(cString: PQfname(storage.pointer, index)) {
-                return index
-            }
-            throw PostgresError(.decoding, "no column named \(name)")
+            return try storage.number(ofColumn: name)
         }
     }
 

@@ -120,6 +120,29 @@ package final class TLSServerContext: Sendable {
         SSL_CTX_set_verify(pointer, mode, nil)
     }
 
+    /// The judgement of a client on the certificate.
+    package enum Verdict: Sendable, Equatable {
+        case trusted
+        case expired
+        /// OpenSSL's message, such as `self-signed certificate`.
+        case untrusted(String)
+    }
+
+    /// Verifies the certificate as a client does, but for its name.
+    ///
+    /// - Parameter authorities: a PEM file of those that the client trusts; nil for OpenSSL's own.
+    package func verdict(trusting authorities: String?) -> Verdict {
+        OpenSSL.clearErrors()
+        defer { OpenSSL.clearErrors() }
+        let code = dray_tls_verify(pointer, authorities)
+        switch code {
+        case X509_V_OK: return .trusted
+        case X509_V_ERR_CERT_HAS_EXPIRED: return .expired
+        default:
+            return .untrusted(String(cString: X509_verify_cert_error_string(Int(code))))
+        }
+    }
+
     /// Returns the warnings about the files at a time, in seconds since 1970.
     package func warnings(atSeconds now: Int64) -> [TLSWarning] {
         var warnings: [TLSWarning] = []

@@ -79,6 +79,54 @@ import Testing
         #expect(MachineChecks.ports(facts).result == .skipped)
     }
 
+    // MARK: Webhooks
+
+    private static func webhook(_ id: Int64 = 1) -> WebhookStatus {
+        WebhookStatus(
+            id: WebhookID(id), url: "https://hook.example/x", catalog: nil, kinds: [], created: 0,
+            createdBy: "ops", waiting: 0, dead: 0)
+    }
+
+    @Test func webhooksWithoutTroubleAreOK() {
+        let none = WebhookChecks.all(WebhookList(webhooks: []), now: 1_000)
+        #expect(none.map(\.result) == [.ok] && none[0].finding == "there are none")
+        var waiting = Self.webhook(2)
+        waiting.waiting = 3
+        waiting.waitingSince = 701
+        // Before the present ones waited.
+        waiting.lastFailure = WebhookStatus.LastFailure(
+            time: 600, status: 500, failure: Failure(.originHTTP500, "status 500"))
+        let checks = WebhookChecks.all(
+            WebhookList(webhooks: [Self.webhook(), waiting]), now: 1_000)
+        #expect(checks.map(\.result) == [.ok], "\(checks)")
+    }
+
+    @Test func deadFailingAndLateDeliveriesGetWarnings() throws {
+        var dead = Self.webhook(1)
+        dead.dead = 2
+        dead.lastFailure = WebhookStatus.LastFailure(
+            time: 0, status: 404, failure: Failure(.originHTTP404, "status 404"))
+        var failing = Self.webhook(2)
+        failing.waiting = 1
+        failing.waitingSince = 990
+        failing.lastFailure = WebhookStatus.LastFailure(
+            time: 995, status: nil, failure: Failure(.originConnect, "refused"))
+        var late = Self.webhook(3)
+        late.waiting = 7
+        late.waitingSince = 700
+        let checks = WebhookChecks.all(
+            WebhookList(webhooks: [dead, failing, late, Self.webhook(4)]), now: 1_000)
+        try #require(checks.map(\.result) == [.warning, .warning, .warning, .ok], "\(checks)")
+        #expect(checks.map(\.code) == [.originHTTP404, .originConnect, nil, nil])
+        for (check, text) in zip(
+            checks, ["2 dead", "1 waiting, the oldest for 10", "7 waiting, the oldest for", "1 "])
+        {
+            #expect(check.finding.contains(text), "\(check)")
+        }
+        #expect(checks[0].advice?.contains("deliveries --webhook 1 --delivery-state dead") == true)
+        #expect(checks[1].finding.contains("refused (origin.connect)"))
+    }
+
     // MARK: Clocks
 
     @Test(arguments: [

@@ -59,6 +59,24 @@ import Testing
         #expect(try text("log.txt").hasPrefix("…\nxxx"))
         let manifest = try text("MANIFEST")
         #expect(manifest.contains("log.txt") && manifest.contains("2 in total"), "\(manifest)")
+        #expect(manifest.contains("\nNothing is missing.\n"), "\(manifest)")
+    }
+
+    @Test func theManifestHasWhatIsMissingAndWhy() throws {
+        let directory = try TemporaryDirectory("bundle")
+        var bundle = SupportBundle(secrets: ["geheim"], atSeconds: 0)
+        try bundle.add("a.json", ["n": "1"], "a value")
+        bundle.addLog("log.txt", at: directory.path("none"), "a log")
+        try directory.write("", to: "empty")
+        bundle.addLog("empty.txt", at: directory.path("empty"), "a log")
+        bundle.miss("status.json", "http://u:geheim@h/a?k=geheim: no answer")
+        let lines = bundle.manifest.split(separator: "\n")
+        func line(_ name: String) -> Substring? { lines.first { $0.hasPrefix(name) } }
+        #expect(line("log.txt")?.hasSuffix("none: No such file or directory") == true)
+        #expect(line("empty.txt")?.hasSuffix("empty: it is empty") == true)
+        #expect(line("status.json")?.hasSuffix("http://…@h/a?… no answer") == true)
+        #expect(
+            !bundle.manifest.contains("geheim") && !bundle.manifest.contains("Nothing is missing"))
     }
 
     @Test func eachListIsBounded() async throws {
@@ -67,6 +85,11 @@ import Testing
         let many = Array(0..<SupportBundle.maxItems * 2)
         try bundle.add("a.json", ["inner": many], "a list in a value")
         try bundle.add("b.json", many, "a list")
+        try bundle.add("c.json", ["inner": [1, 2]], "a short list")
+        let cut = bundle.manifest.split(separator: "\n").filter {
+            $0.hasSuffix("only the first \(SupportBundle.maxItems) items of longer lists")
+        }
+        #expect(cut.map { $0.prefix(6) } == ["a.json", "b.json"])
         let path = directory.path("out.tar.gz")
         try bundle.write(to: path)
         try await ChildProcess.run(["tar", "-xzf", path, "-C", directory.path])

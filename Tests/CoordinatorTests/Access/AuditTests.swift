@@ -42,8 +42,8 @@ import Testing
                 "\($0.name) \($0.action) [\($0.object)] \($0.status ?? 0) \($0.code?.rawValue ?? "")"
             }
             let expected = [
-                "environment POST /v1/tokens [token ops: role operator] 200 ",
-                "ops POST /v1/catalogs [catalog movies at file:///srv/edge, priority 7] 200 ",
+                "environment POST /v1/tokens [token ops: role operator, number 1] 200 ",
+                "ops POST /v1/catalogs [catalog movies at file:///srv/edge, priority 7, number 1] 200 ",
                 // Of three batches.
                 "ops POST /v1/catalogs/{catalog}/assets [catalog 1, submission 1] 204 ",
                 "ops POST /v1/catalogs/{catalog}/start [catalog 1, submission 1] 200 ",
@@ -54,11 +54,41 @@ import Testing
                 "ops POST /v1/sites/settings [site srv-edge: settings, schedule 'off in UTC'] 200 ",
                 "ops POST /v1/queues/{queue}/control [queue none: drain] 404 input.notFound",
                 "ops POST /v1/catalogs/{catalog}/interrupt [catalog 1] 204 ",
-                "environment POST /v1/tokens/{token}/revoke [token ops] 200 ",
+                "environment POST /v1/tokens/{token}/revoke [token ops, number 1] 200 ",
             ]
             #expect(shown == expected)
             #expect(entries.filter { $0.name == "ops" }.allSatisfy { $0.token == token.token.id })
             #expect(entries.first?.role == .admin && entries.first?.token == nil)
+        }
+    }
+
+    /// What was created or named has its number, and what was numbered its name.
+    @Test func objectsHaveNumbersAndNames() async throws {
+        try await Fixture.with { fixture in
+            let named = try await fixture.token(.reader, name: "named").token.id
+            let numbered = try await fixture.token(.reader, name: "numbered").token.id
+            _ = try await fixture.client.revokeToken("named")
+            _ = try await fixture.client.revokeToken("\(numbered)")
+            let webhook = try await fixture.client.createWebhook(
+                WebhookSubmission(
+                    url: "https://hook.example/x?key=geheim", secret: "0123456789abcdef"))
+            let delivery = try await fixture.execute(
+                """
+                INSERT INTO webhook_delivery (webhook_id, kind, body, state, ended_at)
+                VALUES (\(webhook.id), 'worker.lost', '{}', 'dead', now()) RETURNING id
+                """
+            ).prefix { $0.isNumber }
+            _ = try await fixture.client.redeliver(WebhookDeliveryID(try #require(Int64(delivery))))
+            _ = try await fixture.client.removeWebhook(webhook.id)
+            #expect(
+                try await fixture.changes().reversed().map(\.object) == [
+                    "token named: role reader, number \(named)",
+                    "token numbered: role reader, number \(numbered)",
+                    "token named, number \(named)", "token \(numbered), name numbered",
+                    "webhook https://hook.example/x?…, number \(webhook.id)",
+                    "delivery \(delivery), webhook \(webhook.id)",
+                    "webhook \(webhook.id), https://hook.example/x?…",
+                ])
         }
     }
 
@@ -74,7 +104,7 @@ import Testing
                     results: [
                         JobReport(
                             job: grant.jobs[0].id, lease: try #require(grant.lease),
-                            outcome: .returned)
+                            outcome: .returned())
                     ]))
             _ = try await fixture.client.sites()
             for (target, body) in [

@@ -57,7 +57,7 @@ import Testing
                 #expect(
                     try await code { try await client.heartbeat(heartbeat) } == .clusterOutOfScope)
                 let back = JobReport(
-                    job: grant.jobs[0].id, lease: try #require(grant.lease), outcome: .returned)
+                    job: grant.jobs[0].id, lease: try #require(grant.lease), outcome: .returned())
                 let answer = try await client.report(
                     ReportRequest(worker: Fixture.worker, results: [back]))
                 #expect(answer.answers == [.accepted])

@@ -40,7 +40,7 @@ import Testing
         try await Fixture.with { fixture in
             let first = try await fixture.token(.reader, name: "a")
             #expect(
-                try await code { try await fixture.token(.worker, name: "a") } == .inputDuplicate)
+                try await code { try await fixture.token(.worker, name: "a") } == .inputNameInUse)
             _ = try await fixture.client.revokeToken("a")
             let second = try await fixture.token(.worker, name: "a")
             #expect(second.token.id > first.token.id)

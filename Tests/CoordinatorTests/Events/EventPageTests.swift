@@ -48,6 +48,9 @@ import Testing
                 ("after=yesterday", "after: yesterday was given"), ("kind=asset.lost", "kind: "),
                 ("since=soon", "since: soon"), ("limit=0", "limit: 0"), ("color=red", "the query"),
                 ("site=file:///x", "site: "), ("catalog=nowhere", "There is no catalog nowhere"),
+                ("kind=catalog.done", "allowed: catalog, or one of catalog.open, catalog.running,"),
+                ("kind=thing", "allowed: catalog, asset, worker, origin, site, queue, or a kind"),
+                ("since=0", "allowed: 1 to 253402300799, in seconds since 1970"),
             ] {
                 let answer = try await fixture.send("GET", "/v1/events?\(query)")
                 #expect([400, 404].contains(answer.status), "\(query): \(answer)")
@@ -74,6 +77,27 @@ import Testing
     }
 
     /// Nothing of other sites, and nothing of what has no site.
+    /// Workers and origins are of no site.
+    @Test func whoIsBoundToSitesIsToldWhichEventsItCannotSee() async throws {
+        try await Fixture.with { fixture in
+            let bound = try await fixture.token(.submitter, sites: [Fixture.storageURL])
+            for accept in ["application/json", "text/event-stream"] {
+                for kinds in ["worker", "asset.failed,origin.open"] {
+                    let answer = try await Wire.exchange(
+                        port: fixture.port, "GET", "/v1/events?kind=\(kinds)",
+                        headers: Fixture.bearer(bound.secret).merging(["Accept": accept]) { $1 })
+                    #expect(answer.status == 403 && answer.code == "cluster.outOfScope")
+                    #expect(answer.body.contains("are of no site"), "\(answer.body)")
+                }
+            }
+            let seen = try await fixture.send(
+                "GET", "/v1/events?kind=catalog,site,queue", by: bound)
+            #expect(seen.status == 200, "\(seen)")
+            let all = try await fixture.token(.submitter)
+            #expect(try await fixture.send("GET", "/v1/events?kind=worker", by: all).status == 200)
+        }
+    }
+
     @Test func whoIsBoundToSitesSeesTheirEventsOnly() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])

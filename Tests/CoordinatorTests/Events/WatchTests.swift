@@ -42,10 +42,10 @@ import Testing
         try await waitUntil(deadlineSeconds: 30, "the end of the catalog") {
             let grant = try await fixture.lease()
             let results = grant.jobs.map { job in
-                var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+                var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
                 if failing.contains(where: { job.key.hasSuffix("/\($0)") }) {
-                    report.outcome = .failed
-                    report.failure = Failure(.originHTTP404, "it is not there")
+                    report.outcome = .failed(
+                        JobReport.Failed(Failure(.originHTTP404, "it is not there")))
                 } else if job.kind == .fetch {
                     report.stored = StoredObject(
                         bytes: 1, sha256: String(repeating: "0", count: 64))

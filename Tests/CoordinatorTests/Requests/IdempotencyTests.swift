@@ -56,7 +56,7 @@ import Testing
             _ = try await fixture.token(.reader, name: "taken")
             let body = #"{"role":"reader","name":"taken"}"#
             let first = try await Self.send(fixture, "/v1/tokens", body, key: "k")
-            #expect(first.code == "input.duplicate")
+            #expect(first.code == "input.nameInUse")
             _ = try await fixture.client.revokeToken("taken")
             #expect(try await Self.send(fixture, "/v1/tokens", body, key: "k").status == 200)
         }

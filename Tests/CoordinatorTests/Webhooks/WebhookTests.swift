@@ -62,10 +62,31 @@ import Transfer
                     authenticating: Array("\(time).\(Self.text(request))".utf8),
                     key: Array(Self.secret.utf8))
                 #expect(signature == "t=\(time),v1=\(expected)")
+                try await Self.expectGenuine(signature, Self.text(request))
                 #expect(Self.text(request).contains("\"catalogName\":\"movies\""))
             }
         }
         await receiver.stop()
+    }
+
+    /// Checks a signature by the function of docs/events.md, and that it refuses others.
+    private static func expectGenuine(_ signature: String, _ body: String) async throws {
+        let page = URL(filePath: #filePath).appending(path: "../../../../docs/events.md")
+            .standardized
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let function = try #require(text.firstMatch(of: /```python\n((?:.|\n)*?)```/)).output.1
+        let script = """
+            \(function)
+            import sys
+            secret, header, body = [word.encode() for word in sys.argv[1:4]]
+            print(is_genuine(secret, header.decode(), body),
+                  is_genuine(secret + b"x", header.decode(), body),
+                  is_genuine(secret, header.decode(), body + b" "),
+                  is_genuine(secret, header.decode(), body, seconds=-1))
+            """
+        let printed = try await ChildProcess.run(
+            ["python3", "-c", script, Self.secret, signature, body])
+        #expect(printed == "True False False False\n")
     }
 
     @Test func aFailedDeliveryIsRepeatedAndThenDead() async throws {
@@ -98,7 +119,11 @@ import Transfer
             }
             let dead = try #require(try await Self.deliveries(fixture, .dead).first)
             #expect(dead.failure?.code == .originConnect && dead.status == nil && dead.due == nil)
-            #expect(try await fixture.client.webhooks().webhooks[0].dead == 1)
+            let failed = try await fixture.client.webhooks().webhooks[0]
+            #expect(failed.dead == 1 && failed.waitingSince == nil && !failed.isFailing)
+            let last = try #require(failed.lastFailure)
+            #expect(last.failure.code == .originConnect && last.status == nil)
+            #expect(abs(last.time - Date().timeIntervalSince1970) < 60)
             let again = try await fixture.client.redeliver(dead.id)
             #expect(again.state == .waiting && again.attempts == 0)
             let unknown = try await code {
@@ -106,6 +131,38 @@ import Transfer
             }
             #expect(unknown == .inputNotFound)
         }
+    }
+
+    @Test func deliveriesAreListedByWebhookAndState() async throws {
+        let receiver = try WebhookReceiver(answers: Array(repeating: .text(503, ""), count: 20))
+        try await Fixture.with(configure: Self.configure) { fixture in
+            let first = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            let second = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            _ = try await fixture.client.openCatalog(
+                CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
+            func listed(
+                _ webhook: WebhookID?, _ state: WebhookDelivery.State?
+            ) async throws -> [WebhookDelivery] {
+                try await fixture.client.webhookDeliveries(
+                    webhook: webhook, state: state, limit: 10
+                ).deliveries
+            }
+            try await waitUntil(deadlineSeconds: 30, "the failures") {
+                try await listed(nil, .waiting).filter { $0.status == 503 }.count == 2
+            }
+            let own = try await listed(second.id, .waiting)
+            #expect(own.map(\.webhook) == [second.id] && own.allSatisfy { $0.due != nil })
+            #expect(try await listed(first.id, nil).map(\.webhook) == [first.id])
+            #expect(try await listed(first.id, .dead).isEmpty)
+            let status = try await fixture.client.webhooks().webhooks[0]
+            #expect(status.isFailing && status.lastFailure?.status == 503)
+            #expect(status.lastFailure?.failure.code == .originHTTP503)
+            let unknown = try await fixture.send("GET", "/v1/webhook-deliveries?webhook=99")
+            #expect(unknown.status == 404 && unknown.code == "input.notFound", "\(unknown)")
+            let wrong = try await fixture.send("GET", "/v1/webhook-deliveries?webhook=x")
+            #expect(wrong.status == 400 && wrong.code == "input.field")
+        }
+        await receiver.stop()
     }
 
     /// The header `Retry-After`, and the seconds until the next attempt.
@@ -166,7 +223,27 @@ import Transfer
             Self.configure(&configuration)
             configuration.webhookAddresses = AddressPolicy(allowsPrivate: false)
         }) { fixture in
-            _ = try await Self.add(fixture, receiver.url, kinds: ["catalog.open"])
+            let local = receiver.url.replacing("127.0.0.1", with: "localhost")
+            for (url, refused) in [
+                (receiver.url, FailureCode.originAddressDenied), (local, .originAddressDenied),
+                ("http://[::1]:1/", .originAddressDenied),
+                ("http://2130706433/", .originAddressDenied),
+                ("http://169.254.169.254/x", .originAddressForbidden),
+            ] {
+                #expect(try await code { try await Self.add(fixture, url) } == refused, "\(url)")
+            }
+            // One that cannot be resolved, and a public one, are accepted.
+            let webhook = try await Self.add(
+                fixture, "https://hook.invalid/x", kinds: ["catalog.open"])
+            _ = try await Self.add(fixture, "https://8.8.8.8/x", kinds: ["site.closed"])
+            let change = try await fixture.send(
+                "POST", "/v1/webhooks/\(webhook.id)/change", #"{"url":"\#(receiver.url)"}"#)
+            #expect(change.status == 400 && change.code == "origin.addressDenied", "\(change)")
+            #expect(change.body.contains("`dray coordinator`"), "\(change.body)")
+            #expect(!change.body.contains("`dray worker`"), "\(change.body)")
+            // As if its name led elsewhere now, or another coordinator had accepted it.
+            _ = try await fixture.execute(
+                "UPDATE webhook SET url = '\(receiver.url)' WHERE id = \(webhook.id)")
             _ = try await fixture.client.openCatalog(
                 CatalogSubmission(name: "one", storageURL: Fixture.storageURL))
             try await waitUntil(deadlineSeconds: 30, "the refusal") {

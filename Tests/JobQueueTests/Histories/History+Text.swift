@@ -86,8 +86,8 @@ extension WorkResult: CustomStringConvertible {
 extension WorkResult.Outcome: CustomStringConvertible {
     var description: String {
         switch self {
-        case .stored(let bytes, let sha256, let isAdopted):
-            "\(isAdopted ? "adopted" : "stored") \(bytes) \(shortDigest(sha256))"
+        case .stored(let bytes, let sha256, let isReused):
+            "\(isReused ? "reused" : "stored") \(bytes) \(shortDigest(sha256))"
         case .resolved(let count): "resolved \(count)"
         case .written: "written"
         case .refreshed(let outcome): "refreshed: \(outcome)"
@@ -95,7 +95,6 @@ extension WorkResult.Outcome: CustomStringConvertible {
             "failed \(code)" + (retryAfter.map { " retry after \($0) s" } ?? "")
         case .returned: "returned"
         case .nothingStored: "done with nothing"
-        case .nothingFailed: "failed with nothing"
         }
     }
 }

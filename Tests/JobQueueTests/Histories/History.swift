@@ -160,7 +160,7 @@ enum History {
         case .refresh: .refreshed(.unchanged)
         case .publish: .refreshed(.changed)
         case .fetch, .verify:
-            .stored(bytes: granted.length ?? 10, sha256: digest, isAdopted: false)
+            .stored(bytes: granted.length ?? 10, sha256: digest, isReused: false)
         }
     }
 

@@ -90,8 +90,7 @@ extension HistoryGenerator {
         case 0..<62: return success(of: work, model)
         case 62..<88: return .failed(failure(of: work), retryAfter: chance(0.1) ? 600 : nil)
         case 88..<94: return .returned
-        case 94..<97: return .nothingStored
-        default: return .nothingFailed
+        default: return .nothingStored
         }
     }
 
@@ -108,7 +107,7 @@ extension HistoryGenerator {
             let bytes = model.length(of: work) ?? Int64.random(in: 0...999, using: &random)
             return .stored(
                 bytes: chance(0.97) ? bytes : bytes + 1, sha256: Self.digest(nextDigest),
-                isAdopted: chance(0.2))
+                isReused: chance(0.2))
         }
     }
 

@@ -278,7 +278,7 @@ struct HistorySession: Sendable {
     ) async throws -> [ReportAnswer.Verdict] {
         let reports = results.map { result in
             var report = JobReport(
-                job: job(result.ticket), lease: Self.lease(result.ticket.lease), outcome: .done)
+                job: job(result.ticket), lease: Self.lease(result.ticket.lease), outcome: .done())
             result.outcome.fill(&report)
             let whole = Ticket(lease: result.ticket.lease, work: result.ticket.work.wholeFile)
             if let code = report.failure?.code, let origin = origins[whole] {
@@ -381,18 +381,17 @@ extension WorkResult.Outcome {
     /// Adds it to a report of `done`.
     func fill(_ report: inout JobReport) {
         switch self {
-        case .stored(let bytes, let sha256, let isAdopted):
+        case .stored(let bytes, let sha256, let isReused):
             report.stored = StoredObject(bytes: bytes, sha256: sha256)
-            report.isReused = isAdopted
+            report.isReused = isReused
         case .resolved(let count): report.segments = count
         case .written, .nothingStored: break
         case .refreshed(let outcome): report.refreshed = outcome
         case .failed(let code, let retryAfter):
-            report.outcome = .failed
-            report.failure = Failure(code, "as the history has it")
-            report.retryAfterSeconds = retryAfter
-        case .returned: report.outcome = .returned
-        case .nothingFailed: report.outcome = .failed
+            report.outcome = .failed(
+                JobReport.Failed(
+                    Failure(code, "as the history has it"), retryAfterSeconds: retryAfter))
+        case .returned: report.outcome = .returned()
         }
     }
 }

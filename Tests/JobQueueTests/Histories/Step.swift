@@ -89,7 +89,7 @@ struct WorkResult: Hashable, Sendable {
     var outcome: Outcome
 
     enum Outcome: Hashable, Sendable {
-        case stored(bytes: Int64, sha256: String, isAdopted: Bool)
+        case stored(bytes: Int64, sha256: String, isReused: Bool)
         /// Of a resolve: how many segments were sent.
         case resolved(Int)
         /// Of checksums.
@@ -97,9 +97,8 @@ struct WorkResult: Hashable, Sendable {
         case refreshed(RefreshOutcome)
         case failed(FailureCode, retryAfter: Double?)
         case returned
-        /// Done, with nothing stored; failed, without a failure.
+        /// Done, with nothing stored.
         case nothingStored
-        case nothingFailed
     }
 }
 

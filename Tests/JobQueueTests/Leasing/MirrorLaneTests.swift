@@ -191,7 +191,7 @@ import Testing
             #expect(next.jobs.map(\.mirrorOrigin) == [Self.mirror])
             // What is given back waits for its own origin again.
             let given = try #require(next.jobs.first)
-            var back = JobReport(job: given.id, lease: next.lease ?? "", outcome: .returned)
+            var back = JobReport(job: given.id, lease: next.lease ?? "", outcome: .returned())
             back.origins = nil
             _ = try await fixture.report([back])
             try await Self.heal(fixture, Self.main)

@@ -124,7 +124,7 @@ import Testing
                 let results = grant.jobs.map { job in
                     switch Int.random(in: 0..<10, using: &random) {
                     case 0:
-                        JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned)
+                        JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned())
                     case 1 where job.attempt < 4: F.failed(job, grant, "origin.http.502")
                     default: F.done(job, grant)
                     }
@@ -266,7 +266,7 @@ import Testing
             #expect(try await fixture.lease(as: tester).lease == nil)
             // What it gives back is still to be tried alone.
             let back = JobReport(
-                job: alone.jobs[0].id, lease: alone.lease ?? "", outcome: .returned)
+                job: alone.jobs[0].id, lease: alone.lease ?? "", outcome: .returned())
             #expect(try await fixture.report([back], as: tester) == [.accepted])
             _ = try await fixture.report(inHand.jobs.map { F.done($0, inHand) }, as: busy)
             #expect(try await Self.work(fixture) { _ in false } == 0)

@@ -162,7 +162,7 @@ import Testing
                 let grant = try await fixture.lease()
                 #expect(grant.jobs.map(\.attempt) == [1])
                 let back = JobReport(
-                    job: grant.jobs[0].id, lease: grant.lease ?? "", outcome: .returned)
+                    job: grant.jobs[0].id, lease: grant.lease ?? "", outcome: .returned())
                 #expect(try await fixture.report([back]) == [.accepted])
             }
         }
@@ -187,8 +187,7 @@ import Testing
             let grant = try await fixture.lease()
             let job = grant.jobs[0]
             var bad: [JobReport] = [
-                JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done),
-                JobReport(job: job.id, lease: grant.lease ?? "", outcome: .failed),
+                JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
             ]
             var negative = F.done(job, grant)
             negative.stored?.bytes = -1

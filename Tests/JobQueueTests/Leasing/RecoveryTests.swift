@@ -133,8 +133,8 @@ import Testing
         }
     }
 
-    @Test func partsThatAreThrownAwayWereNotAdopted() async throws {
-        try await F.with("partAdopted") { fixture in
+    @Test func partsThatAreThrownAwayWereNotReused() async throws {
+        try await F.with("partReused") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
             let (first, _) = try await Self.split(fixture)
             _ = try await fixture.report([

@@ -71,7 +71,7 @@ import Testing
                     ]))
             #expect(verdict == .accepted)
             var done = JobReport(
-                job: resolve.jobs[0].id, lease: resolve.lease ?? "", outcome: .done)
+                job: resolve.jobs[0].id, lease: resolve.lease ?? "", outcome: .done())
             done.segments = 1
             #expect(try await fixture.report([done]) == [.accepted])
             // Another site's queue is its own.
@@ -268,6 +268,25 @@ import Testing
             #expect(second.breaker == .open && second.reason == "origin.http.429")
             #expect(try #require(second.cooldownUntil) > page.now)
             #expect(page.origins[2].reason == nil && page.next == nil)
+        }
+    }
+
+    @Test func jobsThatWaitAtAnOriginAreCountedUpToABound() async throws {
+        try await F.with("counted") { fixture in
+            let bound = OriginStatus.countedJobs
+            try await fixture.submit((0...bound).map { F.file("f\($0)") })
+            func only() async throws -> OriginStatus {
+                try #require(
+                    try await fixture.queue.origins.page(after: nil, limit: 10).origins.first)
+            }
+            var status = try await only()
+            #expect(status.waiting == bound && status.hasMoreWaiting == true)
+            for leased in 1...2 {
+                _ = try await fixture.lease(1)
+                status = try await only()
+                #expect(status.waiting == bound + 1 - leased && status.leased == leased)
+                #expect(status.hasMoreWaiting == nil)
+            }
         }
     }
 }

@@ -103,9 +103,12 @@ import Testing
             {
                 try await report(fixture, change).total
             }
+            // Known, and without a result.
+            try await fixture.submit([F.file("later")], catalog: "films")
             let nothing = try await total { $0.catalog = "films" }
             #expect(nothing.done + nothing.failed + nothing.retries == 0)
             #expect(nothing.successRate == nil && nothing.bytesPerSecond == nil)
+            await #expect(throws: Failure.self) { try await total { $0.catalog = "other" } }
             for site in ["srv-edge", F.site] {
                 #expect(try await total { $0.site = site } == Self.total)
             }

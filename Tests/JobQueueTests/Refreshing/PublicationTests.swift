@@ -53,7 +53,7 @@ import Testing
         ) async throws -> [ReportAnswer.Verdict] {
             let grant = other ?? self.grant
             var report = JobReport(
-                job: grant.jobs[place].id, lease: grant.lease ?? "", outcome: .done)
+                job: grant.jobs[place].id, lease: grant.lease ?? "", outcome: .done())
             report.refreshed = .changed
             return try await fixture.report([report])
         }
@@ -160,7 +160,7 @@ import Testing
             let next = try await fixture.lease()
             #expect(next.jobs.map(\.kind) == [.refresh])
             #expect(try await work.files(of: next).staging == nil)
-            var report = JobReport(job: next.jobs[0].id, lease: next.lease ?? "", outcome: .done)
+            var report = JobReport(job: next.jobs[0].id, lease: next.lease ?? "", outcome: .done())
             report.refreshed = .unchanged
             #expect(try await fixture.report([report]) == [.accepted])
             #expect(try await fixture.count("result WHERE bytes = 10") == 1)

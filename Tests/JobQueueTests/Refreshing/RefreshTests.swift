@@ -18,7 +18,7 @@ import Testing
     private static func outcome(
         _ job: Job, _ grant: LeaseGrant, _ outcome: RefreshOutcome, segments: Int? = nil
     ) -> JobReport {
-        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
         report.refreshed = outcome
         report.segments = segments
         return report

@@ -126,6 +126,7 @@ import Testing
         let bound = PostgresStatement(all, ["a": .int(1)])
         #expect(bound == PostgresStatement("SELECT $1", [1], isPrepared: false))
         #expect(try !file.filled("page", ["value": "1"]).isPrepared)
+        #expect(try file.filled("page", ["value": "1"], isPrepared: true).isPrepared)
     }
 
     @Test func aFunctionsBodyHasPlaceholdersAndItsOwnParameters() throws {

@@ -165,7 +165,7 @@ import Testing
                         ResolvedSegment(
                             ordinal: 0, url: job.url, key: job.key, role: .playlist)
                     ]))
-            var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+            var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
             report.segments = 1
             #expect(try await fixture.report([report]) == [.accepted])
             #expect(try await Self.failures(of: Self.main, fixture) == 0)

@@ -31,13 +31,13 @@ import Testing
             #expect(second.shares?.map(\.connections) == [0] && second.jobs.count > 1)
             func beat(
                 _ worker: Int, _ lease: LeaseGrant, _ number: Int64?, using connections: Int
-            ) async throws -> OriginShare? {
+            ) async throws -> OriginQuota? {
                 var beat = Heartbeat(
                     worker: workers[worker], leases: [lease.lease ?? ""], progress: [:],
                     name: "w", activeTransfers: 4)
                 beat.originShares = number.map { number in
                     [
-                        OriginShareUse(
+                        OriginQuotaUse(
                             origin: "http://origin.test", number: number, connections: connections)
                     ]
                 }
@@ -96,7 +96,7 @@ import Testing
             var beat = Heartbeat(
                 worker: workers[0], leases: [], progress: [:], name: "w", activeTransfers: 0)
             beat.originShares = [
-                OriginShareUse(
+                OriginQuotaUse(
                     origin: "http://origin.test", number: first.shares?[0].number ?? 0,
                     isOver: true)
             ]

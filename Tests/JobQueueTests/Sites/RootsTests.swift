@@ -63,7 +63,7 @@ import Testing
                 ReportRequest(
                     worker: fixture.worker,
                     results: [
-                        JobReport(job: job.id, lease: first.lease ?? "", outcome: .returned)
+                        JobReport(job: job.id, lease: first.lease ?? "", outcome: .returned())
                     ]))
             let site = [try #require(first.site).id]
             #expect(

@@ -21,7 +21,7 @@ import Testing
         let results = grant.jobs.enumerated().map { place, job in
             place == 0
                 ? F.failed(job, grant, code)
-                : JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned)
+                : JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned())
         }
         _ = try await fixture.report(results)
     }

@@ -51,7 +51,7 @@ import Testing
         let verdict = try await fixture.queue.segments.add(
             TitleTests.batch(fixture, grant, segments))
         #expect(verdict == .accepted)
-        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done())
         report.segments = segments.count
         #expect(try await fixture.report([report]) == [.accepted])
     }

@@ -166,7 +166,7 @@ import Testing
             // Stored, they count no more than before.
             _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: Self.part)])
             _ = try await fixture.report([
-                JobReport(job: next.jobs[0].id, lease: next.lease ?? "", outcome: .returned)
+                JobReport(job: next.jobs[0].id, lease: next.lease ?? "", outcome: .returned())
             ])
             #expect(left(try await fixture.lease(1)) == 2 * Self.part)
         }

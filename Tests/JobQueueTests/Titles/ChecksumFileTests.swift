@@ -24,7 +24,7 @@ import Testing
     }
 
     private static func back(_ job: Job, _ grant: LeaseGrant) -> JobReport {
-        JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned)
+        JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned())
     }
 
     private static func turns(
@@ -89,7 +89,7 @@ import Testing
                     if turn == .write { writes.append((worker, grant, job)) }
                     guard turn == .wait else { continue }
                     var report = Self.back(job, grant)
-                    report.retryAfterSeconds = 30
+                    report.outcome = .returned(afterSeconds: 30)
                     #expect(try await fixture.report([report], as: worker) == [.accepted])
                 }
             }

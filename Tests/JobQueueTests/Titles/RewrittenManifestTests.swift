@@ -38,7 +38,7 @@ import Testing
             worker: fixture.worker, job: job.id, lease: lease, segments: segments)
         batch.warnings = warnings
         #expect(try await fixture.queue.segments.add(batch) == .accepted)
-        var report = JobReport(job: job.id, lease: lease, outcome: .done)
+        var report = JobReport(job: job.id, lease: lease, outcome: .done())
         report.segments = segments.count
         let verdicts = try await fixture.queue.reports.record(
             ReportRequest(worker: fixture.worker, results: [report]))

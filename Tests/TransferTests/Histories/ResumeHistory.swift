@@ -71,7 +71,7 @@ struct ResumeHistory {
             let outcome = try await attempts.run(
                 isKilled ? .killed : .orderly, minimumBytes: isLong ? 1 << 20 : 500,
                 noteBytes: isLong ? 3 << 20 : 700
-            ) { $0.furtherDigests = wanted }
+            ) { $0.expected.furtherDigests = wanted }
             script.log("attempt: \(outcome.code?.rawValue ?? "success"), killed \(isKilled)")
             if let from = outcome.startedFrom {
                 counts.resumed += 1

@@ -106,7 +106,7 @@ struct HostileAnswerTests {
         let again = await fetcher.fetch(fetcher.memory(origin.url("/next"), role: .data))
         #expect(try again.outcome.get().body == [1, 2, 3])
         var listed = fetcher.memory(origin.url("/long"), role: .data)
-        listed.expectedBytes = 1_000
+        listed.expected.bytes = 1_000
         #expect(await fetcher.failure(listed) == "content.lengthMismatch")
     }
 

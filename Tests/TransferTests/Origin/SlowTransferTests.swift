@@ -34,7 +34,7 @@ struct SlowTransferTests {
     private func fetchSlow() async throws -> [Task<TransferResult, Never>] {
         let tasks = (0..<4).map { number in
             var request = fetcher.request(origin.url(slowPath(number)), key: "o/\(number)")
-            request.expectedSHA256 = sha256(body)
+            request.expected.sha256 = sha256(body)
             request.resumption = Resumption { _, _ in }
             request.timeouts.lowSpeed = 3_600
             let asked = request

@@ -64,7 +64,7 @@ struct Attempts {
         adjust(&request)
         let partial = try storage.takePartial(
             identity, of: try storage.partials(), for: attempt, place: .key(key),
-            digests: request.furtherDigests.map(\.algorithm))
+            digests: request.expected.furtherDigests.map(\.algorithm))
         var resumption = Resumption(partial: partial) { object, record in
             guard let object else { return }
             storage.note(record, of: object, as: identity, by: attempt)
@@ -73,8 +73,8 @@ struct Attempts {
         resumption.noteBytes = noteBytes
         resumption.longBytes = longBytes
         resumption.isGuarded =
-            request.expectedSHA256 != nil
-            || request.furtherDigests.contains { $0.algorithm != .crc32c }
+            request.expected.sha256 != nil
+            || request.expected.furtherDigests.contains { $0.algorithm != .crc32c }
         request.resumption = resumption
         let result = await fetcher.fetch(request)
         var outcome = Outcome(startedFrom: partial?.record.bytes)

@@ -35,7 +35,7 @@ import Testing
             #expect(try await cluster.checkSums("/large") == 1)
             #expect(try cluster.temporaryFiles().isEmpty)
 
-            // It is one file now, and adopted as one.
+            // It is one file now, and reused as one.
             let before = cluster.origin.requests.count
             _ = try await cluster.run([try cluster.file(Self.path, sha256: sha256)])
             #expect(cluster.origin.requests.count == before)

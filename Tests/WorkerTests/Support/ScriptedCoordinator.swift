@@ -55,7 +55,7 @@ final class ScriptedCoordinator: Sendable {
     /// Jobs to fetch `urls`, with numbers of their own, for the next request for work.
     @discardableResult
     func grant(
-        _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil,
+        _ urls: [String], shares: [OriginQuota]? = nil, cooling: [OriginCooldown]? = nil,
         space: SiteSpace? = nil, lease: LeaseID = .random(),
         site: String? = nil, volume: VolumeID? = nil
     ) -> [JobID] {
@@ -85,8 +85,8 @@ final class ScriptedCoordinator: Sendable {
     var holdsNothing: Bool { worker.core.held.isEmpty }
 
     /// Jobs that ended like this.
-    func jobs(_ outcome: JobReport.Outcome) -> [JobID] {
-        reports.filter { $0.outcome == outcome }.map(\.job).sorted()
+    func jobs(_ outcome: JobReport.Outcome.Kind) -> [JobID] {
+        reports.filter { $0.outcome.kind == outcome }.map(\.job).sorted()
     }
 }
 

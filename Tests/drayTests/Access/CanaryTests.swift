@@ -63,7 +63,8 @@ extension EndToEnd {
             texts.append(("the report", try String(contentsOfFile: report, encoding: .utf8)))
             for words in [
                 ["assets", "canaries"], ["token", "log"], ["token"], ["origins"], ["webhook"],
-                ["webhook", "list", "--json"], ["webhook", "deliveries", "--dead"],
+                ["webhook", "list", "--json"],
+                ["webhook", "deliveries", "--delivery-state", "dead"],
                 ["webhook", "deliveries", "--json"],
             ] {
                 texts.append((words[0], try await cluster.run(words).output))
@@ -78,10 +79,17 @@ extension EndToEnd {
                 "--secret-file", cluster.directory.path("hook-secret"),
             ])
             #expect(try await refusedHook.wait() == .exited(2))
+            let deniedHook = try cluster.start([
+                "webhook", "add", "http://169.254.169.254/hook?key=\(cluster.hookQuery)",
+                "--secret-file", cluster.directory.path("hook-secret"),
+            ])
+            #expect(try await deniedHook.wait() == .exited(1))
+            #expect(deniedHook.errors.contains("origin.addressForbidden"), "\(deniedHook.errors)")
             let watched = try cluster.start(["watch", "canaries", "--since", "1h"])
             #expect(try await watched.wait() == .exited(1))
             for process in [
-                prefetch, refused, refusedHook, watched, worker, cluster.coordinator, up,
+                prefetch, refused, refusedHook, deniedHook, watched, worker, cluster.coordinator,
+                up,
             ] {
                 texts.append(("a process", process.output + process.errors))
             }

@@ -37,7 +37,7 @@ import Testing
         // The certificate is for this address too.
         let words = "export DRAY_COORDINATOR="
         #expect(process.output.hasPrefix(words + "https://127.0.0.1:"))
-        url = String(process.output.dropFirst(words.count).dropLast())
+        url = String(process.output.dropFirst(words.count).prefix { $0 != "\n" })
     }
 
     /// Writes a pair into a directory of its own, and makes `..data` lead there at once.
@@ -103,6 +103,41 @@ import Testing
         }
         worker.signal(SIGTERM)
         #expect(try await worker.wait() == .exited(0), "\(worker.errors)")
+    }
+
+    /// What a coordinator prints is enough for clients of its machine.
+    @Test func theLinesOfACoordinatorMakeClientsTrustIt() async throws {
+        #expect(
+            coordinator.output.hasSuffix(
+                "\nexport DRAY_CA_FILE=\(directory.path("mounted"))/tls.crt\n"),
+            "\(coordinator.output)")
+        let database = try await PostgresServer.shared().databaseURL("secure_lines")
+        let pair = try await authority.server("lines")
+        for (environment, file) in [
+            (["DRAY_CA_FILE": authority.certificate], authority.certificate),
+            ([:], pair.certificate),
+        ] as [([String: String], String)] {
+            let process = try DrayProcess.start(
+                [
+                    "coordinator", "--database", database, "--listen", "127.0.0.1:0",
+                    "--tls-certificate", pair.certificate, "--tls-key", pair.key,
+                ], environment: environment)
+            try await waitUntil(deadlineSeconds: 30, "the start of a coordinator") {
+                guard process.ending == nil else { throw POSIXFailure(process.errors) }
+                return process.output.hasSuffix("\n")
+            }
+            let lines = process.output.split(separator: "\n").dropFirst()
+            #expect(lines == ["export DRAY_CA_FILE=\(file)"], "\(process.output)")
+            let client = try ChildProcess(
+                [
+                    "bash", "-c", "eval \"$0\"; exec \"$@\"", process.output,
+                    try DrayProcess.binary(), "status",
+                ],
+                environment: environment.merging(["DRAY_TOKEN": AccessToken.test.text]) { $1 })
+            #expect(try await client.wait() == .exited(0), "\(client.errors)")
+            process.signal(SIGTERM)
+            #expect(try await process.wait() == .exited(0), "\(process.errors)")
+        }
     }
 
     @Test func aRenewedCertificateIsUsedAndABrokenOneIsNot() async throws {

@@ -52,6 +52,29 @@ extension EndToEnd {
             #expect(
                 other.errors.contains("dray: the cluster's own workers cannot use its certificate"),
                 "\(other.errors)")
+            // What cannot work is refused before anything is written.
+            let (own, wrong) = (
+                try await authority.server("right"), try await authority.server("wrong")
+            )
+            let old = try await authority.server("old", days: -1)
+            for (pair, options, code, text) in [
+                (
+                    TestCertificate(certificate: own.certificate, key: wrong.key), [], 2,
+                    "does not belong to the certificate"
+                ),
+                (TestCertificate(certificate: "none.pem", key: own.key), [], 2, "input.unreadable"),
+                (own, ["--ca-file", wrong.certificate], 3, "cluster.untrustedCertificate"),
+                (old, ["--ca-file", authority.certificate], 3, "cluster.certificateExpired"),
+            ] as [(TestCertificate, [String], Int32, String)] {
+                let refused = try home.start(
+                    [
+                        "up", "--listen", "127.0.0.1:0", "--tls-certificate", pair.certificate,
+                        "--tls-key", pair.key, "--state", home.path("unused"),
+                    ] + options)
+                #expect(try await refused.wait() == .exited(code), "\(refused.errors)")
+                #expect(refused.errors.contains(text), "\(refused.errors)")
+                #expect(!FileManager.default.fileExists(atPath: home.path("unused")))
+            }
             let half = try home.start([
                 "up", "--tls-key", directory.path("own.key"), "--state", home.path("state"),
             ])

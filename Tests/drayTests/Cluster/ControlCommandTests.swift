@@ -60,6 +60,11 @@ extension EndToEnd {
             #expect(status.state == .cancelled && status.totals.cancelled == cancelled.assets)
             #expect(try await Self.run(cluster, "status").contains("Cancelled"))
             #expect(status.totals.completed + cancelled.assets == Self.files)
+            let ended = try await Self.run(cluster, "catalog", "show", "movies")
+            #expect(
+                ended.hasSuffix(
+                    "\n  next: dray catalog retry \(status.id), or submit the catalog again\n"),
+                "\(ended)")
 
             let gone: AssetListing = try Self.read(
                 try await Self.run(

@@ -191,7 +191,8 @@ extension EndToEnd {
                     return coordinator.output.hasSuffix("\n")
                 }
                 let url = String(
-                    coordinator.output.dropFirst("export DRAY_COORDINATOR=".count).dropLast())
+                    coordinator.output.dropFirst("export DRAY_COORDINATOR=".count)
+                        .prefix { $0 != "\n" })
                 let report = try await doctor(
                     ["--coordinator", url], trust, exits: result == "failed" ? 1 : 0)
                 if result == "failed" {

@@ -39,6 +39,19 @@ extension EndToEnd {
                 ], environment: ["DRAY_TOKEN": token, "DRAY_COORDINATOR": url])
             #expect(try await prefetch.wait() == .exited(1), "\(prefetch.errors)")
 
+            let failed = try DrayProcess.start(
+                ["catalog", "show", "signed"],
+                environment: ["DRAY_TOKEN": token, "DRAY_COORDINATOR": url])
+            #expect(try await failed.wait() == .exited(0), "\(failed.errors)")
+            #expect(
+                failed.output.hasSuffix(
+                    """
+
+                      why: dray assets 1 --asset-state failed
+                      next: dray catalog retry 1, or submit the catalog again
+
+                    """), "\(failed.output)")
+
             // The log of a private cluster, and settings of origins.
             let state = directory.path("state")
             try FileManager.default.createDirectory(

@@ -7,6 +7,7 @@ import Services
 import Synchronization
 import TestSupport
 import Testing
+import Transfer
 
 @testable import Client
 

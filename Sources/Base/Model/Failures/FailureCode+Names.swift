@@ -21,6 +21,7 @@ extension FailureCode {
     package static let inputManifest = FailureCode("input.manifest")
     package static let inputKeyReused = FailureCode("input.keyReused")
     package static let inputAlreadyCreated = FailureCode("input.alreadyCreated")
+    package static let inputNameInUse = FailureCode("input.nameInUse")
 
     package static let originDNS = FailureCode("origin.dns")
     package static let originConnect = FailureCode("origin.connect")

@@ -60,7 +60,7 @@ extension FailureCode {
             "Use a destination that is writable and not in use."),
         row(
             110, .inputNotFound, .never,
-            "Check the name or number: `dray status` lists them, with --state DIR those of a private cluster."
+            "Check the name or number with the command that lists such things, such as `dray catalog list`."
         ),
         row(111, .inputMethod, .never, "Use one of the methods that the answer allows."),
         row(112, .inputDraining, .never, "Wait for `dray queue resume`, or use another site."),
@@ -72,7 +72,7 @@ extension FailureCode {
             114, .inputAmbiguous, .never, "Add the site, or use the number."),
         row(
             115, .inputLoadTestRunning, .never,
-            "Wait for the other load test to end; GET /v1/load-tests lists them."),
+            "Wait for the other load test to end; `dray status` lists those that run."),
         row(118, .inputTimeout, .never, "Send the whole request within seconds."),
         row(
             119, .inputToken, .never,
@@ -92,6 +92,9 @@ extension FailureCode {
             123, .inputAlreadyCreated, .never,
             "An earlier request with this Idempotency-Key created it, and its secret is not kept: "
                 + "revoke it, then create another with another key."),
+        row(
+            124, .inputNameInUse, .never,
+            "Use another name, or revoke the token that has it: `dray token revoke NAME`."),
         // 2xx: the origin and the network.
         row(200, .originDNS, .attempts(5), "Check the host name and the resolver."),
         row(201, .originConnect, .attempts(5), "Check that the origin is up and can be reached."),
@@ -106,8 +109,8 @@ extension FailureCode {
         row(209, .originTooLarge, .never, "The body is larger than the limit for its role."),
         row(
             210, .originAddressDenied, .never,
-            "Allow the address block in the message with --allow-addresses, in a cluster "
-                + "on each `dray worker`."),
+            "Allow the address block in the message with --allow-addresses: in a cluster on each "
+                + "`dray worker`, for a webhook on each `dray coordinator`."),
         row(
             211, .originEncoding, .never,
             "The origin compressed a body that was requested uncompressed."),
@@ -127,7 +130,7 @@ extension FailureCode {
             "A load test does not follow redirects; use the URL that the redirect leads to."),
         row(
             216, .originAddressForbidden, .never,
-            "Use a routable address of the origin; this one is always refused."),
+            "Use a routable address of the origin or webhook; this one is always refused."),
         row(
             217, .originSignatureExpired, .attempts(6),
             "A title's manifest is read again for fresh URLs. If the URL of a manifest "
@@ -135,8 +138,8 @@ extension FailureCode {
                 + "stay."),
         row(
             218, .originAddressBlocked, .never,
-            "Remove the block that the message names from --deny-addresses or DRAY_DENY_ADDRESSES, "
-                + "in a cluster on each `dray worker`."),
+            "Remove the block that the message names from --deny-addresses or DRAY_DENY_ADDRESSES: "
+                + "in a cluster on each `dray worker`, for a webhook on each `dray coordinator`."),
         row(
             219, .originAddressNotOfTarget, .never,
             "Check the host's DNS: since the test's preflight it has changed from a private address "
@@ -213,8 +216,7 @@ extension FailureCode {
             "Free space at the site; jobs then resume by themselves."),
         row(501, .storageReadOnly, .siteFault, "Make the site's file system writable again."),
         row(
-            502, .storageIO, .siteFault, "The site's disk reports errors; check the system's log."
-        ),
+            502, .storageIO, .siteFault, "The site's disk reports errors; check the system's log."),
         row(503, .storagePermission, .never, "Grant the worker's user write access to the site."),
         row(
             504, .storagePathConflict, .never,
@@ -266,8 +268,7 @@ extension FailureCode {
         row(
             604, .workerPoison, .never,
             "Workers crashed on this job; check what its URL serves. `dray catalog "
-                + "retry` runs it alone."
-        ),
+                + "retry` runs it alone."),
         // 7xx: the cluster.
         row(
             700, .clusterCoordinatorUnreachable, .attempts(5),
@@ -284,8 +285,7 @@ extension FailureCode {
         row(
             707, .clusterStateInUse, .never,
             "Wait until it ends, choose another --state or, if it is `dray up`, use it: "
-                + "set the variables that it printed."
-        ),
+                + "set the variables that it printed."),
         row(
             708, .clusterPostgresFailed, .never,
             "See the message; the server log in it has details."),
@@ -318,14 +318,12 @@ extension FailureCode {
         row(
             717, .clusterSchemaUnreleased, .never,
             "Drop the schema or use another database; for a private cluster, remove its state directory. "
-                + "Then submit the catalogs again: their files are fetched again."
-        ),
+                + "Then submit the catalogs again: their files are fetched again."),
         row(
             718, .clusterSchemaEdited, .never,
             "Use the release that created the database, or a later one. If an unreleased build created "
                 + "it, drop the schema or use another database; for a private cluster, remove its state "
-                + "directory. Then submit the catalogs again: their files are fetched again."
-        ),
+                + "directory. Then submit the catalogs again: their files are fetched again."),
         row(
             719, .clusterJobUnreadable, .attempts(5),
             "Run the same release on all coordinators. If somebody edited the database, submit the "
@@ -334,34 +332,31 @@ extension FailureCode {
         row(
             720, .clusterUntrustedCertificate, .attempts(5),
             "Set --ca-file or DRAY_CA_FILE to the certificate of the authority that issued "
-                + "the coordinator's."
-        ),
+                + "the coordinator's."),
         row(
             721, .clusterCertificateName, .attempts(5),
             "Use a name in DRAY_COORDINATOR that the coordinator's certificate has, or issue "
-                + "a certificate with this one."
-        ),
+                + "a certificate with this one."),
         row(
             722, .clusterCertificateExpired, .attempts(5),
-            "Renew the coordinator's certificate; check the clock of this machine."
-        ),
+            "Renew the coordinator's certificate; check the clock of this machine."),
         row(
             723, .clusterClientCertificate, .attempts(5),
             "Set --client-certificate and --client-key to a pair that an authority of the "
-                + "coordinator's --tls-client-ca issued."
-        ),
+                + "coordinator's --tls-client-ca issued."),
         row(
             724, .clusterNotTLS, .attempts(5),
             "Use an http URL in DRAY_COORDINATOR, or start the coordinator with "
-                + "--tls-certificate."
-        ),
+                + "--tls-certificate."),
         row(725, .clusterTLSRequired, .never, "Use an https URL in DRAY_COORDINATOR."),
         row(
             726, .clusterForbidden, .never,
-            "Use a token of a role that the message names; `dray token list` shows the roles."),
+            "Ask an administrator for a token of a role that the message names, which "
+                + "`dray token create --role ROLE` makes."),
         row(
             727, .clusterOutOfScope, .never,
-            "Use a token that is bound to this queue or site, or to none: `dray token create`."),
+            "Ask an administrator for a token that is bound to this queue or site too, or to none; "
+                + "the message names what this one is bound to."),
         row(
             728, .clusterEventsGone, .never,
             "Read the present state (`dray status`, `dray catalog show`), and continue from now: "
@@ -371,15 +366,14 @@ extension FailureCode {
             "Connect again with the last id, which `dray watch` does by itself."),
         row(
             730, .clusterTooManyStreams, .attempts(5),
-            "Close unused streams, connect to another coordinator, or start more coordinators."
-        ),
+            "Close unused streams, connect to another coordinator, or start more coordinators."),
         row(
             731, .clusterDatabaseCertificate, .attempts(5),
             "Set sslrootcert in the database's URL to the authority that issued its certificate, and "
                 + "the URL's host to a name of the certificate."),
         row(
             732, .clusterRateLimited, .attempts(5),
-            "Send fewer requests; the answer's Retry-After tells when the next one is accepted. "
+            "Send fewer requests; the answer's Retry-After gives the time of the next accepted request. "
                 + "`dray coordinator --max-requests` sets the limit."),
         row(
             733, .clusterRequestRunning, .attempts(5),

@@ -111,20 +111,46 @@ package struct Failure: Error, Sendable {
     package let detail: String
     /// The allowed values; nil for none, and for a failure from another process.
     package let allowed: String?
+    /// Advice on this occurrence; nil for that of the code.
+    private let ownHint: String?
 
-    package init(_ code: FailureCode, _ message: String) {
-        self.init(code, at: nil, message)
+    /// - Parameter hint: advice on this occurrence; nil for that of the code.
+    package init(_ code: FailureCode, _ message: String, hint: String? = nil) {
+        self.init(code, at: nil, message, hint: hint)
     }
 
     /// Creates a failure in the caller's input, such as
     /// `Failure(.inputField, at: .line(3, field: "bytes"), "given -1", allowed: "0 to 10")`.
     package init(
-        _ code: FailureCode, at place: FailureLocation?, _ detail: String, allowed: String? = nil
+        _ code: FailureCode, at place: FailureLocation?, _ detail: String, allowed: String? = nil,
+        hint: String? = nil
     ) {
         self.code = code
         self.place = place
         self.detail = Self.bounded(detail)
         self.allowed = allowed
+        ownHint = hint
+    }
+
+    /// Creates an `input.notFound` for something that a command lists.
+    ///
+    /// - Parameter command: the command with its arguments, such as `dray token list`.
+    package static func notFound(_ message: String, listedBy command: String) -> Failure {
+        Failure(
+            .inputNotFound, message,
+            hint: "Check the name or number: `\(command)` lists them, with --state DIR those of a "
+                + "private cluster.")
+    }
+
+    /// Advice for the reader.
+    package var hint: String { ownHint ?? code.row.hint }
+
+    /// Returns the same failure with another message.
+    package func with(message: String) -> Failure { Failure(code, message, hint: ownHint) }
+
+    /// Returns the same failure with advice on this occurrence.
+    package func with(hint: String) -> Failure {
+        Failure(code, at: place, detail, allowed: allowed, hint: hint)
     }
 
     /// States the place, and the given and the allowed values; secrets are redacted, 500 characters
@@ -138,18 +164,18 @@ package struct Failure: Error, Sendable {
     /// Returns the same failure at `place`; one that has a place keeps it in its message.
     package func at(_ place: FailureLocation) -> Failure {
         self.place == nil
-            ? Failure(code, at: place, detail, allowed: allowed)
-            : Failure(code, at: place, message)
+            ? Failure(code, at: place, detail, allowed: allowed, hint: ownHint)
+            : Failure(code, at: place, message, hint: ownHint)
     }
 
     /// Returns the same failure with the name of the document that it is in.
     package func inDocument(_ name: String) -> Failure {
         guard case .line(let line, let column, let field, nil) = place else {
-            return Failure(code, at: nil, "\(name): \(message)")
+            return with(message: "\(name): \(message)")
         }
         return Failure(
             code, at: .line(line, column: column, field: field, document: name), detail,
-            allowed: allowed)
+            allowed: allowed, hint: ownHint)
     }
 
     /// Bounds by scalars, because a single character can have any length.

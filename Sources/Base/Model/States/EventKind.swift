@@ -23,6 +23,17 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
         states.map { EventKind(rawValue: "\(subject).\($0)") }
     }
 
+    /// Lists what a name may be, for messages: for one of a known subject the kinds of the subject.
+    package static func allowedNames(for name: some StringProtocol) -> String {
+        let subject = name.prefix { $0 != "." }
+        let kinds = all.filter { $0.subject == subject }
+        guard !kinds.isEmpty else {
+            return subjects.joined(separator: ", ")
+                + ", or a kind of one of these, such as asset.failed"
+        }
+        return "\(subject), or one of " + kinds.map(\.rawValue).joined(separator: ", ")
+    }
+
     /// Returns the kinds that a name means: one kind, or all of a subject. Empty for an unknown name.
     package static func named(_ name: some StringProtocol) -> [EventKind] {
         all.filter { $0.rawValue == name || $0.subject == name }

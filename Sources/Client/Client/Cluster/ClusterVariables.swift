@@ -36,19 +36,11 @@ package enum ClusterVariables {
                 running.runToken == nil
             else { throw error }
             let path = running.tokenFile.path
-            throw HintedFailure(
-                failure: error,
+            throw error.with(
                 hint: "`dray up` uses it. To use that cluster, run these lines first:\n"
                     + exports(
                         coordinator: running.coordinatorURL, caFile: running.caFile,
                         tokenPath: access(path, R_OK) == 0 ? path : nil))
         }
     }
-}
-
-/// A failure with a more specific hint than its code's.
-struct HintedFailure: Error {
-    var failure: Failure
-    /// Ends with a line feed.
-    var hint: String
 }

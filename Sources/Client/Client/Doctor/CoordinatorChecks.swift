@@ -51,7 +51,8 @@ enum CoordinatorChecks {
         case .failure(let failure) where failure.code == .clusterForbidden:
             return .warning(
                 .coordinators, name, "accepted, but its role may not read the diagnosis",
-                advice: "Use a token of the role operator or admin.", code: failure.code)
+                advice: "Ask an administrator for a token of the role operator.",
+                code: failure.code)
         case .failure(let failure) where failure.code == .clusterUnauthorized:
             return .failed(.coordinators, name, failure)
         case .failure(let failure):
@@ -159,7 +160,7 @@ enum CoordinatorChecks {
         guard let first = failing.first, let trouble = first.trouble else {
             return .ok(.workers, name, finding)
         }
-        let advice = trouble.code.row.hint
+        let advice = trouble.hint
         let text =
             "\(failing.count) of \(finding) cannot lease jobs: \(printable(first.name)): "
             + trouble.message

@@ -4,7 +4,7 @@ package import Model
 package struct DoctorCheck: Codable, Sendable, Hashable {
     /// The part of a cluster that was checked.
     package enum Area: String, Codable, CaseIterable, Sendable {
-        case machine, coordinators, database, workers, storage, origins
+        case machine, coordinators, database, workers, storage, origins, webhooks
     }
 
     package enum Result: String, Codable, CaseIterable, Sendable {
@@ -53,15 +53,15 @@ package struct DoctorCheck: Codable, Sendable, Hashable {
         DoctorCheck(area, name, .failed, finding, advice, code)
     }
 
-    /// A check that failed with its code's hint as advice.
+    /// A check that failed with the failure's hint as advice.
     package static func failed(_ area: Area, _ name: String, _ failure: Failure) -> DoctorCheck {
         DoctorCheck(
-            area, name, .failed, failure.message, failure.code.row.hint, failure.code)
+            area, name, .failed, failure.message, failure.hint, failure.code)
     }
 
     package static func warning(_ area: Area, _ name: String, _ failure: Failure) -> DoctorCheck {
         DoctorCheck(
-            area, name, .warning, failure.message, failure.code.row.hint, failure.code)
+            area, name, .warning, failure.message, failure.hint, failure.code)
     }
 
     package static func skipped(

@@ -38,6 +38,9 @@ package final class DoctorSession: Service {
         package var status: ClusterStatus?
         package var sites: SiteList?
         package var origins: OriginPage?
+        package var webhooks: WebhookList?
+        /// What could not be read, and why.
+        package var absences: [DoctorAbsence] = []
     }
 
     package let name = "doctor"
@@ -68,12 +71,12 @@ package final class DoctorSession: Service {
     package func run() async throws {
         defer { display.end() }
         let begin = ContinuousClock.now
-        pending.withLock { $0 = [.coordinators, .database, .workers, .storage, .origins] }
+        pending.withLock { $0 = DoctorCheck.Area.allCases.filter { $0 != .machine } }
         showPending()
         async let database = databaseFound()
         async let requests = originChecks()
         var cluster = await clusterFound()
-        finish(.coordinators, .workers)
+        finish(.coordinators, .workers, .webhooks)
         let local = await localChecks(cluster.sites?.sites ?? [])
         finish(.storage)
         let own = await database
@@ -95,6 +98,8 @@ package final class DoctorSession: Service {
         findings.status = cluster.status
         findings.sites = cluster.sites
         findings.origins = cluster.origins
+        findings.webhooks = cluster.webhooks
+        findings.absences = cluster.absences
         found.withLock { $0 = findings }
     }
 
@@ -122,6 +127,8 @@ package final class DoctorSession: Service {
         var status: ClusterStatus?
         var sites: SiteList?
         var origins: OriginPage?
+        var webhooks: WebhookList?
+        var absences: [DoctorAbsence] = []
 
         var diagnoses: [CoordinatorDiagnosis] {
             probes.compactMap { try? $0.diagnosis?.get() }
@@ -131,13 +138,27 @@ package final class DoctorSession: Service {
             diagnoses.first?.leaseSeconds ?? ClockChecks.usualLeaseSeconds
         }
 
-        mutating func skip(_ names: [(DoctorCheck.Area, String)], because reason: String) {
-            checks += names.map { .skipped($0.0, $0.1, because: reason) }
+        /// Skips the checks of all lists.
+        mutating func skipLists(because reason: String) {
+            checks += listNames.map { .skipped($0.0, $0.1, because: reason) }
+            absences += [.status, .sites, .origins, .webhooks].map {
+                DoctorAbsence($0, because: reason)
+            }
+        }
+
+        /// Records a check of a list that could not be read.
+        mutating func fail(
+            _ source: DoctorAbsence.Source, _ area: DoctorCheck.Area, _ name: String,
+            _ failure: Failure
+        ) {
+            checks.append(.failed(area, name, failure))
+            absences.append(DoctorAbsence(source, failure))
         }
     }
 
     private static let listNames: [(DoctorCheck.Area, String)] = [
         (.workers, "versions"), (.workers, "workers"), (.storage, "sites"), (.origins, "origins"),
+        (.webhooks, "webhooks"),
     ]
 
     private func clusterFound() async -> Cluster {
@@ -150,8 +171,8 @@ package final class DoctorSession: Service {
             }
             client = try place.client(timeoutSeconds: Self.requestSeconds, isProbe: true)
         } catch {
-            cluster.checks.append(.failed(.coordinators, "coordinator", error))
-            cluster.skip(Self.listNames, because: "no coordinator could be asked")
+            cluster.fail(.coordinators, .coordinators, "coordinator", error)
+            cluster.skipLists(because: "no coordinator could be asked")
             return cluster
         }
         defer { client.shutdown() }
@@ -160,22 +181,23 @@ package final class DoctorSession: Service {
             !subject.isNamed
             && cluster.probes.allSatisfy { $0.failure?.code == .clusterCoordinatorUnreachable }
         guard !isAbsent else {
+            let reason = "no cluster runs at \(ClientSettings.defaultListen)"
             cluster.checks.append(
                 .skipped(
-                    .coordinators, "coordinator",
-                    because: "no cluster runs at \(ClientSettings.defaultListen)",
+                    .coordinators, "coordinator", because: reason,
                     advice: "Start one with dray up, or set DRAY_COORDINATOR."))
-            cluster.skip(Self.listNames, because: "no coordinator was found")
+            cluster.absences.append(DoctorAbsence(.coordinators, because: reason))
+            cluster.skipLists(because: "no coordinator was found")
             return cluster
         }
         let now = clock.nowSeconds
         cluster.checks += cluster.probes.flatMap {
             CoordinatorChecks.all($0, nowSeconds: now)
         }
+        cluster.absences += cluster.probes.compactMap(DoctorAbsence.init)
         guard cluster.probes.contains(where: CoordinatorChecks.isTokenAccepted) else {
             let isReached = cluster.probes.contains { $0.failure == nil }
-            cluster.skip(
-                Self.listNames,
+            cluster.skipLists(
                 because: isReached
                     ? "no coordinator accepted the token" : "no coordinator answered")
             return cluster
@@ -194,6 +216,9 @@ package final class DoctorSession: Service {
         async let origins = Self.list { () async throws(Failure) in
             try await client.origins(retrySeconds: 0.5)
         }
+        async let webhooks = Self.list { () async throws(Failure) in
+            try await client.webhooks(retrySeconds: 0.5)
+        }
         var processes = cluster.probes.compactMap { probe in
             (try? probe.diagnosis?.get()).map {
                 CoordinatorChecks.Process("the coordinator at \(probe.url)", $0.version)
@@ -207,7 +232,7 @@ package final class DoctorSession: Service {
             }
             cluster.checks.append(CoordinatorChecks.workers(found.workers))
         case .failure(let failure):
-            cluster.checks.append(.failed(.workers, "workers", failure))
+            cluster.fail(.status, .workers, "workers", failure)
         }
         cluster.checks.append(CoordinatorChecks.versions(processes))
         switch await sites {
@@ -215,14 +240,27 @@ package final class DoctorSession: Service {
             cluster.sites = found
             cluster.checks += SiteChecks.all(found.sites)
         case .failure(let failure):
-            cluster.checks.append(.failed(.storage, "sites", failure))
+            cluster.fail(.sites, .storage, "sites", failure)
         }
         switch await origins {
         case .success(let found):
             cluster.origins = found
             cluster.checks += OriginChecks.all(found)
         case .failure(let failure):
-            cluster.checks.append(.failed(.origins, "origins", failure))
+            cluster.fail(.origins, .origins, "origins", failure)
+        }
+        switch await webhooks {
+        case .success(let found):
+            cluster.webhooks = found
+            let now = cluster.diagnoses.lazy.compactMap(\.database).first?.now
+            cluster.checks += WebhookChecks.all(found, now: now ?? clock.nowSeconds)
+        case .failure(let failure) where failure.code == .clusterForbidden:
+            cluster.checks.append(
+                .skipped(
+                    .webhooks, "webhooks", because: "the token's role may not read them",
+                    advice: "Ask an administrator for a token of the role operator."))
+            cluster.absences.append(DoctorAbsence(.webhooks, failure))
+        case .failure(let failure): cluster.fail(.webhooks, .webhooks, "webhooks", failure)
         }
     }
 
@@ -265,7 +303,9 @@ package final class DoctorSession: Service {
         var reading = own?.clock
         switch own?.result {
         case .success(let found): cluster.database = found
-        case .failure(let failure): return [.failed(.database, "server", failure)]
+        case .failure(let failure):
+            cluster.absences.append(DoctorAbsence(.database, failure))
+            return [.failed(.database, "server", failure)]
         case nil:
             let first = cluster.probes.first { $0.databaseClock != nil }
             cluster.database = (try? first?.diagnosis?.get())?.database
@@ -278,11 +318,14 @@ package final class DoctorSession: Service {
             ]
         }
         if let failure = cluster.diagnoses.compactMap(\.databaseFailure).first {
+            cluster.absences.append(DoctorAbsence(.database, failure))
             return [.failed(.database, "server", failure)]
         }
+        let reason = "no coordinator described it"
+        cluster.absences.append(DoctorAbsence(.database, because: reason))
         return [
             .skipped(
-                .database, "server", because: "no coordinator described it",
+                .database, "server", because: reason,
                 advice: "To check it without one, use --database-file or --database.")
         ]
     }

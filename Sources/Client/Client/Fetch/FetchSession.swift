@@ -141,11 +141,10 @@ package final class FetchSession: DrainableService {
         if let partial { plan.output.expectedBytes = partial.record.totalBytes }
         let (larges, sender) = AsyncStream.makeStream(of: LargeObject.self)
         var request = request(range: nil)
-        request.expectedSHA256 = plan.expectedSHA256
+        request.expected.sha256 = plan.expectedSHA256
         request.resumption?.partial = partial
         if takesParts, partial == nil {
-            request.splitAbove = Self.partSize.bytes
-            request.onLarge = { large, _ in
+            request.split = TransferRequest.SplitRule(partBytes: Self.partSize.bytes) { large, _ in
                 self.state.withLock { $0.large = large }
                 sender.yield(large)
                 return nil

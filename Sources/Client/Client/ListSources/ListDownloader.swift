@@ -75,7 +75,8 @@ package final class ListDownloader: Sendable {
                     return sink
                 }, role: .file)
             request.isManifest = true
-            request.maximumBytes = min(limits.documentBytes, limits.totalBytes - Int64(start))
+            request.expected.maximumBytes = min(
+                limits.documentBytes, limits.totalBytes - Int64(start))
             let seconds = min(left, limits.documentSeconds)
             guard let result = try run(request, seconds: seconds) else {
                 throw overdue(url, seconds)

@@ -3,7 +3,7 @@ package import LoadGenerator
 package import LoadModel
 package import Model
 import Text
-import Transfer
+package import Transfer
 
 /// The processes from which the load of a test comes.
 package protocol LoadPlace: Sendable {

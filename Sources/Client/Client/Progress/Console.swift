@@ -38,14 +38,11 @@ package enum Console {
     /// Reports an error with a hint, and returns the exit code.
     package static func fail(_ error: any Error) -> ExitCode {
         if let error = error as? UsageError { return fail(error) }
-        if let error = error as? HintedFailure { return fail(error.failure, hint: error.hint) }
         let failure = error as? Failure ?? Failure(.workerInternal, "\(error)")
         if failure.code == .workerCancelled { return ExitCode(failure.code) }
-        return fail(failure, hint: failure.code.row.hint + "\n")
-    }
-
-    private static func fail(_ failure: Failure, hint: String) -> ExitCode {
         let what = "\(printable(Redaction.message(failure.message))) (\(failure.code))"
+        // It may come from a coordinator, and may have several lines.
+        let hint = failure.hint.split(separator: "\n").map { printable(String($0)) + "\n" }.joined()
         writeAll("dray: \(what)\n\(hint)", to: STDERR_FILENO)
         return ExitCode(failure.code)
     }

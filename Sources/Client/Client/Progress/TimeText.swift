@@ -8,6 +8,11 @@ package enum TimeText {
         String(timestamp(ofSeconds: seconds).prefix(16)).replacing("T", with: " ") + " UTC"
     }
 
+    /// Returns text such as `2026-11-22 17:00:42 UTC`.
+    package static func second(ofSeconds seconds: Double) -> String {
+        String(timestamp(ofSeconds: seconds).prefix(19)).replacing("T", with: " ") + " UTC"
+    }
+
     /// Returns text such as `in 0:42`, `at 22:00 UTC (in 3:10:05)` or `at 2026-11-27 06:00 UTC (in
     /// 1 d 12 h)`.
     ///

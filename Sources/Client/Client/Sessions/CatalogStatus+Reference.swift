@@ -17,10 +17,9 @@ extension CoordinatorClient {
                 && (reference.storageURL == nil || $0.storageURL == reference.storageURL)
         }
         guard let first = found.first else {
-            throw Failure(
-                .inputNotFound,
-                "None of the 100 latest catalogs is named "
-                    + "\(printable(reference.name ?? "")).")
+            throw Failure.notFound(
+                "None of the 100 latest catalogs is named \(printable(reference.name ?? "")).",
+                listedBy: "dray catalog list")
         }
         guard found.count == 1 else {
             throw Failure(

@@ -1,10 +1,10 @@
-import API
+package import API
 package import CommandLine
 package import CoordinatorClient
 import Foundation
 import Glibc
-package import Lists
-package import Model
+import Lists
+import Model
 import Rendering
 import Services
 import Storage
@@ -19,21 +19,10 @@ package final class PrefetchSession: FollowingSession {
     package let name = "prefetch"
 
     package struct Plan: Sendable {
+        package var catalog: CatalogSubmission
         package var source: ListSource
-        /// The result of the first pass.
-        package var sharedKeys: SharedKeys
-        /// Number of assets in `source`.
-        package var assets: Int
-        /// Number of titles among them.
-        package var titleCount: Int
-        /// Number of their sidecars.
-        package var sidecars: Int
-        package var catalogName: String
-        package var priority: Int
-        /// Start time in seconds since 1970, as is `deadline`.
-        package var notBefore: Double?
-        package var deadline: Double?
-        package var titles: TitleOptions?
+        /// The result of the first pass over `source`.
+        package var list: ListSource.Reading
         package var destination: Destination
         package var reportPath: String?
         package var mediaCheck: MediaCheck?
@@ -43,42 +32,30 @@ package final class PrefetchSession: FollowingSession {
         /// True to record the volume of the site's directory now, replacing an earlier record.
         package var acceptsVolume: Bool
         /// True to end once the cluster has the whole submission.
-        package var detaches = false
+        package var detaches: Bool
 
         package init(
+            catalog: CatalogSubmission,
             source: ListSource,
-            sharedKeys: SharedKeys,
-            assets: Int,
-            titleCount: Int,
-            sidecars: Int,
-            catalogName: String,
-            priority: Int,
-            notBefore: Double? = nil,
-            deadline: Double? = nil,
-            titles: TitleOptions? = nil,
+            list: ListSource.Reading,
             destination: Destination,
             reportPath: String? = nil,
             mediaCheck: MediaCheck? = nil,
             isQuiet: Bool,
             isEmbedded: Bool,
-            acceptsVolume: Bool
+            acceptsVolume: Bool,
+            detaches: Bool
         ) {
+            self.catalog = catalog
             self.source = source
-            self.sharedKeys = sharedKeys
-            self.assets = assets
-            self.titleCount = titleCount
-            self.sidecars = sidecars
-            self.catalogName = catalogName
-            self.priority = priority
-            self.notBefore = notBefore
-            self.deadline = deadline
-            self.titles = titles
+            self.list = list
             self.destination = destination
             self.reportPath = reportPath
             self.mediaCheck = mediaCheck
             self.isQuiet = isQuiet
             self.isEmbedded = isEmbedded
             self.acceptsVolume = acceptsVolume
+            self.detaches = detaches
         }
     }
 
@@ -144,11 +121,7 @@ package final class PrefetchSession: FollowingSession {
         // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
         try await settleVolume(client)
-        var submission = CatalogSubmission(
-            name: plan.catalogName, storageURL: plan.destination.storageURL,
-            priority: plan.priority, notBefore: plan.notBefore, deadline: plan.deadline)
-        submission.titles = plan.titles
-        let handle = try await client.openCatalog(submission)
+        let handle = try await client.openCatalog(plan.catalog)
         do throws(Failure) {
             try await submit(handle, client)
             if plan.detaches, detachment.detach() { return .detached(handle.id) }
@@ -170,7 +143,7 @@ package final class PrefetchSession: FollowingSession {
         guard !plan.isQuiet else { return }
         Console.write(
             """
-            \(printable(plan.catalogName)) is catalog \(catalog); the cluster continues.
+            \(printable(plan.catalog.name)) is catalog \(catalog); the cluster continues.
               progress:   \(CatalogHints.follow) \(catalog)
               interrupt:  \(CatalogHints.stop) \(catalog)
 
@@ -181,7 +154,7 @@ package final class PrefetchSession: FollowingSession {
     /// records its present volume. Only a private cluster's directories can be checked from here.
     private func settleVolume(_ client: CoordinatorClient) async throws(Failure) {
         guard plan.acceptsVolume || plan.isEmbedded else { return }
-        let url = plan.destination.storageURL
+        let url = plan.catalog.storageURL
         let known = try await client.sites().sites.first { $0.storageURL == url }
         guard let known else { return }
         guard plan.acceptsVolume else {
@@ -204,7 +177,8 @@ package final class PrefetchSession: FollowingSession {
         // The coordinator reads one batch while the database stores the previous one. The list is
         // checked, so the order of two batches does not matter.
         var sending: [Task<Result<Void, Failure>, Never>] = []
-        _ = try await plan.source.read(.submission(plan.sharedKeys)) { assets throws(Failure) in
+        let purpose = ListSource.Purpose.submission(plan.list.sharedKeys)
+        _ = try await plan.source.read(purpose) { assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure(.workerCancelled, "interrupted") }
                 guard let full = batch.add(asset) else { continue }
@@ -218,7 +192,8 @@ package final class PrefetchSession: FollowingSession {
             handle.id, CatalogStartRequest(generation: handle.generation))
         detachment.begin()
         display.note(
-            "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
+            "\(printable(plan.catalog.name)): "
+                + "\(HumanFormat.count(plan.list.counts.assets, "asset")) to "
                 + printable(plan.destination.path))
         if let left = started.left, left > 0 {
             let assets = HumanFormat.count(left, "asset")
@@ -226,7 +201,7 @@ package final class PrefetchSession: FollowingSession {
                 "\(assets) of the previous list of this name \(left == 1 ? "is" : "are") "
                     + "no longer in the catalog; use --name to keep lists apart")
         }
-        if let begin = plan.notBefore, begin > SystemWallClock().nowSeconds {
+        if let begin = plan.catalog.notBefore, begin > SystemWallClock().nowSeconds {
             display.note("it does not start before \(TimeText.minute(ofSeconds: begin))")
         }
     }
@@ -303,7 +278,7 @@ package final class PrefetchSession: FollowingSession {
     private func complete(
         _ summary: inout RunSummary, _ status: CatalogStatus, _ client: CoordinatorClient
     ) async throws {
-        guard plan.sidecars > 0 || plan.titleCount > 0 else { return }
+        guard plan.list.counts.sidecars > 0 || plan.list.counts.titles > 0 else { return }
         var after: String?
         repeat {
             let page = try await client.assets(of: status.id, after: after)

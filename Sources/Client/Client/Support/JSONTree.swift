@@ -40,6 +40,15 @@ enum JSONTree: Codable {
         }
     }
 
+    func hasList(longerThan maxItems: Int) -> Bool {
+        switch self {
+        case .null, .bool, .integer, .number, .text: false
+        case .list(let values):
+            values.count > maxItems || values.contains { $0.hasList(longerThan: maxItems) }
+        case .object(let fields): fields.values.contains { $0.hasList(longerThan: maxItems) }
+        }
+    }
+
     /// Returns the value with each text, and each field's name, changed, and with the first `maxItems`
     /// of each list.
     ///

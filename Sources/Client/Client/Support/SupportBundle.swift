@@ -10,8 +10,8 @@ import Text
 
 /// The files of `dray support-bundle`: what helps to explain a failure, without secrets.
 ///
-/// Everything passes `BundleRedactor`; a file `MANIFEST` lists the others and how many texts were
-/// changed in each.
+/// Everything passes `BundleRedactor`; a file `MANIFEST` lists the others, how many texts were changed
+/// in each, and what is missing.
 package struct SupportBundle {
     private struct Entry {
         var name: String
@@ -23,6 +23,8 @@ package struct SupportBundle {
     private let redactor: BundleRedactor
     private let seconds: Double
     private var entries: [Entry] = []
+    /// Files that are not there, or not complete, with the reason.
+    private var missing: [(name: String, reason: String)] = []
 
     /// Maximum bytes of a log's end.
     private static let maxLogBytes = 256 << 10
@@ -62,7 +64,30 @@ package struct SupportBundle {
         }
         if let origins = findings.origins {
             try add("origins.json", origins, "origins with their limits and decisions")
+            if origins.next != nil {
+                miss("origins.json", "only the first \(origins.origins.count) origins, by name")
+            }
         }
+        if let webhooks = findings.webhooks {
+            try add("webhooks.json", webhooks, "webhooks, what waits and the last failures")
+        }
+        for absence in findings.absences { miss(Self.file(of: absence.source), absence.reason) }
+    }
+
+    private static func file(of source: DoctorAbsence.Source) -> String {
+        switch source {
+        case .coordinators: "coordinators.json"
+        case .database: "database.json"
+        case .status: "status.json"
+        case .sites: "sites.json"
+        case .origins: "origins.json"
+        case .webhooks: "webhooks.json"
+        }
+    }
+
+    /// Records that a file is missing, or lacks something, and why.
+    package mutating func miss(_ name: String, _ reason: String) {
+        missing.append((name, redactor.redacted(reason)))
     }
 
     /// Adds a value as JSON, with the first `maxItems` of each list.
@@ -71,6 +96,9 @@ package struct SupportBundle {
     ) throws {
         let tree = try JSONDecoder().decode(JSONTree.self, from: JSONEncoder().encode(value))
         var changed = 0
+        if tree.hasList(longerThan: Self.maxItems) {
+            miss(name, "only the first \(Self.maxItems) items of longer lists")
+        }
         let redacted = tree.mapped(maxItems: Self.maxItems) { text, field in
             let shown =
                 field.map { redactor.isSecret(field: $0) } == true
@@ -85,10 +113,12 @@ package struct SupportBundle {
             Entry(name: name, contents: bytes, changed: changed, description: description))
     }
 
-    /// Adds the end of a log, from the start of a line; nothing if it cannot be read.
+    /// Adds the end of a log, from the start of a line. One that cannot be read is recorded as missing.
     package mutating func addLog(_ name: String, at path: String, _ description: String) {
-        guard let bytes = Self.end(of: path, bytes: Self.maxLogBytes), !bytes.isEmpty else {
-            return
+        let bytes: [UInt8]
+        switch Self.end(of: path, bytes: Self.maxLogBytes) {
+        case .success(let found): bytes = found
+        case .failure(let error): return miss(name, "\(path): \(error.reason)")
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false
@@ -100,29 +130,38 @@ package struct SupportBundle {
                 changed: zip(lines, redacted).count { $0 != $1 }, description: description))
     }
 
-    private static func end(of path: String, bytes: Int) -> [UInt8]? {
+    private struct LogError: Error {
+        var reason: String
+    }
+
+    private static func end(of path: String, bytes: Int) -> Result<[UInt8], LogError> {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else {
+            return .failure(LogError(reason: systemErrorText(errno)))
+        }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return nil
+            return .failure(LogError(reason: "no regular file"))
         }
         let start = max(0, Int(status.st_size) - bytes)
         var buffer = [UInt8](repeating: 0, count: bytes)
         let count = pread(descriptor, &buffer, bytes, start)
-        guard count > 0 else { return nil }
+        guard count > 0 else {
+            return .failure(
+                LogError(reason: count == 0 ? "it is empty" : systemErrorText(errno)))
+        }
         let found = buffer[..<count]
         guard start > 0, let feed = found.firstIndex(of: UInt8(ascii: "\n")) else {
-            return Array(found)
+            return .success(Array(found))
         }
         // A part of a line could begin in the middle of a secret.
-        return Array(found[(feed + 1)...])
+        return .success(Array(found[(feed + 1)...]))
     }
 
     // MARK: The archive
 
-    /// The manifest: a line for each file.
+    /// The manifest: a line for each file, and one for each that is missing.
     package var manifest: String {
         let rows = entries.map { entry in
             [
@@ -135,8 +174,17 @@ package struct SupportBundle {
             + TextLayout.table(
                 headings: ["File", "Bytes", "Redacted", "Contents"],
                 alignments: [.left, .right, .right, .left], rows: rows)
+            + missingText
             + "\nRedacted: texts in which something was replaced by \(Redaction.mark), "
             + "\(HumanFormat.count(removed)) in total.\n\n\(Self.notice)"
+    }
+
+    private var missingText: String {
+        guard !missing.isEmpty else { return "\nNothing is missing.\n" }
+        return "\n"
+            + TextLayout.table(
+                headings: ["Missing", "Reason"], alignments: [.left, .left],
+                rows: missing.map { [$0.name, printable($0.reason)] })
     }
 
     private static let notice = """

@@ -10,4 +10,15 @@ package enum AccessRole: String, Codable, CaseIterable, Sendable {
     case reader
     /// Leases jobs of its queues, reports them and sends heartbeats.
     case worker
+
+    /// What it allows, for people.
+    package var allowance: String {
+        switch self {
+        case .admin: "everything"
+        case .operator: "everything but tokens and the work of workers"
+        case .submitter: "submitting, starting and changing catalogs, and reading"
+        case .reader: "reading, also metrics"
+        case .worker: "leasing and reporting jobs, and heartbeats"
+        }
+    }
 }

@@ -56,11 +56,11 @@ package struct CoolingList: Codable, Sendable {
 ///
 /// A worker whose quota shrinks starts nothing until its use is within the new one; running
 /// transfers may continue until the previous quota expires. Its heartbeats report the remaining use
-/// (`OriginShareUse`); until then the coordinator counts the previous grant.
+/// (`OriginQuotaUse`); until then the coordinator counts the previous grant.
 ///
 /// Targets of redirects count as well: every worker that may be redirected to a limited origin gets
 /// its quota.
-package struct OriginShare: Codable, Hashable, Sendable {
+package struct OriginQuota: Codable, Hashable, Sendable {
     /// Origin as named by `originName(of:)`.
     package var origin: String
     /// Number that grows with each quota of an origin; the worker keeps to the highest one that it
@@ -92,7 +92,7 @@ package struct OriginShare: Codable, Hashable, Sendable {
 }
 
 /// A worker's use of its quota of an origin's limits.
-package struct OriginShareUse: Codable, Hashable, Sendable {
+package struct OriginQuotaUse: Codable, Hashable, Sendable {
     /// Origin as named by `originName(of:)`.
     package var origin: String
     /// The quota that it keeps to.

@@ -32,6 +32,20 @@ package struct WebhookChange: Codable, Sendable {
 
 /// A webhook without its secret. Times are in seconds since 1970.
 package struct WebhookStatus: Codable, Hashable, Sendable {
+    /// The last attempt that failed, of any of its deliveries.
+    package struct LastFailure: Codable, Hashable, Sendable {
+        package var time: Double
+        /// Status of the answer; nil without one.
+        package var status: Int?
+        package var failure: Failure
+
+        package init(time: Double, status: Int?, failure: Failure) {
+            self.time = time
+            self.status = status
+            self.failure = failure
+        }
+    }
+
     package var id: WebhookID
     /// Without secrets.
     package var url: String
@@ -44,8 +58,18 @@ package struct WebhookStatus: Codable, Hashable, Sendable {
     /// Deliveries that wait for their first or next attempt, and that failed for good.
     package var waiting: Int64
     package var dead: Int64
+    /// Since when the oldest delivery waits; nil if none does.
+    package var waitingSince: Double?
     /// Nothing is sent before: its receiver answered with a Retry-After. Nil if that is over.
     package var cooldownUntil: Double?
+    /// Stays when a later attempt succeeds; nil if none has failed.
+    package var lastFailure: LastFailure?
+
+    /// True if a delivery waits, and an attempt has failed since it began to.
+    package var isFailing: Bool {
+        guard let waitingSince, let lastFailure else { return false }
+        return lastFailure.time >= waitingSince
+    }
 
     package init(
         id: WebhookID, url: String, catalog: CatalogID?, kinds: [EventKind], created: Double,
@@ -107,7 +131,7 @@ package struct WebhookDelivery: Codable, Hashable, Sendable {
     }
 }
 
-/// `GET /v1/webhook-deliveries?after=…&state=…&limit=…`: a page, the latest first.
+/// `GET /v1/webhook-deliveries?after=…&webhook=…&state=…&limit=…`: a page, the latest first.
 package struct WebhookDeliveryPage: Codable, Sendable {
     package var deliveries: [WebhookDelivery]
     /// For `after` of the next page; nil on the last one.

@@ -14,6 +14,9 @@ package enum OriginBreaker: String, Codable, CaseIterable, Sendable {
 
 /// `GET /v1/origins`: one origin.
 package struct OriginStatus: Codable, Sendable {
+    /// Maximum number of waiting jobs of one kind that are counted.
+    package static let countedJobs = 200
+
     package var origin: String
     /// Limits that apply now.
     package var limits: OriginLimits
@@ -26,8 +29,11 @@ package struct OriginStatus: Codable, Sendable {
     package var reason: String?
     /// Part of the limits granted to workers.
     package var inUse: InUse
-    /// Jobs of it that can be leased; an estimate for many.
+    /// Jobs of it that can be leased. Those of a catalog with the same priority and kind of work
+    /// are counted up to `countedJobs`.
     package var waiting: Int
+    /// True if more jobs wait than were counted.
+    package var hasMoreWaiting: Bool?
     package var leased: Int
     package var workers: [WorkerDecision]
     /// The cluster's own decisions, latest first, 20 at most.

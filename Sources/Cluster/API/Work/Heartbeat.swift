@@ -31,9 +31,9 @@ package struct Heartbeat: Codable, Sendable {
     /// Its activity by origin; nil for no report.
     package var origins: [OriginReport]?
     /// Its use of quotas of origins' limits, one per origin; nil for none.
-    package var originShares: [OriginShareUse]?
+    package var originShares: [OriginQuotaUse]?
     /// The quotas of sites that it keeps to, one per site; nil for none.
-    package var siteShares: [SiteShareUse]?
+    package var siteShares: [SiteQuotaUse]?
     /// Its reports on the sites of its jobs; nil for no report.
     package var sites: [SiteReport]?
     /// Why it gets no work from a reachable coordinator; nil while it gets work, or none is
@@ -51,7 +51,7 @@ package struct Heartbeat: Codable, Sendable {
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,
-        activeTransfers: Int, origins: [OriginReport]? = nil, siteShares: [SiteShareUse]? = nil
+        activeTransfers: Int, origins: [OriginReport]? = nil, siteShares: [SiteQuotaUse]? = nil
     ) {
         self.origins = origins
         self.siteShares = siteShares
@@ -69,14 +69,14 @@ package struct HeartbeatAnswer: Codable, Sendable {
     package var leases: [LeaseID]
     package var seconds: Double
     /// The worker's quotas of origins' limits; nil for none.
-    package var shares: [OriginShare]?
+    package var shares: [OriginQuota]?
     /// Cancelled jobs of the worker's leases: it stops them at once, discards their data and
     /// reports nothing. Nil for none.
     package var cancelled: [JobID]?
     /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
     /// The worker's quotas of the sites of its jobs; nil for none.
-    package var siteShares: [SiteShare]?
+    package var siteShares: [SiteQuota]?
     /// Load tests that need workers; nil for none.
     package var loadTests: [LoadTestCall]?
 

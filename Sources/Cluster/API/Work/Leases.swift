@@ -67,11 +67,11 @@ package struct LeaseGrant: Codable, Sendable {
     /// Identity of the database, to which its numbers belong. Nil without jobs.
     package var cluster: ClusterID?
     /// The worker's quotas of origins' limits, including those of its jobs; nil for none.
-    package var shares: [OriginShare]?
+    package var shares: [OriginQuota]?
     /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
     /// The worker's quota of the site of its jobs; nil for no limit.
-    package var siteShares: [SiteShare]?
+    package var siteShares: [SiteQuota]?
     /// A load test that needs the worker; nil for none.
     package var loadTest: LoadTestCall?
     /// Traces of the jobs, if the request asks for them; nil for none.

@@ -16,47 +16,103 @@ package struct JobReport: Hashable, Sendable {
     package var job: JobID
     package var lease: LeaseID
     package var outcome: Outcome
-    /// done: the stored object (fetch, verify); nil for resolve and checksums.
-    package var stored: StoredObject?
-    /// done: true if the bytes were stored already and nothing was fetched.
-    package var isReused = false
-    /// done: true if a digest stated by the list or the origin was compared and matches.
-    package var isVerified = false
-    /// done: the origin's ETag, else its Last-Modified date; 1 to `WireLimits.validatorCharacters`
-    /// characters, nil if it gives neither.
-    package var validator: String?
-    /// done of a fetch: time of its transfer, 0 to `WireLimits.transferMilliseconds`; nil if nothing
-    /// was fetched.
-    package var milliseconds: Int?
-    /// done of a part: digests of the whole object in its response, a text of
-    /// `FurtherDigests.isStatement`; nil for none.
-    package var digests: String?
-    /// done of a resolve: number of segments sent before with `SegmentBatch`. done of a refresh:
-    /// number of segments sent with `RefreshBatch`, if the manifest lists others than before.
-    package var segments: Int?
-    /// done of a refresh: `unchanged` or `changed`.
-    package var refreshed: RefreshOutcome?
-    /// failed: the failure.
-    package var failure: Failure?
-    /// failed: `urlDigest` of the rejected URL; nil if unknown.
-    package var refused: String?
-    /// failed: seconds before the next attempt, by an origin's Retry-After. returned: seconds
-    /// before the next lease, a minute at most.
-    package var retryAfterSeconds: Double?
     /// Outcomes by origin, if not only the job's own origin was used; nil otherwise.
     package var origins: [OriginOutcome]?
 
-    package enum Outcome: String, Codable, CaseIterable, FieldValue, Sendable {
-        case done
-        case failed
+    package enum Outcome: Hashable, Sendable {
+        case done(Done = Done())
+        case failed(Failed)
         /// Returned untouched: uses up no attempt.
-        case returned
+        ///
+        /// - afterSeconds: time before the next lease, a minute at most; nil for none.
+        case returned(afterSeconds: Double? = nil)
+
+        package enum Kind: String, Codable, CaseIterable, FieldValue, Sendable {
+            case done
+            case failed
+            case returned
+        }
+
+        package var kind: Kind {
+            switch self {
+            case .done: .done
+            case .failed: .failed
+            case .returned: .returned
+            }
+        }
     }
 
-    package init(job: JobID, lease: LeaseID, outcome: Outcome) {
+    package struct Done: Hashable, Sendable {
+        /// The stored object (fetch, verify); nil for other jobs.
+        package var stored: StoredObject?
+        /// True if the bytes were stored already and nothing was fetched.
+        package var isReused = false
+        /// True if a digest stated by the list or the origin was compared and matches.
+        package var isVerified = false
+        /// The origin's ETag, else its Last-Modified date; 1 to `WireLimits.validatorCharacters`
+        /// characters, nil if it gives neither.
+        package var validator: String?
+        /// Time of a fetch's transfer, 0 to `WireLimits.transferMilliseconds`; nil if nothing was
+        /// fetched.
+        package var milliseconds: Int?
+        /// Digests of the whole object in the response to a part, a text of
+        /// `FurtherDigests.isStatement`; nil for none.
+        package var digests: String?
+        /// Number of segments of a resolve, sent before with `SegmentBatch`; of a refresh, sent
+        /// with `RefreshBatch` if the manifest lists others than before.
+        package var segments: Int?
+        /// Result of a refresh: `unchanged` or `changed`.
+        package var refreshed: RefreshOutcome?
+
+        package init(
+            stored: StoredObject? = nil, isReused: Bool = false, isVerified: Bool = false,
+            validator: String? = nil, milliseconds: Int? = nil, digests: String? = nil,
+            segments: Int? = nil, refreshed: RefreshOutcome? = nil
+        ) {
+            self.stored = stored
+            self.isReused = isReused
+            self.isVerified = isVerified
+            self.validator = validator
+            self.milliseconds = milliseconds
+            self.digests = digests
+            self.segments = segments
+            self.refreshed = refreshed
+        }
+    }
+
+    package struct Failed: Hashable, Sendable {
+        package var failure: Failure
+        /// `urlDigest` of the rejected URL; nil if unknown.
+        package var refused: String?
+        /// Seconds before the next attempt, by an origin's Retry-After.
+        package var retryAfterSeconds: Double?
+
+        package init(_ failure: Failure, refused: String? = nil, retryAfterSeconds: Double? = nil) {
+            self.failure = failure
+            self.refused = refused
+            self.retryAfterSeconds = retryAfterSeconds
+        }
+    }
+
+    package init(
+        job: JobID, lease: LeaseID, outcome: Outcome, origins: [OriginOutcome]? = nil
+    ) {
         self.job = job
         self.lease = lease
         self.outcome = outcome
+        self.origins = origins
+    }
+
+    /// Nil for another outcome.
+    package var done: Done? {
+        guard case .done(let done) = outcome else { return nil }
+        return done
+    }
+
+    /// Nil for another outcome.
+    package var failed: Failed? {
+        guard case .failed(let failed) = outcome else { return nil }
+        return failed
     }
 }
 
@@ -137,34 +193,55 @@ extension JobReport: WireObject {
     package typealias Field = ReportField
 
     package static var blank: JobReport {
-        JobReport(job: JobID(0), lease: .zero, outcome: .done)
+        JobReport(job: JobID(0), lease: .zero, outcome: .returned())
     }
 
+    /// A row has a column for each field of all outcomes. The outcome's are moved out and back, not
+    /// copied: there are hundreds in a message.
     package mutating func code(with coder: inout some FieldCoder<ReportField>) throws {
         try coder.code(.job, &job)
         try coder.code(.lease, &lease)
-        try StoredObject.code(.bytes, .sha256, &stored, with: &coder)
-        try coder.codeFlag(.isReused, &isReused)
-        try coder.codeFlag(.isVerified, &isVerified)
-        try coder.code(.validator, &validator)
-        try coder.code(.milliseconds, &milliseconds)
-        var end = outcome == .done ? nil : outcome
+        var moved = Outcome.returned()
+        swap(&moved, &outcome)
+        var kind = moved.kind
+        var done = Done()
+        var (code, message, refused): (String?, String?, String?)
+        var retryAfterSeconds: Double?
+        switch consume moved {
+        case .done(let fields): done = fields
+        case .failed(let failed):
+            (code, message) = (failed.failure.code.rawValue, failed.failure.message)
+            (refused, retryAfterSeconds) = (failed.refused, failed.retryAfterSeconds)
+        case .returned(let afterSeconds): retryAfterSeconds = afterSeconds
+        }
+        try StoredObject.code(.bytes, .sha256, &done.stored, with: &coder)
+        try coder.codeFlag(.isReused, &done.isReused)
+        try coder.codeFlag(.isVerified, &done.isVerified)
+        try coder.code(.validator, &done.validator)
+        try coder.code(.milliseconds, &done.milliseconds)
+        var end = kind == .done ? nil : kind
         try coder.code(.outcome, &end)
-        outcome = end ?? .done
-        try coder.code(.digests, &digests)
-        try coder.code(.segments, &segments)
-        try coder.code(.refreshed, &refreshed)
-        var (code, message) = (failure?.code.rawValue, failure?.message)
+        kind = end ?? .done
+        try coder.code(.digests, &done.digests)
+        try coder.code(.segments, &done.segments)
+        try coder.code(.refreshed, &done.refreshed)
         try coder.code(.failureCode, &code)
         try coder.code(.failureMessage, &message)
-        if coder.isReading {
-            guard (code == nil) == (message == nil) else {
-                throw incomplete("a failure needs both its code and its message.")
-            }
-            failure = code.map { Failure(FailureCode($0), message ?? "") }
-        }
         try coder.code(.refused, &refused)
         try coder.code(.retryAfterSeconds, &retryAfterSeconds)
+        guard (code == nil) == (message == nil) else {
+            throw incomplete("a failure needs both its code and its message.")
+        }
+        switch (kind, code) {
+        case (.done, _): outcome = .done(done)
+        case (.failed, let code?):
+            outcome = .failed(
+                Failed(
+                    Failure(FailureCode(code), message ?? ""), refused: refused,
+                    retryAfterSeconds: retryAfterSeconds))
+        case (.failed, nil): throw incomplete("a failed result lacks its failure.")
+        case (.returned, _): outcome = .returned(afterSeconds: retryAfterSeconds)
+        }
         try coder.codeJSON(.origins, &origins)
     }
 }

@@ -19,6 +19,14 @@ enum AccessRule: Sendable, CaseIterable {
         }
     }
 
+    /// Who can help a token of another role, and what that role allows.
+    func hint(for role: AccessRole) -> String {
+        let needed = AccessRole.allCases.last(where: allows) ?? .admin
+        return "Ask an administrator for a token of the role \(needed.rawValue) "
+            + "(`dray token create --role \(needed.rawValue)`). This one, of the role "
+            + "\(role.rawValue), allows \(role.allowance)."
+    }
+
     /// The roles that it allows, for messages.
     var names: String {
         AccessRole.allCases.filter(allows).map(\.rawValue).joined(separator: ", ")

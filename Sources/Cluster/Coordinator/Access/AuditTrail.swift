@@ -6,12 +6,24 @@ import Synchronization
 
 /// A change that a request asks for, checked but not made yet.
 struct Change: Sendable {
+    /// A change that was made.
+    struct Made: Sendable {
+        let answer: HTTPResponse
+        /// What is known of the object now, such as its number; nil for nothing more.
+        let detail: String?
+
+        init(_ answer: HTTPResponse, detail: String? = nil) {
+            self.answer = answer
+            self.detail = detail
+        }
+    }
+
     /// What is changed, and how; without secrets of URLs.
     let object: String
     /// True if many requests make one change: each caller's first one at each coordinator is recorded.
     var isPart = false
     /// Makes it. What creates something records the request's key with it.
-    let make: @Sendable (RequestKey?) async throws -> HTTPResponse
+    let make: @Sendable (RequestKey?) async throws -> Made
 
     /// Maximum characters of the object.
     private static let maxCharacters = 1_000
@@ -20,14 +32,15 @@ struct Change: Sendable {
         _ object: String, isPart: Bool = false,
         make: @escaping @Sendable () async throws -> HTTPResponse
     ) {
-        self.init(creating: object) { _ in try await make() }
+        self.init(detailed: object) { _ in Made(try await make()) }
         self.isPart = isPart
     }
 
-    /// - Parameter make: records the key in the transaction that creates something.
+    /// A change of which more is known once it is made. What creates something records the key in the
+    /// same transaction.
     init(
-        creating object: String,
-        make: @escaping @Sendable (RequestKey?) async throws -> HTTPResponse
+        detailed object: String,
+        make: @escaping @Sendable (RequestKey?) async throws -> Made
     ) {
         self.object = String(
             String.UnicodeScalarView(
@@ -61,7 +74,7 @@ final class AuditTrail: Sendable {
     ) async throws -> HTTPResponse {
         let part = Part(token: caller.id, action: action, object: change.object)
         if change.isPart, parts.withLock({ $0.contains(part) }) {
-            return try await change.make(key)
+            return try await change.make(key).answer
         }
         let id = try await audit.begin(
             AuditLog.Change(
@@ -74,9 +87,11 @@ final class AuditTrail: Sendable {
             }
         }
         do {
-            let answer = try await change.make(key)
-            await end(id, status: answer.status, code: nil)
-            return answer
+            let made = try await change.make(key)
+            await end(
+                id, status: made.answer.status, code: nil,
+                detail: made.detail.map { Redaction.message($0) })
+            return made.answer
         } catch {
             let failure = FailureAnswer.failure(of: error)
             await end(id, status: FailureAnswer.status(of: failure.code), code: failure.code)
@@ -85,9 +100,11 @@ final class AuditTrail: Sendable {
     }
 
     /// Records the end of a change. A failure is logged: the change is made, or has failed.
-    private func end(_ id: Int64, status: Int, code: FailureCode?) async {
+    private func end(
+        _ id: Int64, status: Int, code: FailureCode?, detail: String? = nil
+    ) async {
         do throws(Failure) {
-            try await audit.end(id, status: status, code: code)
+            try await audit.end(id, status: status, code: code, detail: detail)
         } catch {
             log.warning(
                 "the answer to a change is not in the audit log",

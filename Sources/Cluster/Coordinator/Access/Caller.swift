@@ -25,6 +25,21 @@ struct Caller: Sendable {
     /// Storage URLs of the only sites whose events it may see; nil for all events.
     var visibleSites: [String]? { isBoundToSites ? sites : nil }
 
+    /// Throws `cluster.outOfScope` for kinds of events that it sees none of: workers and origins are
+    /// of no site.
+    func require(_ kinds: Set<EventKind>) throws(Failure) {
+        guard isBoundToSites else { return }
+        let hidden = Set(kinds.map { String($0.subject) }).intersection(["worker", "origin"])
+        guard !hidden.isEmpty else { return }
+        throw Failure(
+            .clusterOutOfScope,
+            "The token \(name) is bound to sites; events of the subject "
+                + "\(hidden.sorted().joined(separator: " and ")) are of no site, and it sees none.",
+            hint:
+                "Ask for other kinds, or ask an administrator for a token of the role reader, or of "
+                + "the role submitter without --site (`dray token create`).")
+    }
+
     /// True if it may get whole URLs of assets and files, with their signatures: not readers, nor
     /// submitters of some sites, who read the catalogs of others too.
     var seesSecrets: Bool { role != .reader && !isBoundToSites }
@@ -88,9 +103,11 @@ struct Caller: Sendable {
 
     private func outside(_ kind: String, _ given: String, _ bounds: [String]) -> Failure {
         let bounds = bounds.prefix(5).map { redacted(url: $0) }.joined(separator: ", ")
+        let option = role == .worker ? "--role worker --queue NAME" : "--role submitter --site DEST"
         return Failure(
             .clusterOutOfScope,
-            "The token \(name) is bound to \(bounds); the \(kind) \(given.prefix(200)) is not allowed."
-        )
+            "The token \(name) is bound to \(bounds); the \(kind) \(given.prefix(200)) is not allowed.",
+            hint: "Ask an administrator for a token that is bound to that \(kind) too "
+                + "(`dray token create \(option)`, repeatable), or to none.")
     }
 }

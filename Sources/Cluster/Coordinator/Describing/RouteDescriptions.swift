@@ -146,7 +146,8 @@ extension RouteDescription {
                     "kind", Schema(.string),
                     "Kinds (`asset.failed`) or subjects (`worker`), separated by commas."),
                 Parameter(
-                    "since", Schema(.number), "Events from this time on: seconds since 1970."),
+                    "since", Schema(.number, .range(WireLimits.pointsInTime)),
+                    "Events from this time on: seconds since 1970."),
                 Parameter(
                     "after", Schema(.string, .characters(1...200)),
                     "The `next` of a page or the `id` of an event; `now` for the present position."),
@@ -168,7 +169,7 @@ extension RouteDescription {
                     "origin", Schema(.string, .characters(1...1_000)), "Results of this origin."),
                 Parameter(
                     "code", Schema(.string, .characters(1...100)), "Failures with this code."),
-            ], .json(DailyReport.self)),
+            ], .json(DailyReport.self), failures: [404]),
         "GET /v1/queues": Self("Lists the queues.", .json(QueueList.self)),
         "POST /v1/queues/{queue}/control": Self(
             "Pauses, resumes or drains a queue.",
@@ -250,8 +251,11 @@ extension RouteDescription {
         "GET /v1/webhook-deliveries": Self(
             "Lists what was sent and is to be sent to webhooks, the latest first.",
             query: [
-                .choice("state", WebhookDelivery.State.self, "Deliveries in this state only.")
-            ] + Parameter.page, .json(WebhookDeliveryPage.self)),
+                Parameter(
+                    "webhook", Schema(.integer, .range(1...Int.max)),
+                    "Deliveries of this webhook only."),
+                .choice("state", WebhookDelivery.State.self, "Deliveries in this state only."),
+            ] + Parameter.page, .json(WebhookDeliveryPage.self), failures: [404]),
         "POST /v1/webhook-deliveries/{delivery}/redeliver": Self(
             "Sends a delivery again.", body: NoFields.self, .json(WebhookDelivery.self)),
     ]

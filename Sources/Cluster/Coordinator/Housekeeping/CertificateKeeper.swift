@@ -1,7 +1,7 @@
 import Glibc
-import Model
+package import Model
 import Services
-import TLS
+package import TLS
 
 /// Keeps a coordinator's certificate up to date: reads it again when its files change, and warns
 /// before it expires.
@@ -20,12 +20,7 @@ struct CertificateKeeper: Service {
         do throws(TLSError) {
             certificate = try TLSServerCertificate(files)
         } catch {
-            let code: FailureCode =
-                switch error.reason {
-                case .missing, .unreadable, .tooLarge: .inputUnreadable
-                default: .inputMalformed
-                }
-            throw Failure(code, "\(error)")
+            throw Failure(error)
         }
         warn()
     }
@@ -100,4 +95,16 @@ struct CertificateKeeper: Service {
     }
 
     private static var now: Int64 { Int64(time(nil)) }
+}
+
+extension Failure {
+    /// Creates the failure for files of TLS: `input.unreadable` or `input.malformed`.
+    package init(_ error: TLSError) {
+        let code: FailureCode =
+            switch error.reason {
+            case .missing, .unreadable, .tooLarge: .inputUnreadable
+            default: .inputMalformed
+            }
+        self.init(code, "\(error)")
+    }
 }

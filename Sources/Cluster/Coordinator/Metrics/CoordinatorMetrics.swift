@@ -75,19 +75,20 @@ package final class CoordinatorMetrics: Sendable {
     /// Counts the results of a report that was recorded.
     func count(_ reported: [JobReport], _ verdicts: [ReportAnswer.Verdict]) {
         var done = 0
-        for (report, verdict) in zip(reported, verdicts) {
+        for (index, verdict) in zip(reported.indices, verdicts) {
             // Nearly all of them.
-            if report.outcome == .done, verdict == .accepted {
+            if case .done = reported[index].outcome, verdict == .accepted {
                 done += 1
                 continue
             }
-            results[report.outcome.rawValue, verdict.rawValue].add()
-            guard verdict == .accepted, let code = report.failure?.code else { continue }
+            let report = reported[index]
+            results[report.outcome.kind.rawValue, verdict.rawValue].add()
+            guard verdict == .accepted, let code = report.failed?.failure.code else { continue }
             // Any text may come from a worker.
             failures[code.isKnown ? code.rawValue : MetricFamily.other].add()
         }
         if done > 0 {
-            results[JobReport.Outcome.done.rawValue, ReportAnswer.Verdict.accepted.rawValue]
+            results[JobReport.Outcome.Kind.done.rawValue, ReportAnswer.Verdict.accepted.rawValue]
                 .add(done)
         }
     }

@@ -35,7 +35,7 @@ enum FailureAnswer {
         case .inputNotFound: 404
         case .inputMethod: 405
         case .workerLeaseLost, .inputDraining, .inputLoadTestRunning, .storageOutsideRoots,
-            .inputAlreadyCreated, .clusterRequestRunning:
+            .inputAlreadyCreated, .inputNameInUse, .clusterRequestRunning:
             409
         case .clusterEventsGone: 410
         case .inputTooLarge: 413
@@ -55,7 +55,7 @@ enum FailureAnswer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Some messages contain the caller's input, such as a decoder's.
-        let shown = Failure(failure.code, printable(failure.message))
+        let shown = failure.with(message: printable(failure.message))
         let body = (try? encoder.encode(ErrorAnswer(shown, status: status))) ?? Data()
         var response = HTTPResponse(
             status: status,

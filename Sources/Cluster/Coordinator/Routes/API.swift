@@ -1,4 +1,5 @@
 import JobQueue
+import Transfer
 
 /// The HTTP API, version 1, with all routes in one table.
 ///
@@ -18,10 +19,13 @@ struct API: Sendable {
     let document = DocumentRoutes()
     let webhooks: WebhookRoutes
 
-    /// - Parameter databaseConnections: the most that this coordinator opens.
+    /// - Parameters:
+    ///   - databaseConnections: the most that this coordinator opens.
+    ///   - webhookAddresses: those that it sends events to.
     init(
         memory: ClusterMemory, reported: WorkSignal, hub: EventHub,
-        metrics counts: CoordinatorMetrics, figures: FigureCache, databaseConnections: Int
+        metrics counts: CoordinatorMetrics, figures: FigureCache, databaseConnections: Int,
+        webhookAddresses: AddressPolicy
     ) {
         let queue = memory.queue
         health = HealthRoutes(readiness: ReadinessProbe(queue: queue))
@@ -37,7 +41,8 @@ struct API: Sendable {
         loadTests = LoadTestRoutes(queue: queue, loadTests: memory.loadTests)
         access = AccessRoutes(queue: queue, memory: memory)
         events = EventRoutes(queue: queue, hub: hub)
-        webhooks = WebhookRoutes(queue: queue)
+        webhooks = WebhookRoutes(
+            queue: queue, addresses: WebhookAddresses(policy: webhookAddresses))
         diagnosis = DiagnosisRoutes(queue: queue, databaseConnections: databaseConnections)
     }
 

@@ -23,14 +23,16 @@ struct AccessRoutes: Sendable {
             try Validation.storageURL(site, "sites")
         }
         let checked = submission
-        return Change(creating: ChangeText.text(of: checked)) { key in
+        return Change(detailed: ChangeText.text(of: checked)) { key in
             let token = AccessToken.issued()
             let hash = SHA256Digest(hashing: Array(token.text.utf8))
             let status = try await queue.tokens.create(
                 checked, hash: hash.withUnsafeBytes { Array($0) }, by: caller.name, key: key)
             // Here at once; elsewhere by the notification.
             await memory.readTokens()
-            return try .wire(IssuedToken(secret: token.text, token: status))
+            return Change.Made(
+                try .wire(IssuedToken(secret: token.text, token: status)),
+                detail: "number \(status.id)")
         }
     }
 
@@ -40,10 +42,13 @@ struct AccessRoutes: Sendable {
         let token = path["token"]
         let _: NoFields = try RequestBody.read(request)
         try Validation.text(token, "token", 1...100)
-        return Change("token \(token)") {
+        return Change(detailed: "token \(token)") { _ in
             let status = try await queue.tokens.revoke(token)
             await memory.readTokens()
-            return try .wire(status)
+            let isNumber = Int64(token) != nil
+            return Change.Made(
+                try .wire(status),
+                detail: isNumber ? "name \(status.name)" : "number \(status.id)")
         }
     }
 

@@ -42,10 +42,11 @@ struct CatalogRoutes: Sendable {
         try caller.require(storageURL: submission.storageURL)
         let opened = submission
         return Change(
-            creating: "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
+            detailed: "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
                 + "\(opened.priority)"
         ) { key in
-            try .wire(try await queue.submissions.open(opened, trace: .current, key: key))
+            let handle = try await queue.submissions.open(opened, trace: .current, key: key)
+            return Change.Made(try .wire(handle), detail: "number \(handle.id)")
         }
     }
 

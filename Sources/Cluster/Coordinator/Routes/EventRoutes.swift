@@ -89,9 +89,7 @@ struct EventRoutes: Sendable {
     static func kinds(named name: some StringProtocol) throws(Failure) -> [EventKind] {
         let kinds = EventKind.named(name)
         guard !kinds.isEmpty else {
-            throw Validation.wrong(
-                "kind", String(name),
-                EventKind.subjects.joined(separator: ", ") + ", or a kind such as asset.failed")
+            throw Validation.wrong("kind", String(name), EventKind.allowedNames(for: name))
         }
         return kinds
     }
@@ -118,10 +116,10 @@ struct EventRoutes: Sendable {
         for name in (request.queryValue("kind") ?? "").split(separator: ",") {
             filter.kinds.formUnion(try Self.kinds(named: name))
         }
+        try caller.require(filter.kinds)
         if let text = request.queryValue("since") {
             guard let since = Double(text), WireLimits.pointsInTime.contains(since) else {
-                throw Validation.wrong(
-                    "since", text, "seconds since 1970, up to the year 9999")
+                throw Validation.wrong("since", text, Validation.pointsInTime)
             }
             filter.since = since
         }

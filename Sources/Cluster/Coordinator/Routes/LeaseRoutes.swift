@@ -72,7 +72,7 @@ struct LeaseRoutes: Sendable {
     private func takeBack(
         _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
     ) async throws -> HTTPResponse {
-        let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
+        let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned()) }
         _ = try await queue.reports.record(ReportRequest(worker: worker, results: results))
         return .done
     }

@@ -27,8 +27,8 @@ struct LoadTestRoutes: Sendable {
         let test: LoadTestSubmission = try RequestBody.read(request)
         try Validation.check(test)
         let queues = test.queue.map { "queue \($0)" } ?? "all queues"
-        return Change(creating: "load test \(test.id): \(test.name), \(queues)") { key in
-            try .wire(try await queue.loadTests.create(test, key: key))
+        return Change(detailed: "load test \(test.id): \(test.name), \(queues)") { key in
+            Change.Made(try .wire(try await queue.loadTests.create(test, key: key)))
         }
     }
 

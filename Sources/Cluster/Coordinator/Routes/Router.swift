@@ -41,7 +41,9 @@ struct Router: Sendable {
             switch match {
             case .none:
                 try rates.admit(try caller(of: request))
-                throw Failure(.inputNotFound, "There is no \(Self.shown(request)).")
+                throw Failure(
+                    .inputNotFound, "There is no \(Self.shown(request)).",
+                    hint: "Check method and path: GET /openapi.json describes the routes.")
             case .otherMethods(let allowed, let isOpen):
                 if isOpen {
                     try rates.admitStranger(request)
@@ -100,7 +102,7 @@ struct Router: Sendable {
             throw Failure(
                 .clusterForbidden,
                 "The token \(caller.name) has the role \(caller.role.rawValue); \(route.name) needs "
-                    + "one of: \(rule.names).")
+                    + "one of: \(rule.names).", hint: rule.hint(for: caller.role))
         }
         return { await answer($0, route, parameters, caller) }
     }
@@ -139,7 +141,8 @@ struct Router: Sendable {
                 "request",
                 [
                     "request": request.id, "route": route.name, "token": caller?.name ?? "none",
-                    "status": response.status, "duration": ContinuousClock.now - begin,
+                    "status": response.status,
+                    "milliseconds": Int((ContinuousClock.now - begin) / .milliseconds(1)),
                 ])
             return response
         } catch {

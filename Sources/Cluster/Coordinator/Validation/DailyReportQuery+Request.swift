@@ -28,6 +28,10 @@ extension DailyReportQuery {
             try Validation.text(text, field, 1...most)
             query[keyPath: path] = text
         }
+        // What has another code is counted under `other`.
+        if let code = query.code, code != "other", !FailureCode(code).isKnown {
+            throw Validation.wrong("code", code, "a failure code such as origin.http.404, or other")
+        }
         return query
     }
 

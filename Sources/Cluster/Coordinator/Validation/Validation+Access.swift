@@ -25,7 +25,7 @@ extension Validation {
             try range(sites.count, "sites", 1...1_000)
         }
         if let expires = token.expires, !WireLimits.pointsInTime.contains(expires) {
-            throw wrong("expires", "\(expires)", "seconds since 1970, up to the year 9999")
+            throw wrong("expires", "\(expires)", pointsInTime)
         }
     }
 }

@@ -66,7 +66,7 @@ extension Validation {
         try range(done.cores, "done.cores", 1...1_000_000)
     }
 
-    private static func check(shares: [OriginShareUse]) throws(Failure) {
+    private static func check(shares: [OriginQuotaUse]) throws(Failure) {
         try range(shares.count, "originShares", 0...WireLimits.originsPerHeartbeat)
         for (index, use) in shares.enumerated() {
             var field: String { "originShares[\(index)]" }

@@ -16,7 +16,7 @@ enum Validation {
     static func times(notBefore: Double?, deadline: Double?) throws(Failure) {
         for (field, time) in [("notBefore", notBefore), ("deadline", deadline)] {
             guard let time, !WireLimits.pointsInTime.contains(time) else { continue }
-            throw wrong(field, "\(time)", "seconds since 1970, up to the year 9999")
+            throw wrong(field, "\(time)", pointsInTime)
         }
         if let notBefore, let deadline, deadline <= notBefore {
             throw wrong("deadline", "\(deadline)", "later than notBefore, \(notBefore)")
@@ -107,22 +107,30 @@ enum Validation {
 
     static func check(_ request: ReportRequest) throws(Failure) {
         try range(request.results.count, "results", 1...WireLimits.resultsPerReport)
-        for (index, result) in request.results.enumerated() {
-            if let failure = result.failure {
-                try text(failure.code.rawValue, "results[\(index)].failureCode", 1...100)
+        for index in request.results.indices {
+            if let origins = request.results[index].origins {
+                try check(origins, "results[\(index)].origins")
             }
-            if let origins = result.origins { try check(origins, "results[\(index)].origins") }
-            try digest(result.refused, "results[\(index)].refused")
-            if let milliseconds = result.milliseconds {
-                try range(
-                    milliseconds, "results[\(index)].milliseconds",
-                    0...WireLimits.transferMilliseconds)
+            switch request.results[index].outcome {
+            case .done(let done): try check(done, "results[\(index)]")
+            case .failed(let failed):
+                try text(failed.failure.code.rawValue, "results[\(index)].failureCode", 1...100)
+                try digest(failed.refused, "results[\(index)].refused")
+            case .returned: break
             }
-            if let digests = result.digests { try stated(digests, "results[\(index)].digests") }
-            if let validator = result.validator {
-                try text(
-                    validator, "results[\(index)].validator", 1...WireLimits.validatorCharacters)
-            }
+        }
+    }
+
+    private static func check(
+        _ done: JobReport.Done, _ result: @autoclosure () -> String
+    ) throws(Failure) {
+        if let milliseconds = done.milliseconds {
+            try range(
+                milliseconds, "\(result()).milliseconds", 0...WireLimits.transferMilliseconds)
+        }
+        if let digests = done.digests { try stated(digests, "\(result()).digests") }
+        if let validator = done.validator {
+            try text(validator, "\(result()).validator", 1...WireLimits.validatorCharacters)
         }
     }
 
@@ -217,6 +225,11 @@ enum Validation {
             if let code = outcome.code { try text(code.rawValue, "\(field).code", 1...100) }
         }
     }
+
+    /// Points in time that are allowed, for messages.
+    static let pointsInTime =
+        "\(Int(WireLimits.pointsInTime.lowerBound)) to \(Int(WireLimits.pointsInTime.upperBound)), in "
+        + "seconds since 1970, such as 1795705445"
 
     static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {
         let shown = Redaction.shown(given, limit: 80)

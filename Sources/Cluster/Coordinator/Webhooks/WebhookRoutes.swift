@@ -6,6 +6,7 @@ import Model
 /// Routes for webhooks and their deliveries.
 struct WebhookRoutes: Sendable {
     let queue: JobQueue
+    let addresses: WebhookAddresses
 
     func list(_ request: HTTPRequest) async throws -> HTTPResponse {
         try .wire(try await queue.webhooks.list())
@@ -22,15 +23,16 @@ struct WebhookRoutes: Sendable {
         if let reference = submission.catalog {
             catalog = try await queue.catalogs.selections.catalog(reference)
         }
+        try await addresses.check(submission.url)
         let (chosen, of) = (kinds, catalog)
         return Change(
-            creating: "webhook \(redacted(url: submission.url))"
+            detailed: "webhook \(redacted(url: submission.url))"
                 + (of.map { ", catalog \($0)" } ?? "")
                 + (submission.kinds.map { ", kinds \($0.joined(separator: " "))" } ?? "")
         ) { key in
-            try .wire(
-                try await queue.webhooks.create(
-                    submission, catalog: of, kinds: chosen, by: caller.name, key: key))
+            let webhook = try await queue.webhooks.create(
+                submission, catalog: of, kinds: chosen, by: caller.name, key: key)
+            return Change.Made(try .wire(webhook), detail: "number \(webhook.id)")
         }
     }
 
@@ -40,6 +42,7 @@ struct WebhookRoutes: Sendable {
         let change: WebhookChange = try RequestBody.read(request)
         try Validation.check(change)
         let webhook = WebhookID(try Validation.number(path["webhook"], "webhook"))
+        if let url = change.url { try await addresses.check(url) }
         return Change(
             "webhook \(webhook)" + (change.url.map { ", URL \(redacted(url: $0))" } ?? "")
                 + (change.secret == nil ? "" : ", secret")
@@ -53,8 +56,9 @@ struct WebhookRoutes: Sendable {
     ) async throws -> Change {
         let _: NoFields = try RequestBody.read(request)
         let webhook = WebhookID(try Validation.number(path["webhook"], "webhook"))
-        return Change("webhook \(webhook)") {
-            try .wire(try await queue.webhooks.remove(webhook))
+        return Change(detailed: "webhook \(webhook)") { _ in
+            let removed = try await queue.webhooks.remove(webhook)
+            return Change.Made(try .wire(removed), detail: removed.url)
         }
     }
 
@@ -68,9 +72,12 @@ struct WebhookRoutes: Sendable {
                     WebhookDelivery.State.allCases.map(\.rawValue).joined(separator: ", "))
             }
         }
+        let webhook = try request.queryValue("webhook").map { text throws(Failure) in
+            WebhookID(try Validation.number(text, "webhook"))
+        }
         var page = try await queue.webhooks.deliveries(
-            after: try PageCursor.number(in: request, of: "webhook deliveries"), state: state,
-            limit: try Validation.limit(request.queryValue("limit")))
+            after: try PageCursor.number(in: request, of: "webhook deliveries"), webhook: webhook,
+            state: state, limit: try Validation.limit(request.queryValue("limit")))
         page.next = PageCursor.sealed(page.next, of: "webhook deliveries")
         return try .wire(page)
     }
@@ -80,8 +87,9 @@ struct WebhookRoutes: Sendable {
     ) async throws -> Change {
         let _: NoFields = try RequestBody.read(request)
         let delivery = WebhookDeliveryID(try Validation.number(path["delivery"], "delivery"))
-        return Change("delivery \(delivery)") {
-            try .wire(try await queue.webhooks.redeliver(delivery))
+        return Change(detailed: "delivery \(delivery)") { _ in
+            let sent = try await queue.webhooks.redeliver(delivery)
+            return Change.Made(try .wire(sent), detail: "webhook \(sent.webhook)")
         }
     }
 }

@@ -56,7 +56,7 @@ package struct AccessTokens: Sendable {
 
     /// Creates a token of which only the SHA-256 is given, and notifies coordinators.
     ///
-    /// Throws `input.field` for a time that has passed, `input.duplicate` for a name that another token
+    /// Throws `input.field` for a time that has passed, `input.nameInUse` for a name that another token
     /// has, and `input.tooLarge` beyond `maxTokens`.
     package func create(
         _ submission: TokenSubmission, hash: [UInt8], by creator: String, key: RequestKey? = nil
@@ -83,7 +83,7 @@ package struct AccessTokens: Sendable {
                 ])
             guard let row = created.firstRow else {
                 let name = submission.name ?? "of this role and number"
-                throw Failure(.inputDuplicate, "There is a token \(name) already.")
+                throw Failure(.inputNameInUse, "There is a token \(name) already.")
             }
             _ = try await connection.query(SQL.Access.notifyTokens)
             return try TokenStatus(row: row)
@@ -99,7 +99,8 @@ package struct AccessTokens: Sendable {
                 SQL.Access.revokeToken,
                 ["token": .optionalInt(id), "name": id == nil ? .text(token) : .null])
             guard let row = revoked.firstRow else {
-                throw Failure(.inputNotFound, "There is no token \(token.prefix(100)).")
+                throw Failure.notFound(
+                    "There is no token \(token.prefix(100)).", listedBy: "dray token list")
             }
             _ = try await connection.query(SQL.Access.notifyTokens)
             return try TokenStatus(row: row)

@@ -50,12 +50,15 @@ package struct AuditLog: Sendable {
         }
     }
 
-    /// Records the answer to a change.
-    package func end(_ id: Int64, status: Int, code: FailureCode?) async throws(Failure) {
+    /// Records the answer to a change; `detail` is added to its object.
+    package func end(
+        _ id: Int64, status: Int, code: FailureCode?, detail: String? = nil
+    ) async throws(Failure) {
         let end = PostgresStatement(
             SQL.Access.endChange,
             [
                 "id": .int(id), "status": .int(status), "code": .optionalText(code?.rawValue),
+                "detail": .optionalText(detail),
             ])
         try await database.withConnection { connection in
             _ = try await connection.pipeline([PostgresStatement(SQL.Common.commitLater), end])

@@ -2,7 +2,7 @@ import API
 import Model
 import Postgres
 
-/// What bounds the time that a running catalog needs: a row of `Finishing.limits`.
+/// What bounds the time that a running catalog needs: a row of the template `limits`.
 struct FinishLimits {
     var now: Double
     var queue: String
@@ -21,12 +21,7 @@ struct FinishLimits {
         var bytes: Double
     }
 
-    /// - Parameter catalog: its number, or null for the 100 latest ones.
-    static func statement(_ catalog: PostgresValue) -> PostgresStatement {
-        PostgresStatement(SQL.Finishing.limits, ["catalog": catalog])
-    }
-
-    /// Decodes an answer to `statement`: running catalogs only.
+    /// Decodes rows of the template `limits`: running catalogs only.
     static func read(_ result: PostgresResult) throws -> [CatalogID: FinishLimits] {
         var limits: [CatalogID: FinishLimits] = [:]
         for row in result.rows {
@@ -73,7 +68,7 @@ extension FinishForecast {
     ///   - waits: all of them. While one stops work, the pace before it counts.
     init(
         _ totals: CatalogTotals, _ limits: FinishLimits, pace: FinishLimits.Pace?,
-        waits: CatalogWaits.Entry, siteFailure: FailureCode?
+        waits: CatalogWaits, siteFailure: FailureCode?
     ) {
         self.init(now: limits.now, rest: Rest(totals))
         let isStopped = waits.all.contains(where: \.stopsWork)

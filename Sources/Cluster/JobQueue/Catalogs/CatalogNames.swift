@@ -13,7 +13,8 @@ struct CatalogNames: Sendable {
         if let id = reference.id, found.isEmpty { throw Failure.unknownCatalog(id) }
         let name = (reference.name ?? "").prefix(100)
         guard let first = found.first else {
-            throw Failure(.inputNotFound, try await absence(of: name, reference))
+            throw Failure.notFound(
+                try await absence(of: name, reference), listedBy: "dray catalog list")
         }
         guard found.count == 1 else {
             throw Failure(
@@ -31,7 +32,7 @@ struct CatalogNames: Sendable {
         return [try await catalog(reference)]
     }
 
-    /// Creates the failure for an unknown catalog; it names catalogs of this name at other sites.
+    /// Words the failure for an unknown catalog; it names catalogs of this name at other sites.
     private func absence(
         of name: Substring, _ reference: CatalogReference
     ) async throws(Failure) -> String {

@@ -2,30 +2,18 @@ import API
 import Model
 import Postgres
 
-/// Reasons why no job of a catalog runs.
-struct CatalogWaits: Sendable {
-    let leaseSeconds: Double
+/// The reasons why no job of a catalog runs.
+struct CatalogWaits {
+    var all: [CatalogWait] = []
+    /// True if some of its jobs wait only for a worker.
+    var hasReadyJobs = false
 
-    /// The reasons of one catalog.
-    struct Entry {
-        var all: [CatalogWait] = []
-        /// True if some of its jobs wait only for a worker.
-        var hasReadyJobs = false
-    }
-
-    /// - Parameter catalog: its number, or null for the 100 latest ones.
-    func statement(_ catalog: PostgresValue) -> PostgresStatement {
-        PostgresStatement(
-            SQL.Waiting.waits,
-            ["catalog": catalog, "lease_seconds": .double(leaseSeconds)])
-    }
-
-    /// Decodes an answer to `statement`.
-    static func read(_ result: PostgresResult) throws -> [CatalogID: Entry] {
-        var waits: [CatalogID: Entry] = [:]
+    /// Decodes rows of the template `waits`.
+    static func read(_ result: PostgresResult) throws -> [CatalogID: CatalogWaits] {
+        var waits: [CatalogID: CatalogWaits] = [:]
         for row in result.rows {
             let catalog = CatalogID(try row.int64("catalog_id"))
-            waits[catalog, default: Entry()].all.append(try CatalogWait(row: row))
+            waits[catalog, default: CatalogWaits()].all.append(try CatalogWait(row: row))
             waits[catalog]?.hasReadyJobs = try row.bool("has_ready_jobs")
         }
         return waits
@@ -33,7 +21,7 @@ struct CatalogWaits: Sendable {
 }
 
 extension CatalogWait {
-    /// Decodes a row of `Waiting.waits`.
+    /// Decodes a row of the template `waits`.
     fileprivate init(row: PostgresRow) throws {
         let subject = try row.optionalString("subject")
         let code = try row.optionalString("code").map { FailureCode($0) }

@@ -51,8 +51,9 @@ struct Selection {
             (id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")))
         }
         if let name = action.asset, action.failureCode == nil, assets.isEmpty {
-            throw Failure(
-                .inputNotFound, "There is no asset \(name.prefix(100)) in catalog \(catalog).")
+            throw Failure.notFound(
+                "There is no asset \(name.prefix(100)) in catalog \(catalog).",
+                listedBy: "dray assets \(catalog)")
         }
         return assets
     }

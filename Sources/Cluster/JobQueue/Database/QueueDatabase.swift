@@ -27,14 +27,29 @@ struct QueueDatabase: Sendable {
             tries += 1
             do {
                 return try await pool.withConnection { try await body($0) }
-            } catch let failure as Failure {
-                throw failure
-            } catch let error as PostgresError {
-                if error.isRetryableTransaction && tries < Self.maxTries { continue }
-                throw Failure(queue: error)
+            } catch let error as PostgresError
+                where error.isRetryableTransaction && tries < Self.maxTries
+            {
+                continue
             } catch {
-                throw Failure(.workerInternal, "The queue was interrupted: \(error)")
+                throw Failure(ofQueue: error)
             }
+        }
+    }
+
+    /// Lends a connection to each of two reads, which run at the same time and see the tables at
+    /// different moments. Returns what `combine` makes of their answers.
+    func together<First: Sendable, Second: Sendable, Value>(
+        _ first: @escaping @Sendable (PostgresConnection) async throws -> First,
+        _ second: @escaping @Sendable (PostgresConnection) async throws -> Second,
+        combine: (First, Second) throws -> Value
+    ) async throws(Failure) -> Value {
+        do {
+            async let one = withConnection(first)
+            let two = try await withConnection(second)
+            return try combine(try await one, two)
+        } catch {
+            throw Failure(ofQueue: error)
         }
     }
 
@@ -48,6 +63,15 @@ struct QueueDatabase: Sendable {
 }
 
 extension Failure {
+    /// Converts an error of work on the queue.
+    fileprivate init(ofQueue error: any Error) {
+        switch error {
+        case let failure as Failure: self = failure
+        case let error as PostgresError: self.init(queue: error)
+        default: self.init(.workerInternal, "The queue was interrupted: \(error)")
+        }
+    }
+
     /// Converts a database error; the message stays.
     package init(queue error: PostgresError) {
         if error.isTLSFailure {
@@ -86,14 +110,26 @@ extension PostgresError {
 
 extension Failure {
     static func unknownCatalog(_ catalog: CatalogID) -> Failure {
-        Failure(.inputNotFound, "There is no catalog \(catalog).")
+        .notFound("There is no catalog \(catalog).", listedBy: "dray catalog list")
     }
 
     static func unknownQueue(_ name: String) -> Failure {
-        Failure(.inputNotFound, "There is no queue \(name.prefix(100)).")
+        .notFound("There is no queue \(name.prefix(100)).", listedBy: "dray queue")
+    }
+
+    /// - Parameter name: a queue or a storage URL.
+    static func unknownSite(_ name: String) -> Failure {
+        .notFound(
+            "There is no site \(redacted(url: name).prefix(200)).", listedBy: "dray site list")
+    }
+
+    static func unknownOrigin(_ name: String) -> Failure {
+        .notFound("There is no origin \(name.prefix(100)).", listedBy: "dray origins")
     }
 
     static func unknownLoadTest(_ id: LoadTestID) -> Failure {
-        Failure(.inputNotFound, "There is no load test \(id).")
+        Failure(
+            .inputNotFound, "There is no load test \(id).",
+            hint: "Check the id: GET /v1/load-tests lists them.")
     }
 }

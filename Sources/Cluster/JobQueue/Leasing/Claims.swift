@@ -135,13 +135,14 @@ package struct Claims: Sendable {
                 ])
         }
         let results = jobs.map { job in
-            var report = JobReport(job: job.id, lease: claim.lease, outcome: .failed)
-            report.failure = Failure(
+            let failure = Failure(
                 .clusterJobUnreadable, "job \(job.id) cannot be read: \(job.row)")
-            report.retryAfterSeconds = Self.unreadableRetrySeconds
-            // Not its origin's failure.
-            report.origins = []
-            return report
+            // Not its origin's failure: of no origin.
+            return JobReport(
+                job: job.id, lease: claim.lease,
+                outcome: .failed(
+                    JobReport.Failed(failure, retryAfterSeconds: Self.unreadableRetrySeconds)),
+                origins: [])
         }
         do {
             _ = try await reports.record(ReportRequest(worker: claim.worker, results: results))

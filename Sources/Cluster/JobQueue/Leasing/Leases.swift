@@ -32,7 +32,8 @@ package struct Leases: Sendable {
         _ = try await reports.record(
             ReportRequest(
                 worker: release.worker,
-                results: jobs.map { JobReport(job: $0, lease: release.lease, outcome: .returned) }))
+                results: jobs.map { JobReport(job: $0, lease: release.lease, outcome: .returned()) }
+            ))
     }
 
     /// Extends a worker's leases and records its activity; leases that are missing from the answer

@@ -60,7 +60,7 @@ struct QuotaChanges {
         let again = entry.isClosed ? nil : quota.askAgainSeconds(in: entry.pool)
         switch entry.place.kind {
         case .origin:
-            var share = OriginShare(
+            var share = OriginQuota(
                 origin: entry.url, connections: quota.granted.connections.map { Int($0) },
                 requestsPerSecond: quota.granted.requests.map { requests in
                     requests == 0 ? 0 : min(Double(requests), entry.requestsPerSecond ?? .infinity)
@@ -69,7 +69,7 @@ struct QuotaChanges {
             share.againSeconds = again
             answer.origins = (answer.origins ?? []) + [share]
         case .site:
-            var share = SiteShare(
+            var share = SiteQuota(
                 site: SiteID(entry.place.id), number: quota.number,
                 bytesPerSecond: quota.granted.bytes ?? 0, seconds: seconds)
             share.againSeconds = again
@@ -82,11 +82,11 @@ struct QuotaChanges {
         switch entry.place.kind {
         case .origin:
             answer.origins =
-                (answer.origins ?? []) + [OriginShare(origin: entry.url, seconds: seconds)]
+                (answer.origins ?? []) + [OriginQuota(origin: entry.url, seconds: seconds)]
         case .site:
             answer.sites =
                 (answer.sites ?? []) + [
-                    SiteShare(
+                    SiteQuota(
                         site: SiteID(entry.place.id), number: nil, bytesPerSecond: 0,
                         seconds: seconds)
                 ]

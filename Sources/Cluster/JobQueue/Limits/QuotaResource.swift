@@ -69,7 +69,7 @@ struct QuotaEntry {
         }
     }
 
-    func use(of origins: [OriginShareUse], _ sites: [SiteShareUse]) -> Quota.Use? {
+    func use(of origins: [OriginQuotaUse], _ sites: [SiteQuotaUse]) -> Quota.Use? {
         switch place.kind {
         case .origin:
             origins.first { $0.origin == url }.map { use in

@@ -16,8 +16,8 @@ package struct Quotas: Sendable {
 
     /// The quotas in an answer to a worker; nil for no change.
     struct Answer: Sendable {
-        var origins: [OriginShare]?
-        var sites: [SiteShare]?
+        var origins: [OriginQuota]?
+        var sites: [SiteQuota]?
     }
 
     /// The moment of a division: a claim granted jobs, it found none, or the worker reports its
@@ -26,8 +26,8 @@ package struct Quotas: Sendable {
 
     /// Divides the limits that concern a worker, and returns its quotas.
     func divide(
-        for worker: WorkerID, after occasion: Occasion, origins: [OriginShareUse] = [],
-        sites: [SiteShareUse] = [], busy: Set<String> = [], _ connection: PostgresConnection
+        for worker: WorkerID, after occasion: Occasion, origins: [OriginQuotaUse] = [],
+        sites: [SiteQuotaUse] = [], busy: Set<String> = [], _ connection: PostgresConnection
     ) async throws -> Answer {
         let resources = try await connection.query(
             SQL.Quotas.concerned,

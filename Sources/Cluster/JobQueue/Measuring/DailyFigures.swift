@@ -51,7 +51,8 @@ package struct DailyFigures: Sendable {
         }
     }
 
-    /// Returns the figures that a query selects. What was not moved yet counts too.
+    /// Returns the figures that a query selects. What was not moved yet counts too. Throws
+    /// `input.notFound` for a catalog, a site or an origin that is neither there nor in any figure.
     package func report(
         _ query: DailyReportQuery, limit: Int = WireLimits.reportRows
     ) async throws(Failure) -> DailyReport {
@@ -80,11 +81,32 @@ package struct DailyFigures: Sendable {
             let groups = try rows.dropFirst().map {
                 try DailyReport.Group(row: $0, by: query.grouping, hasAssets: hasAssets)
             }
+            if groups.isEmpty { try await Self.requireKnown(query, connection) }
             return DailyReport(
                 by: query.grouping, since: try total.string("first"),
                 until: try total.string("last"),
                 total: try DailyReport.Figures(row: total, hasAssets: hasAssets), groups: groups,
                 leftOff: max(try total.int("groups") - groups.count, 0))
+        }
+    }
+
+    private static func requireKnown(
+        _ query: DailyReportQuery, _ connection: PostgresConnection
+    ) async throws {
+        let known = try await connection.query(
+            SQL.Daily.isKnown,
+            [
+                "catalog": .optionalText(query.catalog), "site": .optionalText(query.site),
+                "origin": .optionalText(query.origin),
+            ]
+        ).only()
+        if let name = query.catalog, try !known.bool("has_catalog") {
+            throw Failure.notFound(
+                "There is no catalog \(name.prefix(100)).", listedBy: "dray catalog list")
+        }
+        if let name = query.site, try !known.bool("has_site") { throw Failure.unknownSite(name) }
+        if let name = query.origin, try !known.bool("has_origin") {
+            throw Failure.unknownOrigin(name)
         }
     }
 }

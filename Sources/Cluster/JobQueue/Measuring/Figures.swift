@@ -5,7 +5,7 @@ import Postgres
 /// Reads figures of the cluster for metrics, at a bounded cost.
 package struct Figures: Sendable {
     let database: QueueDatabase
-    let waits: CatalogWaits
+    let statuses: StatusReader
 
     /// Maximum numbers of rows.
     package static let maxQueues = 200
@@ -52,12 +52,11 @@ package struct Figures: Sendable {
 
     /// Estimated ends of running catalogs, of the 100 latest ones, in seconds since 1970.
     private func ends(_ connection: PostgresConnection) async throws -> [CatalogID: Double] {
-        let results = try await connection.pipeline([
-            PostgresStatement(SQL.Browsing.status, ["catalog": .null]), waits.statement(.null),
-            FinishLimits.statement(.null),
-        ])
+        let results = try await connection.pipeline(statuses.latest.all)
         var ends: [CatalogID: Double] = [:]
-        for catalog in try CatalogStatus.read(results[0], waits: results[1], limits: results[2]) {
+        for catalog in try StatusReader.read(
+            results[0], waits: results[1], limits: results[2])
+        {
             guard case .finishes(let at, _, _) = catalog.finish?.estimate else { continue }
             ends[catalog.id] = at
         }

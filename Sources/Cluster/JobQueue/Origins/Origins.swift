@@ -32,7 +32,7 @@ package struct Origins: Sendable {
                 let cleared = try await connection.query(
                     SQL.Origins.clearLimits, ["origin": .text(origin)])
                 guard !cleared.rows.isEmpty else {
-                    throw Failure(.inputNotFound, "There is no origin \(origin.prefix(100)).")
+                    throw Failure.unknownOrigin(origin)
                 }
             }
             // More jobs may be leasable now, and there may be limits to divide.
@@ -57,7 +57,11 @@ package struct Origins: Sendable {
         return try await database.transaction { connection in
             let base = try await connection.query(SQL.Origins.defaults).only()
             let rows = try await connection.query(
-                SQL.Origins.page, ["after": .text(after ?? ""), "limit": .int(most)]
+                SQL.Origins.page,
+                [
+                    "after": .text(after ?? ""), "limit": .int(most),
+                    "counted": .int(Int64(OriginStatus.countedJobs)),
+                ]
             ).rows
             let ids = try rows.map { try $0.int64("id") }
             var origins = try rows.map { try OriginStatus(row: $0) }
@@ -108,6 +112,7 @@ extension OriginStatus {
                 connections: Int(try row.int64("connections_in_use")),
                 requestsPerSecond: try row.double("requests_in_use")),
             waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")))
+        hasMoreWaiting = try row.bool("has_more_waiting") ? true : nil
     }
 
     /// The reason of the cluster's decision.

@@ -27,17 +27,17 @@ struct DoneBatch {
         let firstLease = leases.count
         for (place, index) in report.done.enumerated() {
             let result = report.results[index]
-            guard let stored = result.stored else { continue }
+            guard case .done(let done) = result.outcome, let stored = done.stored else { continue }
             if let outcomes = result.origins { origins[jobs.count] = outcomes }
             jobs.append(result.job.rawValue)
             leaseNumbers.append(
                 Int64(number(of: result.lease, after: firstLease, report.worker)))
             bytes.append(stored.bytes)
             sha256.append(stored.sha256)
-            areReused.append(result.isReused)
-            areVerified.append(result.isVerified)
-            validators.append(result.validator)
-            milliseconds.append(Int64(result.milliseconds ?? 0))
+            areReused.append(done.isReused)
+            areVerified.append(done.isVerified)
+            validators.append(done.validator)
+            milliseconds.append(Int64(done.milliseconds ?? 0))
             sources.append((reports, place))
         }
         reports += 1

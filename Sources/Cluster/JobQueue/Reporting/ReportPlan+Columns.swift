@@ -10,7 +10,7 @@ extension ReportPlan {
         var done: [Bool] = []
         var bytes: [Int64?] = []
         var digests: [String?] = []
-        var adopted: [Bool] = []
+        var reused: [Bool] = []
         var codes: [String?] = []
         var messages: [String?] = []
         var verified: [Bool] = []
@@ -18,7 +18,7 @@ extension ReportPlan {
 
         /// Adds a fetch that is done, or has failed for good.
         mutating func add(
-            _ job: HeldJob, stored: StoredObject? = nil, adopted: Bool = false,
+            _ job: HeldJob, stored: StoredObject? = nil, reused: Bool = false,
             verified: Bool = false, validator: String? = nil, failure: Failure? = nil
         ) {
             lanes.append(job.lane)
@@ -26,7 +26,7 @@ extension ReportPlan {
             done.append(stored != nil)
             bytes.append(stored?.bytes)
             digests.append(stored?.sha256)
-            self.adopted.append(adopted)
+            self.reused.append(reused)
             self.verified.append(verified)
             validators.append(validator)
             codes.append(failure?.code.rawValue)

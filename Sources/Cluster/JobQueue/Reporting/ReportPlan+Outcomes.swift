@@ -23,7 +23,7 @@ extension ReportPlan {
 
         private var counts: [Key: Counts] = [:]
 
-        mutating func done(_ job: HeldJob, _ report: JobReport) {
+        mutating func done(_ job: HeldJob, _ report: JobReport.Done) {
             let bytes = report.stored?.bytes ?? 0
             change(job.lane) {
                 $0.done += 1

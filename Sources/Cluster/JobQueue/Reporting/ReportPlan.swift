@@ -47,32 +47,29 @@ struct ReportPlan {
         _ report: JobReport, of job: HeldJob, delay: (Int, Double?) -> Double
     ) -> Bool {
         switch report.outcome {
-        case .returned:
-            let wait = report.retryAfterSeconds ?? 0
+        case .returned(let afterSeconds):
+            let wait = afterSeconds ?? 0
             retry(
                 job, seconds: wait.isFinite ? min(max(wait, 0), 60) : 0, attempts: job.attempt - 1,
                 counts: false)
             return true
-        case .failed:
-            guard let failure = report.failure else { return false }
+        case .failed(let failed):
             fail(
-                job, Failure(failure.code, cleaned(failure.message)),
-                retryAfter: report.retryAfterSeconds, origins: report.origins,
-                refused: report.refused, delay: delay)
+                job, Failure(failed.failure.code, cleaned(failed.failure.message)),
+                retryAfter: failed.retryAfterSeconds, origins: report.origins,
+                refused: failed.refused, delay: delay)
             return true
-        case .done:
-            guard finish(job, report) else { return false }
-            note(report, of: job)
+        case .done(let done):
+            guard finish(job, done) else { return false }
+            if !done.isReused { note(report.origins, of: job) }
             return true
         }
     }
 
     /// Notes which origins served what is done, and which had failed at it.
-    private mutating func note(_ report: JobReport, of job: HeldJob) {
-        guard [.fetch, .resolve, .refresh].contains(job.kind), !report.isReused else {
-            return
-        }
-        guard let served = report.origins else { return origins.well.add(job.lane, nil) }
+    private mutating func note(_ outcomes: [OriginOutcome]?, of job: HeldJob) {
+        guard [.fetch, .resolve, .refresh].contains(job.kind) else { return }
+        guard let served = outcomes else { return origins.well.add(job.lane, nil) }
         for outcome in served {
             guard let code = outcome.code else {
                 origins.well.add(job.lane, outcome.origin)
@@ -83,38 +80,38 @@ struct ReportPlan {
         }
     }
 
-    private mutating func finish(_ job: HeldJob, _ report: JobReport) -> Bool {
+    private mutating func finish(_ job: HeldJob, _ done: JobReport.Done) -> Bool {
         switch job.kind {
         case .resolve:
-            guard let segments = report.segments, segments > 0,
+            guard let segments = done.segments, segments > 0,
                 segments <= WireLimits.segmentsPerAsset
             else { return false }
             steps.append(.resolved(job, segments: segments))
         case .checksums:
             checksums.add(job)
         case .refresh:
-            guard let outcome = report.refreshed, outcome != .failed,
-                report.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
+            guard let outcome = done.refreshed, outcome != .failed,
+                done.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
             else { return false }
-            refreshes.add(job, outcome, segments: report.segments)
+            refreshes.add(job, outcome, segments: done.segments)
         case .publish:
             // What it lists was said when it was granted.
-            guard report.refreshed == .changed else { return false }
+            guard done.refreshed == .changed else { return false }
             refreshes.add(job, .changed)
         case .verify:
-            guard let stored = report.stored, stored.isPlausible else { return false }
-            steps.append(.verified(job, stored, isCompared: report.isVerified))
+            guard let stored = done.stored, stored.isPlausible else { return false }
+            steps.append(.verified(job, stored, isCompared: done.isVerified))
         case .fetch:
-            guard let stored = report.stored, stored.isPlausible,
+            guard let stored = done.stored, stored.isPlausible,
                 job.partBytes == nil || job.partBytes == stored.bytes
             else { return false }
-            ended.done(job, report)
+            ended.done(job, done)
             settled.add(
-                job, stored: stored, adopted: report.isReused,
-                verified: report.isVerified, validator: report.validator)
+                job, stored: stored, reused: done.isReused, verified: done.isVerified,
+                validator: done.validator)
             if let whole = job.parent {
                 steps.append(
-                    .partDone(whole: whole, bytes: stored.bytes, stated: report.digests ?? ""))
+                    .partDone(whole: whole, bytes: stored.bytes, stated: done.digests ?? ""))
             }
         }
         return true

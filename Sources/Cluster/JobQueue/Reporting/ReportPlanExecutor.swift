@@ -55,7 +55,7 @@ struct ReportPlanExecutor: Sendable {
                 "lanes": .int64Array(settled.lanes), "jobs": .int64Array(settled.jobs),
                 "done": .boolArray(settled.done), "bytes": .optionalIntArray(settled.bytes),
                 "sha256": .optionalTextArray(settled.digests),
-                "adopted": .boolArray(settled.adopted),
+                "adopted": .boolArray(settled.reused),
                 "codes": .optionalTextArray(settled.codes),
                 "messages": .optionalTextArray(settled.messages),
                 "verified": .boolArray(settled.verified),

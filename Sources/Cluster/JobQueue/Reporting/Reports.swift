@@ -20,12 +20,7 @@ package struct Reports: Sendable {
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
         let results = request.results
         // The first result of a job counts, whatever it says.
-        let done = Self.firsts(of: results).filter { place in
-            results[place].outcome == .done && results[place].segments == nil
-                && results[place].stored?.isPlausible == true
-                // One that another origin has failed at before.
-                && results[place].origins?.contains { $0.code != nil } != true
-        }
+        let done = Self.firsts(of: results).filter { Self.isSettledAlone(results[$0]) }
         var verdicts = [ReportAnswer.Verdict](repeating: .stale, count: results.count)
         var acceptedJobs: Set<JobID> = []
         if !done.isEmpty {
@@ -48,6 +43,13 @@ package struct Reports: Sendable {
             verdicts[place] = verdict
         }
         return verdicts
+    }
+
+    /// Returns true for a fetch that is done, unless another origin has failed at it before.
+    private static func isSettledAlone(_ report: JobReport) -> Bool {
+        guard case .done(let done) = report.outcome else { return false }
+        return done.segments == nil && done.stored?.isPlausible == true
+            && report.origins?.contains { $0.code != nil } != true
     }
 
     /// Where the first result of each job is.

@@ -13,7 +13,7 @@ struct URLRenewals: Sendable {
         of results: [JobReport], _ held: [JobID: HeldJob], _ connection: PostgresConnection
     ) async throws -> [JobID: ReportPlan.Refusal] {
         let jobs = results.compactMap { result -> HeldJob? in
-            guard result.outcome == .failed, result.failure?.code.mayBeExpiredSignature == true,
+            guard result.failed?.failure.code.mayBeExpiredSignature == true,
                 // Mirrors were requested instead of its own URL.
                 let job = held[result.job], !job.isAtMirrors
             else { return nil }

@@ -87,7 +87,10 @@ VALUES (@token::bigint, @name::text, @role::text, @action::text, @object::text)
 RETURNING id
 
 -- name: endChange
-UPDATE audit_record SET status = @status::int, code = @code::text WHERE id = @id::bigint
+-- @detail is null if no more is known of the object than before.
+UPDATE audit_record SET status = @status::int, code = @code::text,
+    object = left(object || coalesce(', ' || @detail::text, ''), 1000)
+WHERE id = @id::bigint
 
 -- name: auditPage
 SELECT a.id, extract(epoch FROM a.begun_at)::float8 AS begun, a.token_id, a.token_name, a.role,

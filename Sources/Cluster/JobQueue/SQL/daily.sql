@@ -100,7 +100,7 @@ WITH asked AS MATERIALIZED (
     LEFT JOIN queue q ON q.id = f.queue_id
     LEFT JOIN site t ON t.id = q.site_id
     WHERE (@catalog::text IS NULL OR f.catalog = @catalog)
-      AND (@site::text IS NULL OR q.name = @site OR t.storage_url = @site)
+      AND (@site::text IS NULL OR coalesce(q.name, 'other') = @site OR t.storage_url = @site)
       AND (@origin::text IS NULL OR f.origin = left(@origin, 300))
       AND (@code::text IS NULL OR f.code = @code)
 ), grouped AS (
@@ -125,3 +125,13 @@ FROM grouped g, asked a
 ORDER BY is_total DESC, CASE WHEN @by = 'day' THEN key END,
          CASE WHEN @by = 'code' THEN failed END DESC, failed + done DESC, retries DESC, key, queue
 LIMIT @limit::bigint + 1
+
+-- unprepared: isKnown
+-- Whether there is a catalog, a site and an origin of these names, each null for none: now, or in the figures.
+SELECT @catalog::text IS NULL OR EXISTS (SELECT FROM catalog WHERE name = @catalog)
+           OR EXISTS (SELECT FROM daily_figure WHERE catalog = @catalog) AS has_catalog,
+       @site::text IS NULL OR @site = 'other'
+           OR EXISTS (SELECT FROM queue q LEFT JOIN site t ON t.id = q.site_id
+                      WHERE q.name = @site OR t.storage_url = @site) AS has_site,
+       @origin::text IS NULL OR EXISTS (SELECT FROM origin WHERE url = @origin)
+           OR EXISTS (SELECT FROM daily_figure WHERE origin = left(@origin, 300)) AS has_origin

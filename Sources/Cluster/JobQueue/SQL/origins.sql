@@ -151,20 +151,19 @@ UPDATE origin SET max_connections = NULL, requests_per_second = NULL, bytes_per_
     has_own_limits = false
 WHERE url = @origin AND id <> 0 RETURNING id
 
--- unprepared: page
--- The default's row is number 0 and comes with the first page. What waits is counted up to 10,000 a
--- lane: there may be millions of it.
+-- name: page
+-- What waits is counted up to @counted in each lane: there may be millions of it.
 WITH page AS MATERIALIZED (
     SELECT * FROM origin WHERE id <> 0 AND url > @after ORDER BY url LIMIT @limit::int
 ), waiting AS MATERIALIZED (
-    SELECT l.origin_id, sum(n.jobs) AS jobs
+    SELECT l.origin_id, sum(least(n.jobs, @counted::int)) AS jobs, bool_or(n.jobs > @counted::int) AS is_cut
     FROM lane l JOIN page g ON g.id = l.origin_id
     CROSS JOIN LATERAL (
         SELECT count(*) AS jobs FROM (
             SELECT FROM job WHERE lane_id = l.id
               AND id > coalesce((SELECT last_id FROM span WHERE lane_id = l.id
                                  ORDER BY last_id DESC LIMIT 1), 0)
-            LIMIT 10000
+            LIMIT @counted::int + 1
         ) AS j
     ) AS n
     WHERE l.ready_since IS NOT NULL
@@ -177,6 +176,7 @@ WITH page AS MATERIALIZED (
     FROM lease e
     JOIN span p ON p.lease_id = e.id
     JOIN lane l ON l.id = p.lane_id
+    JOIN page g ON g.id = l.origin_id
     JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
     GROUP BY l.origin_id
 ), shares AS MATERIALIZED (
@@ -194,6 +194,7 @@ SELECT g.id, g.url, g.has_own_limits, z.connections AS max_connections, z.reques
        coalesce(s.connections, 0)::bigint AS connections_in_use,
        least(coalesce(s.requests_per_second, 0), z.requests_per_second)::float8 AS requests_in_use,
        (coalesce(w.jobs, 0) + coalesce(d.jobs, 0))::bigint AS waiting,
+       coalesce(w.is_cut, false) AS has_more_waiting,
        coalesce(h.jobs, 0)::bigint AS leased
 FROM page g
 JOIN origin_limit z ON z.id = g.id
@@ -203,7 +204,7 @@ LEFT JOIN leased h ON h.origin_id = g.id
 LEFT JOIN shares s ON s.origin_id = g.id
 ORDER BY g.url
 
--- unprepared: decisions
+-- name: decisions
 -- The last decision of each worker seen in the last minute, and the latest 20 of the cluster, for
 -- each origin.
 SELECT d.origin_id, d.worker_id, w.name, extract(epoch FROM d.decided_at)::float8 AS decided_at,

@@ -6,6 +6,10 @@ w.id, w.url, w.catalog_id, w.kinds, extract(epoch FROM w.created_at)::float8 AS 
        w.created_by,
        CASE WHEN w.cooldown_until > clock_timestamp()
             THEN extract(epoch FROM w.cooldown_until)::float8 END AS cooldown_until,
+       extract(epoch FROM w.failed_at)::float8 AS failed, w.failed_status::bigint AS failed_status,
+       w.failed_code, w.failed_message,
+       (SELECT extract(epoch FROM min(d.waiting_since))::float8 FROM webhook_delivery d
+        WHERE d.webhook_id = w.id AND d.state = 'waiting') AS waiting_since,
        (SELECT count(*) FROM webhook_delivery d
         WHERE d.webhook_id = w.id AND d.state = 'waiting') AS waiting,
        (SELECT count(*) FROM webhook_delivery d
@@ -44,7 +48,12 @@ WITH due AS (
 )
 UPDATE webhook w
 SET url = coalesce(@url::text, w.url), secret = coalesce(@secret::text, w.secret),
-    cooldown_until = '-infinity'
+    cooldown_until = '-infinity',
+    -- Those of another receiver say nothing about this one.
+    failed_at = CASE WHEN @url::text IS NULL THEN w.failed_at END,
+    failed_status = CASE WHEN @url::text IS NULL THEN w.failed_status END,
+    failed_code = CASE WHEN @url::text IS NULL THEN w.failed_code END,
+    failed_message = CASE WHEN @url::text IS NULL THEN w.failed_message END
 WHERE w.id = @webhook::bigint
 RETURNING {{webhookColumns}}
 
@@ -106,13 +115,16 @@ WHERE id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
 
 -- name: failed
 -- Is tried again after @delay seconds, null for never. An attempt that was not made, whose @code is
--- null, does not count, and leaves what the one before it has recorded. Its webhook is sent nothing
--- for @cooldown seconds, null for none; it is locked first, as where it is removed.
-WITH cooled AS (
+-- null, does not count, and leaves what the one before it has recorded. Its webhook keeps the last
+-- failure, and is sent nothing for @cooldown seconds, null for none; it is locked first, as where it
+-- is removed.
+WITH noted AS (
     UPDATE webhook
     SET cooldown_until = greatest(
-        cooldown_until, clock_timestamp() + make_interval(secs => @cooldown::float8))
-    WHERE @cooldown::float8 IS NOT NULL
+            cooldown_until, clock_timestamp() + make_interval(secs => @cooldown::float8)),
+        failed_at = clock_timestamp(), failed_status = @status::int, failed_code = @code::text,
+        failed_message = @message::text
+    WHERE @code::text IS NOT NULL
       AND id = (SELECT d.webhook_id FROM webhook_delivery d
                 WHERE d.id = @delivery::bigint AND d.attempts = @attempts::int
                   AND d.state = 'waiting')
@@ -125,7 +137,7 @@ UPDATE webhook_delivery SET state = CASE WHEN @delay::float8 IS NULL THEN 'dead'
     attempts = attempts - CASE WHEN @code::text IS NULL THEN 1 ELSE 0 END,
     status = CASE WHEN @code::text IS NULL THEN status ELSE @status::int END,
     code = coalesce(@code::text, code), message = coalesce(@message::text, message)
-WHERE (SELECT count(*) FROM cooled) >= 0
+WHERE (SELECT count(*) FROM noted) >= 0
   AND id = @delivery::bigint AND attempts = @attempts::int AND state = 'waiting'
 
 -- name: expire
@@ -148,11 +160,15 @@ SET state = 'dead', ended_at = clock_timestamp(), code = @code::text,
     message = @message::text || coalesce(' The last attempt: ' || d.message, '')
 FROM old WHERE d.id = old.id
 
--- name: deliveries
--- The latest first; @state is null for all.
+-- name: exists
+SELECT EXISTS (SELECT FROM webhook WHERE id = @webhook::bigint) AS is_known
+
+-- unprepared: deliveries
+-- The latest first; @state and @webhook are null for all. Planned for what is given.
 SELECT {{deliveryColumns}} FROM webhook_delivery d
 WHERE d.id < coalesce(@after::bigint, 9223372036854775807)
   AND (@state::text IS NULL OR d.state = @state)
+  AND (@webhook::bigint IS NULL OR d.webhook_id = @webhook)
 ORDER BY d.id DESC LIMIT @limit::int
 
 -- name: redeliver

@@ -87,7 +87,7 @@ package struct Sites: Sendable {
             let named: SQLValues = ["site": .text(settings.site)]
             let before = try await connection.query(SQL.Sites.status, named)
             guard let row = before.firstRow else {
-                throw Failure(.inputNotFound, "There is no site \(settings.site.prefix(100)).")
+                throw Failure.unknownSite(settings.site)
             }
             let maximum = try Self.bound(
                 settings.maximumBytesPerSecond, row, "max_bytes_per_second")

@@ -127,13 +127,13 @@ extension SQL {
     }
 
     enum Browsing: String, SQLSubject {
-        case status, active, assets, missingSidecars, files, queues, setQueueState
+        case assets, missingSidecars, files, queues, setQueueState
 
         static let file = SQL.file(sql_browsing())
     }
 
     enum Daily: String, SQLSubject {
-        case tryLock, fold, trim, report
+        case tryLock, fold, trim, report, isKnown
 
         static let file = SQL.file(sql_daily())
     }
@@ -150,16 +150,10 @@ extension SQL {
         static let file = SQL.file(sql_figures())
     }
 
-    enum Waiting: String, SQLSubject {
-        case waits
+    enum Status: String, SQLSubject {
+        case active
 
-        static let file = SQL.file(sql_waiting())
-    }
-
-    enum Finishing: String, SQLSubject {
-        case limits
-
-        static let file = SQL.file(sql_finishing())
+        static let file = SQL.file(sql_status())
     }
 
     enum Access: String, SQLSubject {
@@ -179,7 +173,7 @@ extension SQL {
 
     enum Webhooks: String, SQLSubject {
         case lock, count, create, list, change, remove, behind, enqueue, advance, lease, delivered
-        case failed, expire, deliveries, redeliver, trim
+        case failed, expire, exists, deliveries, redeliver, trim
 
         static let file = SQL.file(sql_webhooks())
     }

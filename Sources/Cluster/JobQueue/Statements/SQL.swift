@@ -24,9 +24,11 @@ enum SQL {
     }
 
     fileprivate static func filled(
-        _ template: String, of file: SQLFile, _ texts: [String: String]
+        _ template: String, of file: SQLFile, _ texts: [String: String], isPrepared: Bool = false
     ) -> SQLStatement {
-        parsed { () throws(SQLFile.Malformed) in try file.filled(template, texts) }
+        parsed { () throws(SQLFile.Malformed) in
+            try file.filled(template, texts, isPrepared: isPrepared)
+        }
     }
 
     private static let texts: [String: String] = [
@@ -138,4 +140,27 @@ extension SQL.Browsing {
                 "direction": isDescending ? "DESC" : "ASC",
             ])
     }
+}
+
+extension SQL.Status {
+    /// The statements about the status of some catalogs, for `StatusReader`.
+    struct OfCatalogs {
+        let status: SQLStatement
+        let waits: SQLStatement
+        let limits: SQLStatement
+
+        fileprivate init(_ chosen: String) {
+            func filled(_ template: String) -> SQLStatement {
+                SQL.filled(template, of: file, ["chosen": chosen], isPrepared: true)
+            }
+            status = filled("status")
+            waits = filled("waits")
+            limits = filled("limits")
+        }
+    }
+
+    /// Those of `@catalog`. They are apart from the others because PostgreSQL's one plan for both
+    /// would be slow.
+    static let ofOne = OfCatalogs("SELECT * FROM catalog WHERE id = @catalog::bigint")
+    static let ofLatest = OfCatalogs("SELECT * FROM catalog ORDER BY id DESC LIMIT 100")
 }

@@ -23,7 +23,7 @@ struct SQLStatement: Sendable, Equatable {
 ///
 /// Statements are prepared. One that reads or writes a whole catalog is an entry
 /// `-- unprepared: cancel`: PostgreSQL plans it at each execution, for its values and the current
-/// sizes of tables. The same holds for templates.
+/// sizes of tables. Who fills a template decides which of both it is.
 struct SQLFile: Sendable {
     /// The reason why a file cannot be read.
     enum Malformed: Error, Equatable {
@@ -71,12 +71,12 @@ struct SQLFile: Sendable {
 
     /// Fills a template's placeholders with these texts.
     func filled(
-        _ template: String, _ texts: [String: String]
+        _ template: String, _ texts: [String: String], isPrepared: Bool = false
     ) throws(Malformed) -> SQLStatement {
         guard let body = templates[template] else { throw .unknown(template) }
         var placeholders = placeholders
         placeholders.texts.merge(texts) { $1 }
-        return try Self.statement(template, body[...], placeholders, isPrepared: false)
+        return try Self.statement(template, body[...], placeholders, isPrepared: isPrepared)
     }
 
     private static func statement(

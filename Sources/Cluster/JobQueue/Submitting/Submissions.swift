@@ -91,18 +91,15 @@ package struct Submissions: Sendable {
     package func add(
         _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int
     ) async throws(Failure) {
-        var origins = OriginNames()
-        let rows = try assets.map { asset throws(Failure) in
-            (asset, try origins.name(of: asset.url), try Self.sidecars(of: asset))
-        }
         try await database.transaction { connection in
             let (row, _) = try await SubmittedCatalog.lock(
                 catalog, generation: generation, connection)
             _ = try await connection.simple(SQL.Submitting.stageAssets.text)
+            var origins = OriginNames()
             try await connection.copyIn(
-                SQL.Submitting.copyAssets.text, rows: rows.enumerated()
+                SQL.Submitting.copyAssets.text, rows: assets.enumerated()
             ) { encoder, row in
-                let (asset, origin, sidecars) = row.element
+                let asset = row.element
                 encoder.field(row.offset)
                 encoder.field(asset.name)
                 encoder.field(asset.url)
@@ -111,10 +108,10 @@ package struct Submissions: Sendable {
                 encoder.field(asset.bytes)
                 encoder.field(asset.sha256)
                 encoder.field(asset.digests)
-                encoder.field(origin)
+                encoder.field(try origins.name(of: asset.url))
                 encoder.field(directory(of: asset.key))
                 encoder.field(asset.mirrors?.joined(separator: "\n"))
-                encoder.field(sidecars)
+                encoder.field(try Self.sidecars(of: asset))
             }
             _ = try await connection.query(SQL.Submitting.origins)
             _ = try await connection.query(

@@ -130,7 +130,7 @@ package struct Webhooks: Sendable {
     }
 
     private static func unknown(_ webhook: WebhookID) -> Failure {
-        Failure(.inputNotFound, "There is no webhook \(webhook).")
+        .notFound("There is no webhook \(webhook).", listedBy: "dray webhook list")
     }
 
     /// Removes a webhook with its deliveries. Throws `input.notFound`.
@@ -293,18 +293,24 @@ package struct Webhooks: Sendable {
         }
     }
 
-    /// Returns a page, the latest first; `after` is the previous page's `next`.
+    /// Returns a page, the latest first; `after` is the previous page's `next`. Throws
+    /// `input.notFound` for an unknown webhook.
     package func deliveries(
-        after: Int64?, state: WebhookDelivery.State?, limit: Int
+        after: Int64?, webhook: WebhookID? = nil, state: WebhookDelivery.State?, limit: Int
     ) async throws(Failure) -> WebhookDeliveryPage {
         try await database.withConnection { connection in
             let found = try await connection.query(
                 SQL.Webhooks.deliveries,
                 [
                     "after": .optionalInt(after), "state": .optionalText(state?.rawValue),
-                    "limit": .int(limit),
+                    "webhook": .optionalInt(webhook?.rawValue), "limit": .int(limit),
                 ]
             ).rows.map { try WebhookDelivery(row: $0) }
+            if let webhook, found.isEmpty {
+                let known = try await connection.query(
+                    SQL.Webhooks.exists, ["webhook": .int(webhook.rawValue)])
+                guard try known.only().bool("is_known") else { throw Self.unknown(webhook) }
+            }
             return WebhookDeliveryPage(
                 deliveries: found,
                 next: found.count < limit ? nil : found.last.map { "\($0.id)" })
@@ -320,9 +326,9 @@ package struct Webhooks: Sendable {
             let found = try await connection.query(
                 SQL.Webhooks.redeliver, ["delivery": .int(delivery.rawValue)])
             guard let row = found.firstRow else {
-                throw Failure(
-                    .inputNotFound,
-                    "There is no delivery \(delivery), or it is being sent now.")
+                throw Failure.notFound(
+                    "There is no delivery \(delivery), or it is being sent now.",
+                    listedBy: "dray webhook deliveries")
             }
             return try WebhookDelivery(row: row)
         }
@@ -363,34 +369,5 @@ package struct Webhooks: Sendable {
             ).affectedRowCount
             return deleted == Self.rowsAtOnce
         }
-    }
-}
-
-extension WebhookStatus {
-    /// Decodes a row of the fragment `webhookColumns`.
-    fileprivate init(row: PostgresRow) throws {
-        self.init(
-            id: WebhookID(try row.int64("id")), url: redacted(url: try row.string("url")),
-            catalog: try row.optionalInt64("catalog_id").map { CatalogID($0) },
-            kinds: try row.textArray("kinds").compactMap(\.self).map { EventKind(rawValue: $0) },
-            created: try row.double("created"), createdBy: try row.string("created_by"),
-            waiting: try row.int64("waiting"), dead: try row.int64("dead"))
-        cooldownUntil = try row.optionalDouble("cooldown_until")
-    }
-}
-
-extension WebhookDelivery {
-    /// Decodes a row of the fragment `deliveryColumns`.
-    fileprivate init(row: PostgresRow) throws {
-        self.init(
-            id: WebhookDeliveryID(try row.int64("id")),
-            webhook: WebhookID(try row.int64("webhook_id")),
-            kind: EventKind(rawValue: try row.string("kind")),
-            state: State(rawValue: try row.string("state")) ?? .waiting,
-            created: try row.double("created"), attempts: Int(try row.int64("attempts")))
-        due = try row.optionalDouble("due")
-        ended = try row.optionalDouble("ended")
-        status = try row.optionalInt64("status").map { Int($0) }
-        failure = try Failure(in: row, code: "code", message: "message")
     }
 }

@@ -5,44 +5,34 @@ import Postgres
 /// Workers, and the status of the cluster.
 package struct Workers: Sendable {
     let database: QueueDatabase
-    let waits: CatalogWaits
+    let statuses: StatusReader
 
     /// Returns an overview of the cluster: the latest catalogs, the queues, and workers seen
     /// lately.
     package func clusterStatus() async throws(Failure) -> ClusterStatus {
-        try await database.withConnection { connection in
-            let results = try await connection.pipeline([
-                PostgresStatement(SQL.Browsing.status, ["catalog": .null]),
-                PostgresStatement(SQL.Browsing.queues),
-                PostgresStatement(
-                    SQL.Workers.seen, ["seconds": .double(ClusterStatus.resultsSeconds)]),
-                waits.statement(.null),
-                FinishLimits.statement(.null),
-            ])
-            var status = ClusterStatus(
-                version: drayVersion, schemaVersion: Migrations.currentVersion,
-                catalogs: try CatalogStatus.read(
-                    results[0], waits: results[3], limits: results[4]),
-                queues: try Sites.queues(results[1]),
-                workers: try results[2].rows.map { row in
-                    var worker = ClusterStatus.WorkerStatus(
-                        id: try row.uuid("id"), name: try row.string("name"),
-                        activeTransfers: Int(try row.int64("active_transfers")),
-                        silentSeconds: try row.double("silent_seconds"))
-                    worker.trouble = try Failure(
-                        in: row, code: "trouble_code", message: "trouble_message")
-                    worker.version = try row.optionalString("version")
-                    worker.leases = try row.int("leases")
-                    worker.leaseSeconds = try row.optionalDouble("lease_seconds")
-                    worker.resultSeconds = try row.optionalDouble("result_seconds").map {
-                        max($0, 0)
-                    }
-                    return worker
-                })
-            let tests = try await LoadTests.read(nil, connection).filter { $0.state != .ended }
-            status.loadTests = tests.isEmpty ? nil : tests
-            return status
-        }
+        let catalogs = statuses.latest
+        // Each of the three statements about catalogs takes milliseconds.
+        return try await database.together(
+            { try await $0.pipeline([catalogs.status, catalogs.waits]) },
+            { connection in
+                let results = try await connection.pipeline([
+                    catalogs.limits, PostgresStatement(SQL.Browsing.queues),
+                    PostgresStatement(
+                        SQL.Workers.seen, ["seconds": .double(ClusterStatus.resultsSeconds)]),
+                ])
+                return (results, try await LoadTests.read(nil, connection))
+            },
+            combine: { first, second in
+                let (others, tests) = second
+                var status = ClusterStatus(
+                    version: drayVersion, schemaVersion: Migrations.currentVersion,
+                    catalogs: try StatusReader.read(first[0], waits: first[1], limits: others[0]),
+                    queues: try Sites.queues(others[1]),
+                    workers: try others[2].rows.map(ClusterStatus.WorkerStatus.init(row:)))
+                let running = tests.filter { $0.state != .ended }
+                status.loadTests = running.isEmpty ? nil : running
+                return status
+            })
     }
 
     /// Notes which workers were silent for so long, and returns how many: twice as long as an idle one
@@ -136,5 +126,20 @@ package struct Workers: Sendable {
         try await database.withConnection { connection in
             _ = try await connection.query(SQL.Workers.forgetRoots)
         }
+    }
+}
+
+extension ClusterStatus.WorkerStatus {
+    /// Decodes a row of `Workers.seen`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            id: try row.uuid("id"), name: try row.string("name"),
+            activeTransfers: Int(try row.int64("active_transfers")),
+            silentSeconds: try row.double("silent_seconds"))
+        trouble = try Failure(in: row, code: "trouble_code", message: "trouble_message")
+        version = try row.optionalString("version")
+        leases = try row.int("leases")
+        leaseSeconds = try row.optionalDouble("lease_seconds")
+        resultSeconds = try row.optionalDouble("result_seconds").map { max($0, 0) }
     }
 }

@@ -36,18 +36,16 @@ struct ChecksumFileWriter: Sendable {
             return
         }
         for (work, turn) in zip(work, turns.turns) {
-            var result = JobReport(job: work.job.id, lease: lease, outcome: .done)
+            let outcome: JobReport.Outcome
             switch turn {
             case .write:
                 Task { await self.write(work) }
                 continue
-            case .written: break
-            case .wait:
-                result.outcome = .returned
-                result.retryAfterSeconds = 1
-            case .stale: result.outcome = .returned
+            case .written: outcome = .done()
+            case .wait: outcome = .returned(afterSeconds: 1)
+            case .stale: outcome = .returned()
             }
-            reporter.done(result)
+            reporter.done(JobReport(job: work.job.id, lease: lease, outcome: outcome))
             pace.ended(1)
         }
     }
@@ -70,7 +68,7 @@ struct ChecksumFileWriter: Sendable {
                 }
             }
             if try written.get() {
-                reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done))
+                reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done()))
             } else {
                 reporter.giveBack(work)
             }

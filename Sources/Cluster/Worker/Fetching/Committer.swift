@@ -44,7 +44,7 @@ struct Committer: Sendable {
             } else {
                 end.object.discard()
                 reports.append(
-                    JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned))
+                    JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned()))
             }
         }
         var stored: Set<SiteID> = []
@@ -60,7 +60,7 @@ struct Committer: Sendable {
                 if case .success = outcome {
                     stored.insert(end.work.site)
                     count.files += 1
-                    count.bytes += end.report.stored?.bytes ?? 0
+                    count.bytes += end.report.done?.stored?.bytes ?? 0
                 }
                 reports.append(report(of: end, outcome))
             }
@@ -72,16 +72,15 @@ struct Committer: Sendable {
 
     private func report(of end: FinishedTransfer, _ outcome: Result<Void, Failure>) -> JobReport {
         guard case .failure(let failure) = outcome else { return end.report }
-        var report = JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned)
+        var outcome = JobReport.Outcome.returned()
         switch failure.code {
         case .workerLeaseLost: break
         case .storageOutsideRoots: failures.refuse(end.work.site, failure)
         default:
             failures.note(failure, at: end.work.site)
             metrics.failed(failure)
-            report.outcome = .failed
-            report.failure = failures.named(failure)
+            outcome = .failed(JobReport.Failed(failures.named(failure)))
         }
-        return report
+        return JobReport(job: end.work.job.id, lease: end.work.lease, outcome: outcome)
     }
 }

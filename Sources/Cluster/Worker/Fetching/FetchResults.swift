@@ -19,7 +19,7 @@ struct FetchResults: Sendable {
     /// Handles a transfer's result on its loop's thread; must not block.
     func end(
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ split: Split,
-        _ course: MirrorPlan
+        _ plan: MirrorPlan
     ) {
         held.downloaded(work.leased)
         metrics.ended(transfer, result)
@@ -27,7 +27,7 @@ struct FetchResults: Sendable {
         case .failure(let failure):
             // A returned job does not measure the speed of work.
             if failure.code == .workerCancelled { pace.wake() } else { pace.ended(1) }
-            Task { await self.fail(work, transfer, result, failure, split, course) }
+            Task { await self.fail(work, transfer, result, failure, split, plan) }
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
             reporter.done(StoredFiles.report(work, reused: work.fetch.previous?.stored))
@@ -38,15 +38,17 @@ struct FetchResults: Sendable {
                 preconditionFailure("a fetch has a destination in storage")
             }
             object.note(sha256: fetched.sha256)
-            var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
-            report.stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
-            report.isVerified = fetched.isVerified
-            report.milliseconds = Self.milliseconds(result.totalSeconds)
+            var done = JobReport.Done(
+                stored: StoredObject(bytes: fetched.bytes, sha256: fetched.sha256),
+                isVerified: fetched.isVerified,
+                milliseconds: Self.milliseconds(result.totalSeconds))
             // A mirror's validator says nothing about the job's own origin. A part's multipart file
             // has the validator.
-            if course.isAtMain, !work.fetch.isPart { report.validator = fetched.validator }
-            report.digests = FurtherDigests.text(of: fetched.stated)
-            report.origins = suspects.served(by: result.origin, course)
+            if plan.isAtMain, !work.fetch.isPart { done.validator = fetched.validator }
+            done.digests = FurtherDigests.text(of: fetched.stated)
+            let report = JobReport(
+                job: work.job.id, lease: work.lease, outcome: .done(done),
+                origins: suspects.served(by: result.origin, plan))
             let end = FinishedTransfer(work: work, object: object, report: report)
             guard fetched.isFirstPart else {
                 finished.push(end)
@@ -63,7 +65,7 @@ struct FetchResults: Sendable {
 
     private func fail(
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ failure: Failure,
-        _ split: Split, _ course: MirrorPlan
+        _ split: Split, _ plan: MirrorPlan
     ) async {
         // A running split must finish before the failure is reported: it changes the job.
         if await splitter.isUndone(split, work.storage) {
@@ -72,10 +74,10 @@ struct FetchResults: Sendable {
             await partials.keep(result.left, of: work, split)
         }
         let last = result.ending(await sites.judge(failure, of: work, transfer))
-        let ending = course.result(last)
+        let ending = plan.result(last)
         reporter.fail(
             work.leased, ending.failure.ofSegment(role: work.fetch.role),
-            retryAfter: ending.retryAfterSeconds, origins: course.outcomes(last))
+            retryAfter: ending.retryAfterSeconds, origins: plan.outcomes(last))
     }
 
     /// Commits a first part if its split was accepted; the bytes are complete only as a part.

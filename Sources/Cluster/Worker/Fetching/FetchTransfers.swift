@@ -9,12 +9,13 @@ struct FetchTransfers: Sendable {
     let engine: TransferEngine
     let held: HeldWork
     let draining: ShutdownSignal
-    let requests: FetchRequests
     let splitter: Splitter
     let partials: PartialBodies
     let mirrors: Mirrors
     let results: FetchResults
     let reporter: Reporter
+    /// Bytes per second above which one connection fetches a large file without splitting it.
+    let splitBelowBytesPerSecond: Double
 
     /// Starts the transfer of a job; it resumes an earlier attempt's partial body.
     ///
@@ -23,33 +24,32 @@ struct FetchTransfers: Sendable {
     func start(_ work: Assignment, from partial: PartialBody? = nil, isStored: Bool = false) {
         // Nothing would cancel a transfer that starts after its lease was dropped. The job is
         // returned all the same: a running heartbeat may still save the lease.
-        guard held.isWanted(work.leased), let course = mirrors.course(of: work.fetch) else {
+        guard held.isWanted(work.leased), let plan = mirrors.plan(of: work.fetch) else {
             partials.putBack(partial, of: work)
             return reporter.giveBack(work.leased)
         }
         start(
-            work, course, from: partial,
+            work, plan, from: partial,
             // The main origin's validator is invalid at a mirror.
-            unless: isStored && course.isAtMain ? work.fetch.previous?.validator : nil)
+            unless: isStored && plan.isAtMain ? work.fetch.previous?.validator : nil)
     }
 
     private func start(
-        _ work: Assignment, _ course: MirrorPlan, from partial: PartialBody? = nil,
+        _ work: Assignment, _ plan: MirrorPlan, from partial: PartialBody? = nil,
         unless validator: String? = nil
     ) {
         let split = splitter.split(of: work)
-        let request = requests.request(
-            for: work, split, course, from: partial, unless: validator)
+        let request = request(for: work, split, plan, from: partial, unless: validator)
         let transfer = engine.submit(request) { transfer, result in
-            var course = course
-            self.mirrors.note(result, course)
+            var plan = plan
+            self.mirrors.note(result, plan)
             // Once split, the job is a different one.
-            if split.multipart == nil, self.mirrors.advance(&course, after: result),
+            if split.multipart == nil, self.mirrors.advance(&plan, after: result),
                 !self.draining.isDraining, self.held.isWanted(work.leased)
             {
-                return self.start(work, course, from: result.left)
+                return self.start(work, plan, from: result.left)
             }
-            self.results.end(work, transfer, result, split, course)
+            self.results.end(work, transfer, result, split, plan)
         }
         held.setTransfer(transfer, of: work.job.id, work.lease)
         // Those who cancel jobs or drain the worker did not see the transfer during the submission.

@@ -14,13 +14,13 @@ struct Fetcher: Sendable {
     let reporter: Reporter
 
     /// Starts the fetches of a lease. `ended` has the bytes that were stored when it was requested.
-    func fetch(_ jobs: [LeasedJob], at site: LeasedSite, ended: [SiteID: Int64]) async {
+    func fetch(_ jobs: [Leased<Fetch>], at site: LeasedSite, ended: [SiteID: Int64]) async {
         guard !jobs.isEmpty else { return }
         do throws(Failure) {
             let storage = try await sites.open(site, ended: ended)
-            await fetch(jobs.compactMap { Assignment($0, storage) })
+            await fetch(jobs.map { Assignment($0, storage) })
         } catch {
-            for work in jobs { reporter.fail(work, error) }
+            for job in jobs { reporter.fail(job.work, error) }
         }
     }
 

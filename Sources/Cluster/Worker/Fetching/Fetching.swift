@@ -37,13 +37,11 @@ struct Fetching: Sendable {
             partials: partials,
             sites: sites.inUse, suspects: reporting.suspects, finished: finished,
             reporter: reporter)
-        let requests = FetchRequests(
-            splitBelowBytesPerSecond: configuration.splitBelowBytesPerSecond, held: held,
-            splitter: splitter, partials: partials)
         let transfers = FetchTransfers(
-            engine: core.engine, held: held, draining: core.draining, requests: requests,
-            splitter: splitter, partials: partials, mirrors: Mirrors(engine: core.engine),
-            results: results, reporter: reporter)
+            engine: core.engine, held: held, draining: core.draining, splitter: splitter,
+            partials: partials, mirrors: Mirrors(engine: core.engine), results: results,
+            reporter: reporter,
+            splitBelowBytesPerSecond: configuration.splitBelowBytesPerSecond)
         fetcher = Fetcher(
             sites: sites.inUse,
             reuse: StoredFiles(

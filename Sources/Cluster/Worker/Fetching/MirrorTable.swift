@@ -132,7 +132,7 @@ struct MirrorPlan: Sendable {
     /// The job's own URL.
     private let main: String
 
-    /// Creates a course; `urls` must contain `main`.
+    /// Creates a plan; `urls` must contain `main`.
     init(_ urls: [String], main: String) {
         self.main = main
         url = urls.first ?? main

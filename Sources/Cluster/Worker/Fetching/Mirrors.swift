@@ -15,7 +15,7 @@ final class Mirrors: Sendable {
 
     /// Returns the URLs to try for a job: only its own if it has no mirrors. Returns nil for a job
     /// that was leased for a mirror's origin but has no URL there any more.
-    func course(of fetch: Fetch) -> MirrorPlan? {
+    func plan(of fetch: Fetch) -> MirrorPlan? {
         let others = fetch.mirrors
         guard !others.isEmpty else {
             return fetch.mirrorOrigin == nil ? MirrorPlan([fetch.url], main: fetch.url) : nil
@@ -39,27 +39,27 @@ final class Mirrors: Sendable {
     }
 
     /// Records the result of a mirrored file's origin.
-    func note(_ result: TransferResult, _ course: MirrorPlan) {
-        guard course.hasMirrors || !course.isAtMain else { return }
+    func note(_ result: TransferResult, _ plan: MirrorPlan) {
+        guard plan.hasMirrors || !plan.isAtMain else { return }
         let now = nowSeconds
         table.withLock { table in
             switch result.outcome {
             case .success(let fetched):
                 let seconds = max(result.totalSeconds, 0.001)
                 table.succeeded(
-                    course.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
+                    plan.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
             // Wrong or missing bytes make another origin the better choice, like a timeout.
             case .failure(let failure) where MirrorPlan.concernsOrigin(failure.code):
-                table.failed(course.url, now: now)
+                table.failed(plan.url, now: now)
             case .failure: break
             }
         }
     }
 
     /// Moves to a file's next mirror after a failure.
-    func advance(_ course: inout MirrorPlan, after result: TransferResult) -> Bool {
-        guard case .failure(let failure) = result.outcome, course.hasMirrors else { return false }
-        return course.advance(after: result.ending(failure), cooling: engine.coolingOrigins)
+    func advance(_ plan: inout MirrorPlan, after result: TransferResult) -> Bool {
+        guard case .failure(let failure) = result.outcome, plan.hasMirrors else { return false }
+        return plan.advance(after: result.ending(failure), cooling: engine.coolingOrigins)
     }
 }
 

@@ -38,11 +38,10 @@ struct RewrittenManifestWriter: Sendable {
                 }
             }
             try written.get()
-            var report = JobReport(job: job.id, lease: lease, outcome: .done)
-            report.stored = StoredObject(bytes: Int64(bytes.count), sha256: digest)
+            let stored = StoredObject(bytes: Int64(bytes.count), sha256: digest)
             // The manifest was resolved to exactly these bytes.
-            report.isVerified = true
-            reporter.done(report)
+            let done = JobReport.Done(stored: stored, isVerified: true)
+            reporter.done(JobReport(job: job.id, lease: lease, outcome: .done(done)))
         } catch {
             reporter.fail(work.leased, error)
         }

@@ -44,7 +44,7 @@ struct StoredFiles: Sendable {
                 guard self.held.isHeld(work.lease), let promised = Self.promised(work.fetch) else {
                     return nil
                 }
-                return work.storage.adopt(
+                return work.storage.reuse(
                     key: work.fetch.key, bytes: promised.bytes, digests: promised.digests)
             }
         }
@@ -64,12 +64,11 @@ struct StoredFiles: Sendable {
     /// Creates the report of a job whose bytes are already stored under their key.
     static func report(_ work: Assignment, reused stored: StoredObject?) -> JobReport {
         let fetch = work.fetch
-        var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
-        report.stored = stored
-        report.isReused = true
-        report.validator = fetch.previous?.validator
-        report.isVerified =
+        let isVerified =
             fetch.sha256 != nil || fetch.digests != nil || fetch.previous?.isVerified == true
-        return report
+        let done = JobReport.Done(
+            stored: stored, isReused: true, isVerified: isVerified,
+            validator: fetch.previous?.validator)
+        return JobReport(job: work.job.id, lease: work.lease, outcome: .done(done))
     }
 }

@@ -29,10 +29,9 @@ struct Verifier: Sendable {
         switch result {
         case .failure(let failure): reporter.fail(work, failure)
         case .success(let stored):
-            var report = JobReport(job: job.id, lease: work.lease, outcome: .done)
-            report.stored = stored
-            report.isVerified = task.sha256 != nil || task.digests != nil || !stated.isEmpty
-            reporter.done(report)
+            let isVerified = task.sha256 != nil || task.digests != nil || !stated.isEmpty
+            let done = JobReport.Done(stored: stored, isVerified: isVerified)
+            reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done(done)))
         }
         pace.ended(1)
     }

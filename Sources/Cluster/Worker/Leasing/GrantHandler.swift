@@ -56,11 +56,11 @@ struct GrantHandler: Sendable {
     private func start(
         _ jobs: [LeasedJob], _ lease: LeaseID, at site: LeasedSite, _ ended: [SiteID: Int64]
     ) async {
-        var fetches: [LeasedJob] = []
+        var fetches: [Leased<Fetch>] = []
         var lists: [Leased<ChecksumFileWriter.Directory>] = []
         for work in jobs {
             switch work.job.task {
-            case .fetch: fetches.append(work)
+            case .fetch(let fetch): fetches.append(Leased(work, fetch))
             case .resolve(let source): handlers.titles.push(Leased(work, source))
             case .verify(let verification):
                 Task { await handlers.verifier.verify(Leased(work, verification)) }

@@ -49,7 +49,7 @@ final class LeaseFailures: Sendable {
             log.warning(
                 "cannot lease jobs",
                 [
-                    "code": failure.code, "error": "\(failure)", "hint": failure.code.row.hint,
+                    "code": failure.code, "error": "\(failure)", "hint": failure.hint,
                     "failures": episode.count, "seconds": episode.seconds,
                 ])
         }

@@ -38,8 +38,8 @@ struct Limits: Sendable {
     /// The uses of quotas, as a heartbeat reports them.
     struct Uses: Sendable {
         var engine: [OriginUse]
-        var origins: [OriginShareUse]?
-        var sites: [SiteShareUse]?
+        var origins: [OriginQuotaUse]?
+        var sites: [SiteQuotaUse]?
     }
 
     func uses() -> Uses {

@@ -7,14 +7,14 @@ import Transfer
 /// used, and returns idle ones. Safe from any thread.
 final class OriginQuotas: Sendable {
     private let engine: TransferEngine
-    private let table = Mutex(ShareTable())
+    private let table = Mutex(OriginQuotaTable())
 
     init(engine: TransferEngine) { self.engine = engine }
 
     var isEmpty: Bool { table.withLock { $0.isEmpty } }
 
     /// Applies the quotas of an answer whose request was sent at `askedAt`.
-    func take(_ shares: [OriginShare]?, askedAt: HeldWork.Instant) {
+    func take(_ shares: [OriginQuota]?, askedAt: HeldWork.Instant) {
         guard let shares, !shares.isEmpty else { return }
         for grant in table.withLock({ $0.take(shares, askedAt: askedAt) }) {
             let limits = OriginAllowance(
@@ -28,9 +28,9 @@ final class OriginQuotas: Sendable {
 
     /// Returns the uses of quotas for the coordinator. An idle quota is returned: no request starts
     /// under it any more.
-    func uses(_ origins: [OriginUse]) -> [OriginShareUse]? {
+    func uses(_ origins: [OriginUse]) -> [OriginQuotaUse]? {
         guard !isEmpty else { return nil }
-        var uses: [(use: OriginShareUse, isAbove: Bool)] = []
+        var uses: [(use: OriginQuotaUse, isAbove: Bool)] = []
         for use in origins {
             let (isKnown, isOver) = table.withLock { table in
                 (
@@ -40,7 +40,7 @@ final class OriginQuotas: Sendable {
             }
             guard isKnown else { continue }
             let isGivenUp = isOver && engine.giveUp(use.origin, number: use.number)
-            let report = OriginShareUse(
+            let report = OriginQuotaUse(
                 origin: use.origin, number: use.number, connections: use.connections,
                 requests: use.requests, active: use.active, isOver: isGivenUp ? true : nil)
             uses.append((report, use.isAbove))
@@ -50,7 +50,7 @@ final class OriginQuotas: Sendable {
     }
 
     /// Returns true if a used quota needs renewal or another request, or if one was returned.
-    func needReport(_ origins: [OriginUse], _ uses: [OriginShareUse]?) -> Bool {
+    func needReport(_ origins: [OriginUse], _ uses: [OriginQuotaUse]?) -> Bool {
         if let uses, table.withLock({ $0.hasUnreported(uses) }) { return true }
         guard !isEmpty else { return false }
         if table.withLock({ $0.isUnsettled(origins) }) { return true }
@@ -59,7 +59,7 @@ final class OriginQuotas: Sendable {
     }
 
     /// Records that a coordinator received the uses, and so the returned quotas.
-    func reported(_ origins: [OriginUse], _ uses: [OriginShareUse]) {
+    func reported(_ origins: [OriginUse], _ uses: [OriginQuotaUse]) {
         table.withLock { table in
             table.report(origins)
             table.report(uses)

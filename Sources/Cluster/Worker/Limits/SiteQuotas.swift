@@ -8,7 +8,7 @@ import Transfer
 final class SiteQuotas: Sendable {
     private let engine: TransferEngine
     private let held: HeldWork
-    private let table = Mutex(SiteShareTable())
+    private let table = Mutex(SiteQuotaTable())
 
     init(engine: TransferEngine, held: HeldWork) {
         self.engine = engine
@@ -18,7 +18,7 @@ final class SiteQuotas: Sendable {
     var isEmpty: Bool { table.withLock { $0.isEmpty } }
 
     /// Applies the quotas of an answer whose request was sent at `askedAt`.
-    func take(_ shares: [SiteShare]?, askedAt: HeldWork.Instant) {
+    func take(_ shares: [SiteQuota]?, askedAt: HeldWork.Instant) {
         // Under the lock, so that the table and the engine agree.
         table.withLock { table in
             for grant in table.take(shares ?? [], askedAt: askedAt) {
@@ -29,7 +29,7 @@ final class SiteQuotas: Sendable {
     }
 
     /// Returns the applied and the returned quotas, for the coordinator.
-    func uses() -> [SiteShareUse]? {
+    func uses() -> [SiteQuotaUse]? {
         guard !isEmpty else { return nil }
         let sites = held.sites
         return table.withLock { table in
@@ -42,7 +42,7 @@ final class SiteQuotas: Sendable {
 
     /// Returns true if a site with jobs needs another request for its quota, or if one was
     /// returned.
-    func needReport(_ uses: [SiteShareUse]?) -> Bool {
+    func needReport(_ uses: [SiteQuotaUse]?) -> Bool {
         guard let uses else { return false }
         if uses.contains(where: { $0.isOver == true }) { return true }
         let sites = held.sites
@@ -50,7 +50,7 @@ final class SiteQuotas: Sendable {
     }
 
     /// Records that a coordinator received the returned quotas.
-    func reported(_ uses: [SiteShareUse]) {
+    func reported(_ uses: [SiteQuotaUse]) {
         table.withLock { table in
             // The site's next jobs bring a quota if there is still a limit.
             for site in table.forget(uses) { engine.setRate(nil, of: site, forSeconds: 0) }

@@ -19,9 +19,9 @@ final class SuspectOrigins: Sendable {
 
     /// Returns the origins that served a complete file, and those that failed before. `origin` is
     /// the last one, after redirects. Returns nil if only the job's own origin gets the credit.
-    func served(by origin: String?, _ course: MirrorPlan) -> [OriginOutcome]? {
+    func served(by origin: String?, _ plan: MirrorPlan) -> [OriginOutcome]? {
         names.withLock { names in
-            let outcomes = course.served(by: origin) { names.contains($0) }
+            let outcomes = plan.served(by: origin) { names.contains($0) }
             for outcome in outcomes ?? [] {
                 if outcome.code == nil {
                     names.remove(outcome.origin)

@@ -106,7 +106,7 @@ struct RefreshPublishing: Sendable {
                     for index in missing {
                         let file = ordered[index]
                         guard let stored = file.stored,
-                            storage.adopt(key: file.segment.key, expected: stored)
+                            storage.reuse(key: file.segment.key, expected: stored)
                         else {
                             throw Failure(
                                 .integrityDigestMismatch,
@@ -144,9 +144,9 @@ struct RefreshPublishing: Sendable {
                     key: file.segment.key))
         }
         try await publish(files, attempt: attempt.job.attempt, attempt)
-        var report = JobReport(job: attempt.job.id, lease: attempt.lease, outcome: .done)
-        report.refreshed = .changed
-        return report
+        return JobReport(
+            job: attempt.job.id, lease: attempt.lease,
+            outcome: .done(JobReport.Done(refreshed: .changed)))
     }
 
     // MARK: Reporting

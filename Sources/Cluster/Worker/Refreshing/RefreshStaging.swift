@@ -120,9 +120,9 @@ struct RefreshStaging: Sendable {
         request.headers = attempt.work.work.originHeaders
         request.isManifest = file.segment.role == .playlist
         request.opensInBackground = storage.isOnNetwork
-        request.expectedBytes = file.segment.bytes
-        request.expectedSHA256 = file.segment.sha256
-        request.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
+        request.expected.bytes = file.segment.bytes
+        request.expected.sha256 = file.segment.sha256
+        request.expected.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
             ExpectedDigest($0)
         }
         // Without the stored file, an answer that it is unchanged has no use.

@@ -65,11 +65,11 @@ struct Refresher: Sendable {
         var change = try await wanted(attempt)
         let staged = try await staging.stage(&change, attempt)
         let files = change.told(staged: Set(staged.map(\.index)))
-        var report = JobReport(job: attempt.job.id, lease: attempt.lease, outcome: .done)
+        var done = JobReport.Done()
         if staged.isEmpty {
             try await publishing.report(files, of: change, attempt)
-            report.refreshed = change.isRelisted ? .changed : .unchanged
-            report.segments = change.isRelisted ? change.listed : nil
+            done.refreshed = change.isRelisted ? .changed : .unchanged
+            done.segments = change.isRelisted ? change.listed : nil
         } else {
             let changed = staged.map {
                 PublishedFile(
@@ -78,9 +78,9 @@ struct Refresher: Sendable {
             }
             try await publishing.request(changed, files, of: change, attempt)
             try await publishing.publish(changed, attempt: 1, attempt)
-            report.refreshed = .changed
+            done.refreshed = .changed
         }
-        return report
+        return JobReport(job: attempt.job.id, lease: attempt.lease, outcome: .done(done))
     }
 
     // MARK: What is wanted

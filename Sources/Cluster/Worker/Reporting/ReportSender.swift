@@ -99,6 +99,12 @@ struct ReportSender: Sendable {
 extension JobReport {
     /// True if an origin requested a pause.
     fileprivate var asksForPause: Bool {
-        retryAfterSeconds != nil || origins?.contains { $0.retryAfterSeconds != nil } == true
+        let isPaused =
+            switch outcome {
+            case .done: false
+            case .failed(let failed): failed.retryAfterSeconds != nil
+            case .returned(let afterSeconds): afterSeconds != nil
+            }
+        return isPaused || origins?.contains { $0.retryAfterSeconds != nil } == true
     }
 }

@@ -28,7 +28,7 @@ struct Reporter: Sendable {
     /// Returns a job to its queue without an attempt.
     func giveBack(_ work: LeasedJob) {
         held.downloaded(work)
-        results.push(JobReport(job: work.job.id, lease: work.lease, outcome: .returned))
+        results.push(JobReport(job: work.job.id, lease: work.lease, outcome: .returned()))
     }
 
     /// Reports a failed job. Failures of the worker or its lease return the job instead.
@@ -74,18 +74,16 @@ struct Reporter: Sendable {
                     "attempt": job.attempt, "code": failure.code, "error": failure.message,
                 ])
         }
-        var report = JobReport(job: job.id, lease: work.lease, outcome: .failed)
-        report.failure = failure
-        report.retryAfterSeconds = retryAfter
-        report.origins = origins
+        var failed = JobReport.Failed(failure, retryAfterSeconds: retryAfter)
         // A query without a known signature may hold a session: see `KeyQueryRules`.
         if failure.code.mayBeExpiredSignature, let url = job.requestedURL.map({ Array($0.utf8) }),
             url.contains(UInt8(ascii: "?")) || SignedQuery.isSigned(url: url)
         {
-            report.refused = SHA256Digest(hashing: url).description
+            failed.refused = SHA256Digest(hashing: url).description
         }
         if let origins { suspects.add(origins.map(\.origin)) }
-        done(report)
+        done(
+            JobReport(job: job.id, lease: work.lease, outcome: .failed(failed), origins: origins))
     }
 }
 

@@ -55,7 +55,7 @@ struct ManifestReader: Sendable {
         request.job = job.id
         request.site = work.site
         request.headers = work.work.originHeaders
-        request.maximumBytes = Int64(TitleResolver.maximumBytes)
+        request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator
         let result = await engine.result(of: request)
         switch result.outcome {

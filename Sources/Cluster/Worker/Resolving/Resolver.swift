@@ -55,9 +55,10 @@ struct Resolver: Sendable {
                 held.remove([(job: work.job.id, lease: work.lease)])
                 return
             }
-            var report = JobReport(job: work.job.id, lease: work.lease, outcome: .done)
-            report.segments = segments.count
-            reporter.done(report)
+            reporter.done(
+                JobReport(
+                    job: work.job.id, lease: work.lease,
+                    outcome: .done(JobReport.Done(segments: segments.count))))
         } catch {
             reporter.fail(work.work, any: error)
         }

@@ -36,7 +36,7 @@ final class SiteFailures: Sendable {
         engine.cancelUnbegun(held.queuedTransfers(of: site))
         log.warning(
             "a site lies outside this worker's roots; its jobs are returned",
-            ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
+            ["code": failure.code, "error": failure.message, "hint": failure.hint])
     }
 
     /// Records the failure of a job that is not stored yet, and returns it as it is reported.
@@ -62,7 +62,7 @@ final class SiteFailures: Sendable {
         guard isDue else { return }
         log.warning(
             "a site cannot be written; its jobs wait",
-            ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
+            ["code": failure.code, "error": failure.message, "hint": failure.hint])
     }
 
     /// Adds the worker's name to a failure that only this worker may have.

@@ -180,13 +180,13 @@ struct APILoad: Load {
     }
 
     static func report(_ job: Job, _ lease: LeaseID) -> JobReport {
-        var report = JobReport(job: job.id, lease: lease, outcome: .done)
+        var done = JobReport.Done()
         if job.kind == .fetch {
-            report.stored = StoredObject(
+            done.stored = StoredObject(
                 bytes: Int64(BenchmarkWork.segmentBytes),
                 sha256: BenchmarkWork.digest(of: job.id.rawValue))
-            report.milliseconds = 40
+            done.milliseconds = 40
         }
-        return report
+        return JobReport(job: job.id, lease: lease, outcome: .done(done))
     }
 }

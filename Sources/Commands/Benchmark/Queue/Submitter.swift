@@ -140,8 +140,8 @@ final class OpenTitles: Sendable {
                     segments: work.segments(of: title.index, range)))
             try expectAccepted([answer.verdict])
         }
-        var report = JobReport(job: title.job, lease: title.lease, outcome: .done)
-        report.segments = count
+        let report = JobReport(
+            job: title.job, lease: title.lease, outcome: .done(JobReport.Done(segments: count)))
         let answer = try await client.report(ReportRequest(worker: worker, results: [report]))
         try expectAccepted(answer.answers)
     }

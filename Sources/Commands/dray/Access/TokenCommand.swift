@@ -26,11 +26,7 @@ enum TokenCommand {
 
                     ROLE is what the token allows:
 
-                      admin      everything
-                      operator   everything but tokens and the work of workers
-                      submitter  submitting, starting and changing catalogs, and reading
-                      reader     reading, also metrics
-                      worker     leasing and reporting jobs, and heartbeats
+                    \(allowances)
 
                     \(TimeOptions.discussion)
                     """,
@@ -65,6 +61,11 @@ enum TokenCommand {
                 ], options: ClusterCall.options, action: revoke),
             TokenLogCommand.command,
         ], options: ClusterCall.listOptions, action: list)
+
+    /// A line for each role.
+    private static let allowances = AccessRole.allCases.map { role in
+        "  \(TextLayout.padded(role.rawValue, to: 11))\(role.allowance)"
+    }.joined(separator: "\n")
 
     // MARK: Create and revoke
 

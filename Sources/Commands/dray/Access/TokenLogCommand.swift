@@ -53,12 +53,13 @@ enum TokenLogCommand {
 
     static func table(_ page: AuditPage) -> String {
         ClusterCall.section(
-            "Changes", ["Time", "Token", "Role", "Action", "Object", "Result"],
-            [.left, .left, .left, .left, .left, .left],
+            "Changes", ["Time", "Token", "Name", "Role", "Action", "Object", "Result"],
+            [.left, .right, .left, .left, .left, .left, .left],
             page.entries.map { entry in
                 [
-                    timestamp(ofSeconds: entry.time), printable(entry.name), entry.role.rawValue,
-                    entry.action, printable(entry.object), result(entry),
+                    timestamp(ofSeconds: entry.time), entry.token?.description ?? "–",
+                    printable(entry.name), entry.role.rawValue, entry.action,
+                    printable(entry.object), result(entry),
                 ]
             }) + (page.next.map { "More: --after \($0)\n" } ?? "")
     }

@@ -32,6 +32,20 @@ enum CatalogStatusCommand {
         }
     }
 
+    /// Returns the commands that tell why something failed, and that continue a catalog that has ended.
+    private static func nextSteps(_ status: CatalogStatus) -> [String] {
+        let again = "dray catalog retry \(status.id), or submit the catalog again"
+        let why = "why: dray assets \(status.id) --asset-state failed"
+        switch status.state {
+        case .failed: return [why, "next: \(again)"]
+        case .cancelled: return ["next: \(again)"]
+        case .interrupted: return ["next: submit the catalog again, which resumes it"]
+        case .running where status.totals.failed > 0: return [why]
+        case .completed where status.totals.cancelled ?? 0 > 0: return ["next: \(again)"]
+        case .open, .running, .completed: return []
+        }
+    }
+
     /// Formats the status, one line per known fact.
     static func text(_ status: CatalogStatus) -> String {
         let totals = status.totals
@@ -60,6 +74,7 @@ enum CatalogStatusCommand {
         }
         if let trace = status.traceID { lines.append("  trace: \(printable(trace))") }
         lines += StatusCommand.lines(status).map { "  \($0)" }
+        lines += nextSteps(status).map { "  \($0)" }
         return lines.joined(separator: "\n") + "\n"
     }
 }

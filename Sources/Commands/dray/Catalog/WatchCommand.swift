@@ -88,8 +88,7 @@ enum WatchCommand {
             guard !EventKind.named(name).isEmpty else {
                 throw UsageError(
                     "--kind is '\(printable(String(name.prefix(100))))'",
-                    hint: "Use one of \(EventKind.subjects.joined(separator: ", ")), or a kind "
-                        + "such as asset.failed.")
+                    hint: "Use \(EventKind.allowedNames(for: name)).")
             }
             return name
         }
@@ -115,7 +114,10 @@ enum WatchCommand {
     private static func since(
         _ arguments: Arguments, _ clock: any WallClock
     ) throws(UsageError) -> Double? {
-        guard let time = try TimeOptions.time("since", arguments, clock: clock) else { return nil }
+        let form = "2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or how long ago: 90m, 6h, 2d"
+        guard let time = try TimeOptions.time("since", arguments, form: form, clock: clock) else {
+            return nil
+        }
         let isDuration = arguments.text("since")?.last.map { "smhd".contains($0) } ?? false
         return isDuration ? max(2 * clock.nowSeconds - time, 1) : time
     }

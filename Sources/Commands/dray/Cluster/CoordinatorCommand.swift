@@ -1,6 +1,7 @@
 import Client
 import CommandLine
 import Coordinator
+import CoordinatorClient
 import JobQueue
 import Model
 import Services
@@ -30,6 +31,10 @@ enum CoordinatorCommand {
             are used for new connections; files that cannot be used are reported, and the old ones \
             stay. SIGHUP then reads them again instead of stopping the coordinator.
 
+            Prints the lines that clients and workers on this machine need. If the system does not \
+            trust the certificate, they trust DRAY_CA_FILE: the value that the coordinator has, or else \
+            the certificate itself.
+
             DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
             days ago. Default: keep them. DRAY_AUDIT_DAYS, 1 to 36500, default 90, is how long \
             the audit log is kept (`dray token log`).
@@ -57,6 +62,7 @@ enum CoordinatorCommand {
             let tls = try TLSOptions.server(arguments)
             let databaseURL = try Secrets.databaseURL(arguments)
             let token = try Secrets.requiredToken()
+            let caFile = try ClientSettings.coordinatorTLS().caFile
             try listen.checkFree()
             var queue = JobQueue.Settings(
                 leaseSeconds: try leaseSeconds(), retentionDays: try days("DRAY_RETENTION_DAYS"))
@@ -71,7 +77,8 @@ enum CoordinatorCommand {
                 arguments, allowsPrivate: false)
             let coordinator = try Coordinator(configuration)
             ServiceUser.warn("coordinator")
-            let service = CoordinatorService(coordinator: coordinator, listen: listen)
+            let service = CoordinatorService(
+                coordinator: coordinator, listen: listen, caFile: caFile)
             guard tls != nil else { return await runServices([[service]], graceSeconds: 10) }
             return await runServices([[service]], graceSeconds: 10) {
                 coordinator.reloadCertificate()
@@ -125,16 +132,26 @@ enum CoordinatorCommand {
         let name = "coordinator"
         let coordinator: Coordinator
         let listen: ListenAddress
+        /// The authorities that clients of this environment trust; nil for the system's.
+        let caFile: String?
 
         func start() async throws {
             do {
                 let port = try await coordinator.start()
                 let url = listen.url(port: port, certificate: coordinator.serverCertificate)
-                Console.write("export DRAY_COORDINATOR=\(url)\n")
+                Console.write(
+                    ClusterVariables.exports(
+                        coordinator: url, caFile: trustedFile, tokenPath: nil))
             } catch {
                 await coordinator.stop()
                 throw error
             }
+        }
+
+        /// The authorities that clients have to trust; nil without TLS, and if the system's are enough.
+        private var trustedFile: String? {
+            guard coordinator.serverCertificate != nil else { return nil }
+            return (caFile ?? coordinator.untrustedCertificateFile).map { Destination.absolute($0) }
         }
 
         /// Waits for its cancellation: the coordinator's own threads serve requests.

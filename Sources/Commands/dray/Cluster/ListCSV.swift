@@ -48,7 +48,7 @@ enum ListCSV {
             [
                 "origin", "hasOwnLimits", "connections", "maximumConnections",
                 "requestsPerSecond", "maximumRequestsPerSecond", "maximumBytesPerSecond", "waiting",
-                "leased", "breaker", "cooldownUntil", "reason",
+                "leased", "breaker", "cooldownUntil", "reason", "hasMoreWaiting",
             ],
             page.origins.map { origin in
                 [
@@ -59,6 +59,7 @@ enum ListCSV {
                     .integer(origin.limits.bytesPerSecond), .integer(origin.waiting),
                     .integer(origin.leased), .text("\(origin.breaker)"),
                     time(origin.cooldownUntil), .optional(origin.reason),
+                    .text("\(origin.hasMoreWaiting ?? false)"),
                 ]
             }
         ).text

@@ -38,10 +38,14 @@ enum OriginsText {
                     "\(number(origin.inUse.requestsPerSecond)) of "
                         + (origin.limits.requestsPerSecond.map(number) ?? "∞"),
                     ClusterCall.rate(origin.limits.bytesPerSecond),
-                    HumanFormat.count(origin.waiting), HumanFormat.count(origin.leased),
+                    waiting(origin), HumanFormat.count(origin.leased),
                     state(origin, now: page.now),
                 ]
             })
+    }
+
+    private static func waiting(_ origin: OriginStatus) -> String {
+        HumanFormat.count(origin.waiting) + (origin.hasMoreWaiting == true ? "+" : "")
     }
 
     private static func used(_ count: Int, of most: Int?) -> String {

@@ -13,8 +13,9 @@ enum SupportBundleCommand {
         discussion: """
             Runs the checks of `dray doctor`, and writes their results, lists of the cluster, \
             settings, limits and the end of the private cluster's log to a .tar.gz that only \
-            this user can read. Its MANIFEST lists the files. Tokens, passwords and what may be \
-            secret in URLs are replaced. Names stay: look at the files before you send them.
+            this user can read. Its MANIFEST lists the files, and what is missing and why. \
+            Tokens, passwords and what may be secret in URLs are replaced. Names stay: look at \
+            the files before you send them.
             """,
         options: [
             CommandOption(
@@ -36,14 +37,24 @@ enum SupportBundleCommand {
         let now = SystemWallClock().nowSeconds
         var bundle = SupportBundle(secrets: secrets(arguments), atSeconds: now)
         try bundle.add(findings)
-        if let rows = try? ConfigCommand.settings(arguments) {
+        do {
             try bundle.add(
-                "configuration.json", rows, "settings and where they come from; no secrets")
+                "configuration.json", try ConfigCommand.settings(arguments),
+                "settings and where they come from; no secrets")
+        } catch {
+            bundle.miss("configuration.json", reason(error))
         }
-        if let state = try? CommonOptions.statePath(arguments), StateDirectory.isUsed(state) {
-            bundle.addLog(
-                "postgresql.log", at: "\(state)/postgresql.log",
-                "end of the log of the private cluster's PostgreSQL")
+        do {
+            let state = try CommonOptions.statePath(arguments)
+            if StateDirectory.isUsed(state) {
+                bundle.addLog(
+                    "postgresql.log", at: "\(state)/postgresql.log",
+                    "end of the log of the private cluster's PostgreSQL")
+            } else {
+                bundle.miss("postgresql.log", "there is no private cluster in \(state)")
+            }
+        } catch {
+            bundle.miss("postgresql.log", reason(error))
         }
         let path = arguments.text("output") ?? "dray-support-\(fileTime(now)).tar.gz"
         try bundle.write(to: path)
@@ -52,6 +63,12 @@ enum SupportBundleCommand {
                 + bundle.manifest)
         Console.write("\(printable(path))\n")
         return .success
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        if let error = error as? UsageError { return error.message }
+        guard let failure = error as? Failure else { return "\(error)" }
+        return "\(failure.message) (\(failure.code))"
     }
 
     /// Returns the secrets that this process knows.

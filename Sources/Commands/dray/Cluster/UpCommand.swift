@@ -1,5 +1,6 @@
 import Client
 import CommandLine
+import Coordinator
 import CoordinatorClient
 import Embedded
 import Model
@@ -61,6 +62,7 @@ enum UpCommand {
             configuration.caFile = try configuration.tls.map {
                 Destination.absolute(try ClientSettings.coordinatorTLS().caFile ?? $0.certificate)
             }
+            try checkCertificate(configuration)
             // If it already runs, its own port is in use.
             if StateDirectory.running(in: configuration.statePath) == nil { try listen.checkFree() }
             let cluster = try await ClusterVariables.prepare(configuration)
@@ -70,6 +72,28 @@ enum UpCommand {
                 cluster.stages + [[announcer]], graceSeconds: ClientSettings.drainSeconds + 6)
         } catch {
             return Console.fail(error)
+        }
+    }
+
+    /// Throws for files of TLS that the cluster's own workers could not use, before anything is written.
+    private static func checkCertificate(
+        _ configuration: EmbeddedCluster.Configuration
+    ) throws(Failure) {
+        guard let files = configuration.tls else { return }
+        let context: TLSServerContext
+        do throws(TLSError) {
+            context = try TLSServerContext(files)
+        } catch {
+            throw Failure(error)
+        }
+        let what = "the cluster's own workers cannot use its certificate"
+        switch context.verdict(trusting: configuration.caFile) {
+        case .trusted: break
+        case .expired: throw Failure(.clusterCertificateExpired, "\(what): it has expired")
+        case .untrusted(let reason):
+            throw Failure(
+                .clusterUntrustedCertificate,
+                "\(what): \(configuration.caFile ?? "the system") does not vouch for it: \(reason)")
         }
     }
 

@@ -23,7 +23,7 @@ enum ConfigCommand {
                 operands: [
                     CommandOperand(
                         "COMMAND", .commands, required: false, takesRest: true,
-                        help: "A command and its arguments; options of `show` stand before it.")
+                        help: "A command and its arguments; options of `show` must come before it.")
                 ], options: [ClusterCall.json], action: show),
             Command(
                 "check", summary: "Check a configuration file.",

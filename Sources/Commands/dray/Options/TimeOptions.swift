@@ -19,8 +19,11 @@ enum TimeOptions {
 
     /// Reads `--name TIME` in seconds since 1970. Returns `none` for that word if it is allowed;
     /// nil without the option.
+    ///
+    /// - Parameter form: the forms that are allowed, for the hint.
     static func time(
         _ name: String, _ arguments: Arguments, none: Double? = nil,
+        form: String = "2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or a time from now: 6h",
         clock: any WallClock = SystemWallClock()
     ) throws(UsageError) -> Double? {
         guard let text = arguments.text(name) else { return nil }
@@ -28,7 +31,7 @@ enum TimeOptions {
         guard let time = pointInTime(text, now: clock.nowSeconds) else {
             throw UsageError(
                 "--\(name) is '\(printable(String(text.prefix(100))))'",
-                hint: "Use 2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or a time from now: 6h.")
+                hint: "Use \(form)\(none == nil ? "" : ", or none").")
         }
         return time
     }

@@ -13,8 +13,8 @@ enum PlanQueueCommand {
         "queue", summary: "Calculate queueing waits, or the servers needed for a wait.",
         discussion: """
             Arrivals share one queue in front of C servers. The load is arrivals per second \
-            times seconds of service. The share that waits is Erlang's C; waits are those of \
-            M/M/c, corrected for the variation of arrivals and service.
+            times seconds of service. The probability of waiting is Erlang's C; waits are \
+            those of M/M/c, corrected for the variation of arrivals and service.
 
             Without --servers, prints the fewest servers with which the share --target-level \
             waits no longer than --within.
@@ -149,7 +149,7 @@ enum PlanQueueCommand {
         let within = "Wait of \(PlanText.seconds(question.withinSeconds)) at most"
         let rows = [
             row("Utilisation") { percent($0.utilisation) },
-            row("Share that waits") { percent($0.probabilityOfWait) },
+            row("Probability of waiting") { percent($0.probabilityOfWait) },
             row(within) { percent($0.serviceLevel(withinSeconds: question.withinSeconds)) },
             row("Mean queue length") { PlanText.number($0.meanQueueLength) },
             row("Mean wait") { PlanText.seconds($0.meanWaitSeconds) },

@@ -1,3 +1,4 @@
+import API
 import Client
 import CommandLine
 import CoordinatorClient
@@ -104,21 +105,21 @@ enum PrefetchCommand {
         if source.label == nil, !arguments.flag("quiet") {
             ListOptions.offer(arguments.operands[0], downloader)
         }
-        let summary = try await source.read(.check) { _ throws(Failure) in }
-        if !arguments.flag("quiet") { ListOptions.tell(summary) }
-        let name = arguments.text("name") ?? summary.name ?? source.defaultName
+        let list = try await source.read(.check) { _ throws(Failure) in }
+        if !arguments.flag("quiet") { ListOptions.tell(list) }
+        let name = arguments.text("name") ?? list.name ?? source.defaultName
         try check(name: name)
 
         let isQuiet = arguments.flag("quiet")
-        var plan = PrefetchSession.Plan(
-            source: source, sharedKeys: summary.sharedKeys, assets: summary.counts.assets,
-            titleCount: summary.counts.titles,
-            sidecars: summary.counts.sidecars, catalogName: name,
-            priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
-            titles: titles, destination: destination, reportPath: arguments.text("report"),
-            mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil,
-            acceptsVolume: arguments.flag("accept-volume"))
-        plan.detaches = arguments.flag("detach")
+        var catalog = CatalogSubmission(
+            name: name, storageURL: destination.storageURL, priority: list.priority ?? 5,
+            notBefore: notBefore, deadline: deadline)
+        catalog.titles = titles
+        let plan = PrefetchSession.Plan(
+            catalog: catalog, source: source, list: list, destination: destination,
+            reportPath: arguments.text("report"), mediaCheck: mediaCheck, isQuiet: isQuiet,
+            isEmbedded: remote == nil, acceptsVolume: arguments.flag("accept-volume"),
+            detaches: arguments.flag("detach"))
         let display = ProgressDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: ClientSettings.environment),
             style: TerminalStyle(environment: ClientSettings.environment))

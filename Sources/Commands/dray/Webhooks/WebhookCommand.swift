@@ -8,6 +8,9 @@ import Text
 
 /// `dray webhook`: adds, lists, changes and removes webhooks; lists their deliveries, and sends some again.
 enum WebhookCommand {
+    /// `--state` is the private cluster's directory.
+    private static let deliveryState = "delivery-state"
+
     static let command = Command(
         "webhook", summary: "Send events to URLs: add, list, change and remove webhooks.",
         discussion: """
@@ -21,7 +24,8 @@ enum WebhookCommand {
                 discussion: """
                     The secret is read from a file, which no other user should be able to read. \
                     It is the key of the HMAC-SHA256 in the header Dray-Signature. Private \
-                    addresses are refused unless --allow-addresses of the coordinators allows them.
+                    addresses are refused unless --allow-addresses of the coordinators allows them: \
+                    each coordinator sends by its own policy.
                     """,
                 operands: [CommandOperand("URL", help: "An http or https URL.")],
                 options: [
@@ -37,7 +41,8 @@ enum WebhookCommand {
                             + "\(EventKind.subjects.joined(separator: ", "))."),
                 ] + ClusterCall.options, action: add),
             Command(
-                "list", summary: "List the webhooks.", options: ClusterCall.options,
+                "list", summary: "List the webhooks, with the last failure of each.",
+                options: ClusterCall.options,
                 action: list),
             Command(
                 "change", summary: "Change the URL or the secret of a webhook.",
@@ -62,7 +67,14 @@ enum WebhookCommand {
                 discussion: "The latest first. Deliveries are kept for seven days after their end.",
                 options: [
                     CommandOption(
-                        "dead", .flag, help: "Only deliveries that failed for good."),
+                        "webhook", .integer(placeholder: "NUMBER", range: 1...Int.max),
+                        help: "Only those of this webhook, from `dray webhook list`."),
+                    CommandOption(
+                        deliveryState,
+                        .choice(
+                            placeholder: "STATE",
+                            of: WebhookDelivery.State.allCases.map(\.rawValue)),
+                        help: "Only those that are waiting, delivered, or dead: failed for good."),
                     CommandOption(
                         "limit", .integer(placeholder: "N", range: 1...WireLimits.pageRows),
                         help: "Maximum number, 1 to \(WireLimits.pageRows). Default: 50."),
@@ -113,8 +125,9 @@ enum WebhookCommand {
 
     static func table(_ list: WebhookList) -> String {
         ClusterCall.section(
-            "Webhooks", ["Number", "URL", "Catalog", "Kinds", "Waiting", "Dead", "By"],
-            [.right, .left, .right, .left, .right, .right, .left],
+            "Webhooks",
+            ["Number", "URL", "Catalog", "Kinds", "Waiting", "Dead", "Last failure", "By"],
+            [.right, .left, .right, .left, .right, .right, .left, .left],
             list.webhooks.map { webhook in
                 [
                     webhook.id.description, printable(webhook.url),
@@ -124,6 +137,7 @@ enum WebhookCommand {
                     HumanFormat.count(webhook.waiting)
                         + (webhook.cooldownUntil == nil ? "" : " in cooldown"),
                     HumanFormat.count(webhook.dead),
+                    webhook.lastFailure.map(WebhookText.line) ?? "–",
                     printable(webhook.createdBy),
                 ]
             })
@@ -179,7 +193,9 @@ enum WebhookCommand {
     @Sendable private static func deliveries(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments, isCheck: true) { client in
             let page = try await client.webhookDeliveries(
-                after: arguments.text("after"), state: arguments.flag("dead") ? .dead : nil,
+                after: arguments.text("after"),
+                webhook: arguments.integer("webhook").map { WebhookID(Int64($0)) },
+                state: arguments.choice(deliveryState, WebhookDelivery.State.self),
                 limit: arguments.integer("limit") ?? 50, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(page, arguments) { table(page) }
         }
@@ -188,13 +204,17 @@ enum WebhookCommand {
     static func table(_ page: WebhookDeliveryPage) -> String {
         ClusterCall.section(
             "Deliveries",
-            ["Number", "Webhook", "Time", "Kind", "State", "Attempts", "Last result"],
-            [.right, .right, .left, .left, .left, .right, .left],
+            [
+                "Number", "Webhook", "Time", "Kind", "State", "Attempts", "Next attempt",
+                "Last result",
+            ],
+            [.right, .right, .left, .left, .left, .right, .left, .left],
             page.deliveries.map { delivery in
                 [
                     delivery.id.description, delivery.webhook.description,
                     TimeText.minute(ofSeconds: delivery.created), delivery.kind.rawValue,
-                    delivery.state.rawValue, "\(delivery.attempts)", result(delivery),
+                    delivery.state.rawValue, "\(delivery.attempts)",
+                    delivery.due.map { TimeText.second(ofSeconds: $0) } ?? "–", result(delivery),
                 ]
             }) + (page.next.map { "More: --after \($0)\n" } ?? "")
     }

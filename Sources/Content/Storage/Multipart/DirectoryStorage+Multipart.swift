@@ -32,8 +32,8 @@ extension DirectoryStorage {
             destination: .multipart(id), descriptor: object.descriptor, site: object.site,
             temporaryName: id.description, ordinal: object.ordinal)
         // From now on it can resume as a part only.
-        object.removeRecord()
-        moved.markReserved()
+        object.record.remove()
+        moved.space.markReserved()
         if let chain = orderedDigests.withLock({ $0.chain(id, at: 0) }),
             chain.begin(offset: 0, length: firstPart)
         {

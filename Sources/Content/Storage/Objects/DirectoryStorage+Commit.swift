@@ -141,7 +141,7 @@ private struct BatchCommit {
                     continue
                 }
             }
-            if object.settle() { object.removeRecord() }
+            if object.settle() { object.record.remove() }
             entered[ObjectIdentifier(directory), default: (directory, [])].objects.append(index)
         }
         return entered

@@ -43,9 +43,9 @@ extension DirectoryStorage {
                 guard case .key(let key) = object.destination else { continue }
                 staged.append(
                     StagedObject(
-                        name: object.temporaryName, key: key, takenBytes: object.quotaBytes))
+                        name: object.temporaryName, key: key, takenBytes: object.space.quotaBytes))
             }
-            for object in objects where object.settle() { object.removeRecord() }
+            for object in objects where object.settle() { object.record.remove() }
             return staged
         } catch {
             for object in objects { object.discard() }

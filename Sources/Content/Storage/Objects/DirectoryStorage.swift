@@ -121,7 +121,7 @@ package final class DirectoryStorage: Sendable {
         let part = PendingObject(
             destination: .multipart(id), descriptor: file, site: site, temporaryName: name)
         try Self.reserveWhole(totalBytes, of: file, in: site, isOfQuota: isNew)
-        part.markReserved()
+        part.space.markReserved()
         if isFirstTry,
             let chain = orderedDigests.withLock({ $0.chain(id, at: offset) }),
             chain.begin(offset: offset, length: length)
@@ -148,13 +148,13 @@ package final class DirectoryStorage: Sendable {
     static func reserve(
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
-        object.promise(try object.site.bounds.take(bytes, in: object.site))
-        object.took(bytes)
+        object.space.promise(try object.site.bounds.take(bytes, in: object.site))
+        object.space.took(bytes)
         guard bytes >= SpaceLimits.worthLooking else { return }
         let isReserved = try asFailure { () throws(SystemError) in
             try object.descriptor.reserve(offset: offset, length: bytes)
         }
-        if isReserved { object.markReserved() }
+        if isReserved { object.space.markReserved() }
     }
 
     /// Reserves the space of a whole multipart file, once. Otherwise several such files could each

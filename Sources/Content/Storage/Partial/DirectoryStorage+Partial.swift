@@ -73,7 +73,7 @@ extension DirectoryStorage {
         guard bytes.count <= PartialRecordText.maximumBytes else {
             throw Failure(.storageIO, "a record of \(bytes.count) bytes")
         }
-        try object.writeRecord(name, bytes: record.bytes, isLast: isClosed) { () throws(Failure) in
+        try object.record.write(name, bytes: record.bytes, isLast: isClosed) { () throws(Failure) in
             try asFailure { () throws(SystemError) in
                 // Overwritten, never truncated first: an existing record stays valid.
                 let file = try object.site.partial.open(name, O_WRONLY | O_CREAT, mode: 0o600)

@@ -53,11 +53,11 @@ struct DASHIndexes: Sendable {
         let index = try SegmentIndex.parse(
             body, at: place.range?.offset ?? 0, name: "\(place.url)")
         entries += index.entries.count
-        guard entries <= DASHManifest.maximumSegments else {
+        guard entries <= DASHManifest.maxListedEntries else {
             throw Failure(
                 .manifestTooMany,
                 "\(place.url): the segment indexes of the title have more than "
-                    + "\(DASHManifest.maximumSegments) parts")
+                    + "\(DASHManifest.maxListedEntries) parts")
         }
         found[place] = index
     }

@@ -43,7 +43,7 @@ extension DASHManifest {
     /// Returns the number of segments that `forEachSegment` lists, or slightly more. It is
     /// calculated in time and memory proportional to the manifest.
     ///
-    /// Throws `manifest.tooMany`, beyond `maximumSegments`, and `.malformed`.
+    /// Throws `manifest.tooMany`, beyond `maxListedEntries`, and `.malformed`.
     func segmentCount() throws(Failure) -> Int {
         var count: Int64 = 0
         var visits = 0
@@ -66,13 +66,13 @@ extension DASHManifest {
             case .template:
                 try timeline(of: track).forEachRun { run in
                     count += run.count * run.sequence * (addressing.index == nil ? 1 : 2)
-                    return count <= Self.maximumSegments
+                    return count <= Self.maxListedEntries
                 }
             }
-            guard count <= Self.maximumSegments else {
+            guard count <= Self.maxListedEntries else {
                 throw failure(
                     .manifestTooMany,
-                    "\(name(of: track)) makes more than \(Self.maximumSegments) segments of the "
+                    "\(name(of: track)) makes more than \(Self.maxListedEntries) segments of the "
                         + "title")
             }
         }

@@ -29,7 +29,7 @@ package struct DASHManifest: Sendable {
     /// Maximum number of bytes of segment references, counted per mirror.
     static let maximumReferenceBytes = WireLimits.urlBytesPerAsset
     /// Maximum number of segments; several may be parts of one object.
-    package static let maximumSegments = 2 * WireLimits.segmentsPerAsset
+    package static let maxListedEntries = 2 * WireLimits.segmentsPerAsset
     /// Maximum number of segments of one sequence (S@k).
     static let maximumSequence: Int64 = 10_000
 

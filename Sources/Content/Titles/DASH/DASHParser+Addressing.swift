@@ -186,12 +186,7 @@ extension DASHParser {
                 entry.indexRange = try range(value, name)
             }
         }
-        listEntries += entry.hasIndexOfItsOwn ? 2 : 1
-        guard listEntries <= DASHManifest.maximumListEntries else {
-            throw Failure(
-                .manifestTooMany,
-                "more than \(DASHManifest.maximumListEntries) segments are listed")
-        }
+        try amounts.addListEntries(entry.hasIndexOfItsOwn ? 2 : 1)
         // A list of a lower level replaces the one above.
         if listIsInherited { addressing.list = DASHManifest.SegmentList() }
         listIsInherited = false
@@ -225,12 +220,7 @@ extension DASHParser {
         guard entry.duration > 0 else {
             throw Failure(.manifestMalformed, "an S has no duration (d)")
         }
-        timelineEntries += 1
-        guard timelineEntries <= DASHManifest.maximumTimelineEntries else {
-            throw Failure(
-                .manifestTooMany,
-                "more than \(DASHManifest.maximumTimelineEntries) entries of timelines")
-        }
+        try amounts.addTimelineEntry()
         addressing.timeline?.append(entry)
     }
 }

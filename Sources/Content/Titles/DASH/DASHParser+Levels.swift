@@ -44,7 +44,7 @@ extension DASHParser {
             }
         }
         if isNothing { return .other }
-        try count()
+        try amounts.addElement()
         manifest.periods.append(period)
         return .period
     }
@@ -62,7 +62,7 @@ extension DASHParser {
             }
         }
         if isNothing { return .other }
-        try count()
+        try amounts.addElement()
         withPeriod { period in
             set.addressing = period.addressing
             period.sets.append(set)
@@ -87,7 +87,7 @@ extension DASHParser {
                 try take(name, value, into: &representation.common)
             }
         }
-        try count()
+        try amounts.addElement()
         withSet { $0.representations.append(representation) }
         return .representation
     }

@@ -38,12 +38,7 @@ final class DASHParser: XMLHandler {
     /// The root's namespace, if it is not from an edition of the standard.
     private var foreignNamespace: [UInt8]?
     var listIsInherited = false
-    var timelineEntries = 0
-    var listEntries = 0
-    /// Bytes of BaseURLs.
-    private var baseBytes = 0
-    private var elements = 0
-    private var otherElements = 0
+    var amounts = Amounts()
 
     private init(_ manifest: DASHManifest) { self.manifest = manifest }
 
@@ -159,12 +154,7 @@ final class DASHParser: XMLHandler {
         let first = bytes.firstIndex(where: isText) ?? 0
         let last = bytes.lastIndex(where: isText).map { $0 + 1 } ?? 0
         let text = String(decoding: bytes[first..<last], as: UTF8.self)
-        baseBytes += text.utf8.count
-        guard baseBytes <= DASHManifest.maximumBaseBytes / 2 else {
-            throw Failure(
-                .manifestTooMany,
-                "its BaseURLs exceed \(DASHManifest.maximumBaseBytes / 2) bytes")
-        }
+        try amounts.addBase(bytes: text.utf8.count)
         var count = 0
         func append(_ urls: inout [String]) {
             urls.append(text)
@@ -264,22 +254,7 @@ final class DASHParser: XMLHandler {
     ) throws(Failure) {
         if parent == .timeline, element.name == "S" { return }
         if parent == .segmentList, element.name == "SegmentURL" { return }
-        otherElements += 1
-        guard otherElements <= DASHManifest.maximumOtherElements else {
-            throw Failure(
-                .manifestTooMany,
-                "more than \(DASHManifest.maximumOtherElements) elements beside those of segments")
-        }
-    }
-
-    func count() throws(Failure) {
-        elements += 1
-        guard elements <= DASHManifest.maximumElements else {
-            throw Failure(
-                .manifestTooMany,
-                "more than \(DASHManifest.maximumElements) periods, adaptation sets and "
-                    + "representations")
-        }
+        try amounts.addOther()
     }
 
     /// Returns true if xlink declares the element empty; rejects remote elements.
@@ -292,5 +267,66 @@ final class DASHParser: XMLHandler {
         if value == "urn:mpeg:dash:resolve-to-zero:2013" { return true }
         throw Failure(
             .manifestUnsupported, "a remote part (xlink:href) is not supported")
+    }
+}
+
+extension DASHParser {
+    /// Amounts of what an MPD may have too much of. Each call throws beyond the limit.
+    struct Amounts {
+        /// Periods, adaptation sets and representations.
+        private var elements = 0
+        private var otherElements = 0
+        private var baseBytes = 0
+        private var timelineEntries = 0
+        private var listEntries = 0
+
+        mutating func addElement() throws(Failure) {
+            elements += 1
+            guard elements <= DASHManifest.maximumElements else {
+                throw Failure(
+                    .manifestTooMany,
+                    "more than \(DASHManifest.maximumElements) periods, adaptation sets and "
+                        + "representations")
+            }
+        }
+
+        /// Adds an element beside those of segments.
+        mutating func addOther() throws(Failure) {
+            otherElements += 1
+            guard otherElements <= DASHManifest.maximumOtherElements else {
+                throw Failure(
+                    .manifestTooMany,
+                    "more than \(DASHManifest.maximumOtherElements) elements beside those of "
+                        + "segments")
+            }
+        }
+
+        /// Adds the text of a BaseURL.
+        mutating func addBase(bytes: Int) throws(Failure) {
+            baseBytes += bytes
+            guard baseBytes <= DASHManifest.maximumBaseBytes / 2 else {
+                throw Failure(
+                    .manifestTooMany,
+                    "its BaseURLs exceed \(DASHManifest.maximumBaseBytes / 2) bytes")
+            }
+        }
+
+        mutating func addListEntries(_ count: Int) throws(Failure) {
+            listEntries += count
+            guard listEntries <= DASHManifest.maximumListEntries else {
+                throw Failure(
+                    .manifestTooMany,
+                    "more than \(DASHManifest.maximumListEntries) segments are listed")
+            }
+        }
+
+        mutating func addTimelineEntry() throws(Failure) {
+            timelineEntries += 1
+            guard timelineEntries <= DASHManifest.maximumTimelineEntries else {
+                throw Failure(
+                    .manifestTooMany,
+                    "more than \(DASHManifest.maximumTimelineEntries) entries of timelines")
+            }
+        }
     }
 }

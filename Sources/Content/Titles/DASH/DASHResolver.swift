@@ -12,7 +12,7 @@ package import WebURL
 /// The first of several BaseURLs at one level is used, as by players (5.6.5); the others are
 /// mirrors.
 ///
-/// Limits: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects,
+/// Limits: `DASHManifest.maxListedEntries` entries, `WireLimits.segmentsPerAsset` distinct objects,
 /// `WireLimits.urlBytesPerAsset` bytes of their URLs.
 package struct DASHResolver: Sendable {
     private let reference: ManifestReference

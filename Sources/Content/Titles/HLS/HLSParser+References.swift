@@ -19,9 +19,10 @@ extension HLSParser {
         _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
         _ seconds: Double? = nil, _ kilobits: Int32 = 0
     ) throws(Failure) {
-        if playlist.segments.count >= HLSPlaylist.maximumSegments {
+        if playlist.segments.count >= HLSPlaylist.maxSegmentsPerPlaylist {
             throw failure(
-                .manifestTooMany, "more than \(HLSPlaylist.maximumSegments) segments are listed")
+                .manifestTooMany,
+                "more than \(HLSPlaylist.maxSegmentsPerPlaylist) segments are listed")
         }
         if let lastURI, isSame(lastURI, text) {
             playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))

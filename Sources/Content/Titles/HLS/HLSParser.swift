@@ -165,7 +165,7 @@ struct HLSParser {
 
     mutating func run() throws(Failure) -> HLSPlaylist {
         // Reserve the maximum to avoid large copies; unused capacity costs no memory.
-        playlist.segments.reserve(min(bytes.count / 16, HLSPlaylist.maximumSegments))
+        playlist.segments.reserve(min(bytes.count / 16, HLSPlaylist.maxSegmentsPerPlaylist))
         // Without an early exit, many bytes are compared at a time.
         let hasNUL = bytes.withUnsafeBufferPointer { $0.reduce(UInt8.max, min) } == 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0

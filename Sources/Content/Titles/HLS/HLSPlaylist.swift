@@ -65,7 +65,7 @@ package struct HLSPlaylist: Sendable {
     /// Maximum size of a playlist in bytes.
     package static let maximumBytes = 16 << 20
     /// Maximum number of segments of one playlist.
-    package static let maximumSegments = WireLimits.segmentsPerAsset / 2
+    package static let maxSegmentsPerPlaylist = WireLimits.segmentsPerAsset / 2
     /// Maximum length of a line in bytes.
     package static let lineBytes = 64 << 10
 

@@ -80,7 +80,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     }
 
     /// Adds the URL table of a manifest's segments and returns its number.
-    mutating func adopt(_ urls: URLTable) -> UInt16 {
+    mutating func add(_ urls: URLTable) -> UInt16 {
         tables.append(urls)
         return UInt16(tables.count - 1)
     }

@@ -101,7 +101,7 @@ struct SegmentCollector {
     /// Adds the objects of all segments of a manifest.
     mutating func add(_ all: ManifestSegments) throws(Failure) {
         let urls = all.urls
-        let table = segments.adopt(urls)
+        let table = segments.add(urls)
         try all.forEachObject { (object) throws(Failure) in
             let named = object.url + (object.isNamed ? 1 : 0)
             urls.copy(named, into: &url)

@@ -58,7 +58,7 @@ extension ActiveTransfer {
         }
         // Only now: opening a sink may empty it, and the receiver of this report starts the other
         // parts.
-        if let large = terms.announced { _ = try request.onLarge?(large, nil) }
+        if let large = terms.announced { _ = try request.split?.begin(large, nil) }
         if !life.isOpening { receive(receiving.restarted(now: MonotonicClock.nowSeconds)) }
     }
 
@@ -160,15 +160,15 @@ extension ActiveTransfer {
     }
 
     private func considerSplit(next count: Int) throws(Failure) {
-        guard case .receiving(let receiving) = life.phase, receiving.terms.split != nil else {
-            return
-        }
+        guard let rule = request.split, case .receiving(let receiving) = life.phase,
+            receiving.terms.split != nil
+        else { return }
         let body = receiving.body
         let large = life.considerSplit(
-            next: count, belowBytesPerSecond: request.splitBelowBytesPerSecond,
+            next: count, belowBytesPerSecond: rule.belowBytesPerSecond,
             now: MonotonicClock.nowSeconds)
         guard let large else { return }
-        if let moved = try request.onLarge?(large, body.object) { body.object = moved }
+        if let moved = try rule.begin(large, body.object) { body.object = moved }
     }
 
     // MARK: The body's end

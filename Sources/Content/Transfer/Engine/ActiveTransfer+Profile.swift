@@ -5,7 +5,7 @@ internal import Model
 extension ActiveTransfer {
     var timeouts: TransferTimeouts { request.ownTimeouts ?? profile.timeouts }
 
-    var maximumBytes: Int64 { min(request.maximumBytes, profile.maximumBytes) }
+    var maximumBytes: Int64 { min(request.expected.maximumBytes, profile.maximumBytes) }
 
     var curlProfile: CurlProfile {
         if isBounded { return profile.bounded }

@@ -62,7 +62,7 @@ final class ActiveTransfer {
         if let range = request.range, range.offset < 0 || range.length < 1 {
             throw Failure(.workerInternal, "a range of \(range.length) bytes")
         }
-        if let digest = request.expectedSHA256, SHA256Digest(hex: digest) == nil {
+        if let digest = request.expected.sha256, SHA256Digest(hex: digest) == nil {
             throw Failure(.inputField, "an expected SHA-256 has 64 hex digits")
         }
     }

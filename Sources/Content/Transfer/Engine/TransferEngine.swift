@@ -80,7 +80,7 @@ package final class TransferEngine: Sendable {
             }
         }
         self.loops = loops
-        for loop in loops { loop.start { [weak self] in self?.carryOut($0) } }
+        for loop in loops { loop.start { [weak self] in self?.execute($0) } }
     }
 
     /// Queues a transfer. `completion` is called exactly once, on a loop's thread. After `shutdown`
@@ -124,12 +124,12 @@ package final class TransferEngine: Sendable {
     package func setLimits(_ limits: OriginAllowance, of origin: String, forSeconds seconds: Double)
     {
         let now = MonotonicClock.nowSeconds
-        carryOut(scheduler.setLimits(limits, of: origin, until: now + seconds, now: now))
+        execute(scheduler.setLimits(limits, of: origin, until: now + seconds, now: now))
     }
 
     /// Removes the limits of those of the origins that have some.
     package func liftLimits(of origins: Set<String>) {
-        carryOut(scheduler.liftLimits(of: origins, now: MonotonicClock.nowSeconds))
+        execute(scheduler.liftLimits(of: origins, now: MonotonicClock.nowSeconds))
     }
 
     /// Use of all numbered quotas.
@@ -149,13 +149,13 @@ package final class TransferEngine: Sendable {
     /// response's Retry-After has the same effect.
     package func cool(_ origins: [(origin: String, seconds: Double)]) {
         guard !origins.isEmpty else { return }
-        carryOut(scheduler.cool(origins, now: MonotonicClock.nowSeconds))
+        execute(scheduler.cool(origins, now: MonotonicClock.nowSeconds))
     }
 
     /// Ends cooldowns that `cool` started earlier than `secondsAgo`.
     package func warm(_ origins: Set<String>, toldUntil secondsAgo: Double) {
         let now = MonotonicClock.nowSeconds
-        carryOut(scheduler.warm(origins, toldUntil: now - secondsAgo, now: now))
+        execute(scheduler.warm(origins, toldUntil: now - secondsAgo, now: now))
     }
 
     /// The origins that are in cooldown now.
@@ -198,7 +198,7 @@ package final class TransferEngine: Sendable {
         }
     }
 
-    private func carryOut(_ effects: OriginScheduler.Effects) {
+    private func execute(_ effects: OriginScheduler.Effects) {
         for index in effects.wake { loops[index].wakeIfFree() }
         for index in effects.settle { loops[index].settleSoon() }
         if let time = effects.tickAt { loops[0].tickLimits(at: time) }

@@ -19,7 +19,7 @@ final class TransferLoop: @unchecked Sendable {
     var handles = CurlHandles()
     var active: [UInt64: ActiveTransfer] = [:]
     /// Applies effects in the engine; nil before `start` and after `shutdown`.
-    private var carryOut: ((OriginScheduler.Effects) -> Void)?
+    private var execute: ((OriginScheduler.Effects) -> Void)?
     /// Nil before `start` and after `shutdown`.
     var timers: TransferLoopTimers?
     var connections = LoopConnections()
@@ -45,9 +45,9 @@ final class TransferLoop: @unchecked Sendable {
     // MARK: Any thread
 
     /// Starts to take transfers.
-    func start(carryOut: @escaping @Sendable (OriginScheduler.Effects) -> Void) {
+    func start(execute: @escaping @Sendable (OriginScheduler.Effects) -> Void) {
         loop.execute { [self] in
-            self.carryOut = carryOut
+            self.execute = execute
             timers = TransferLoopTimers(
                 ticker: loop.makeTimer { [weak self] in self?.tick() },
                 limits: loop.makeTimer { [weak self] in self?.limitTick() },
@@ -88,7 +88,7 @@ final class TransferLoop: @unchecked Sendable {
         loop.execute { [self] in
             cancelActive { _ in true }
             for running in Array(active.values) { running.finishUnopened() }
-            carryOut = nil
+            execute = nil
             handles.multi?.close()
             handles = CurlHandles()
             timers?.cancel()
@@ -101,12 +101,12 @@ final class TransferLoop: @unchecked Sendable {
 
     func perform(_ effects: OriginScheduler.Effects) {
         guard !effects.isEmpty else { return }
-        carryOut?(effects)
+        execute?(effects)
     }
 
     /// Starts transfers in the loop's free slots, after one of its own has ended.
     func fill(releasing release: OriginScheduler.Release? = nil) {
-        guard carryOut != nil else { return }
+        guard execute != nil else { return }
         // Before the queue is read: a thread that appends to it afterwards sees the free slots.
         let slots = free.note(active: active.count)
         guard slots > 0 || release != nil else { return }

@@ -116,13 +116,7 @@ package struct AdaptiveConcurrency: Sendable {
     private var measuredBytes: Int64 = 0
     private var measuredSeconds = 0.0
     private var rampSeconds = 0.0
-    /// Transfers that ended at the present level, and those of them overloaded and refused; halved
-    /// every second.
-    private var endedOfLate = 0.0
-    private var troubledOfLate = 0.0
-    private var refusedOfLate = 0.0
-    private var halvedAt = 0.0
-
+    private var recent = RecentEnds()
     private var loweredAt = -Double.infinity
     /// Time for which a level is held after a probe brought nothing; doubles each time.
     private var patienceSeconds = Self.minPatience
@@ -145,12 +139,10 @@ package struct AdaptiveConcurrency: Sendable {
     package mutating func handle(_ event: Event, now: Double) -> Decision? {
         switch event {
         case .ended(let progress):
-            endedOfLate += 1
+            recent.add()
             return progress.flatMap { endRound($0, now: now) }
         case .trouble(let trouble, let startedAt):
-            endedOfLate += 1
-            troubledOfLate += 1
-            if trouble.isRefusal { refusedOfLate += 1 }
+            recent.add(trouble)
             return backOff(trouble, startedAt: startedAt, now: now)
         case .ceiling(let most): return setCeiling(max(most, 1))
         case .sample(let sample): return measure(sample, now: now)
@@ -159,26 +151,21 @@ package struct AdaptiveConcurrency: Sendable {
 
     // MARK: Lowering
 
-    /// Portion of interrupted transfers above which the concurrency is halved.
-    private static let shareOfTrouble = 0.05
-    /// Portion of refused transfers above which the concurrency is lowered by an eighth.
-    private static let shareOfRefusals = 0.01
-
     private mutating func backOff(
         _ trouble: Trouble, startedAt: Double, now: Double
     ) -> Decision? {
-        let isMuch = troubledOfLate >= endedOfLate * Self.shareOfTrouble
-        let isRefused = refusedOfLate >= endedOfLate * Self.shareOfRefusals
+        let isMuch = recent.isMuchTrouble
         // Transfers started before the last reduction do not reflect the level after it.
-        guard startedAt > loweredAt, isMuch || trouble.isRefusal && isRefused else { return nil }
+        guard startedAt > loweredAt, isMuch || trouble.isRefusal && recent.isRefused else {
+            return nil
+        }
         let before = concurrency
         concurrency = max(1, isMuch ? before / 2 : before - max(1, before / 8))
         loweredAt = now
         let again = excess.map { now < $0.until + $0.seconds } ?? false
         let seconds = again ? min((excess?.seconds ?? 0) * 2, 480) : 30
         excess = (before, now + seconds, seconds)
-        let share =
-            "\(Int(troubledOfLate.rounded(.up))) of the last \(Int(endedOfLate.rounded(.up)))"
+        let share = recent.text
         begin(.trying(reference: nil), ramp: 1)
         return decide(
             before > 1 ? .lowered : .held,
@@ -218,12 +205,7 @@ package struct AdaptiveConcurrency: Sendable {
         let weight = min(1, sample.seconds / 0.5)
         bytesPerSecond =
             bytesPerSecond == 0 ? rate : bytesPerSecond + weight * (rate - bytesPerSecond)
-        if now - halvedAt >= 1 {
-            endedOfLate /= 2
-            troubledOfLate /= 2
-            refusedOfLate /= 2
-            halvedAt = now
-        }
+        recent.halve(now: now)
         // Without enough transfers to fill the slots, throughput does not reflect the level.
         guard sample.isFull else {
             (measuredBytes, measuredSeconds) = (0, 0)
@@ -363,7 +345,7 @@ package struct AdaptiveConcurrency: Sendable {
         opening = nil
         rampSeconds = ramp
         (measuredBytes, measuredSeconds) = (0, 0)
-        (endedOfLate, troubledOfLate, refusedOfLate) = (0, 0, 0)
+        recent.reset()
     }
 
     private mutating func decide(_ kind: Decision.Kind, _ reason: String) -> Decision? {

@@ -87,7 +87,7 @@ extension OriginScheduler.State {
         for lane in lanes {
             let credit = Int(lane.pace.credit)
             let hasChanged = lane.pace.add(pace, now: now)
-            if case .prompt = pace { classes?.favour(lane) }
+            if case .prompt = pace { classes?.trials.favour(lane) }
             if Int(lane.pace.credit) > credit { markReady(lane, &effects, now: now) }
             guard hasChanged else { continue }
             if lane.pace.isSlow {
@@ -140,7 +140,7 @@ extension OriginScheduler.State {
         let id = waiting.transfer.id
         switch slotClass {
         case .prompt: break
-        case .trial: classes?.addTrial(id, on: loop)
+        case .trial: classes?.trials.add(id, on: loop)
         case .slow:
             let isAtHome = (waiting.route?.redirects ?? 0) == 0
             let home =
@@ -165,8 +165,7 @@ extension OriginScheduler.State {
         case .prompt: return
         case .trial:
             guard !lane.slow.isOnTrial else { return }
-            lane.slow.isOnTrial = true
-            classes?.trialLanes.append(lane)
+            classes?.trials.wait(lane)
         case .slow:
             guard !lane.slow.isWaiting else { return }
             classes?.waitForSlow(lane)
@@ -205,17 +204,17 @@ extension OriginScheduler.State {
             (classes?.trialRoom(on: loop, guaranteed: guaranteed) ?? 0) > 0
         {
             looks -= 1
-            if let lane = classes?.nextPromising() {
+            if let lane = classes?.trials.nextPromising() {
                 guard !lane.lines.skipped.isEmpty, !lane.pace.isSlow else { continue }
                 _ = startNext(of: lane, .trial, guaranteed, on: loop, into: &batch, now: now)
                 continue
             }
-            guard let lane = classes?.nextTrial() else { break }
+            guard let lane = classes?.trials.next() else { break }
             guard !lane.lines.skipped.isEmpty, !lane.pace.isSlow else {
                 lane.slow.isOnTrial = false
                 continue
             }
-            classes?.triedLanes.append(lane)
+            classes?.trials.waitAgain(lane)
             if startNext(of: lane, .trial, guaranteed, on: loop, into: &batch, now: now) {
                 looks = Self.maxLooks
             }

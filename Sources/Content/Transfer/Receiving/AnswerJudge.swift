@@ -40,7 +40,7 @@ struct AnswerJudge {
         }
         try checkEncoding()
         try checkLengthHeader()
-        var terms = BodyTerms(expected: request.expectedDigests)
+        var terms = BodyTerms(expected: request.expected.digests)
         if let range = request.range {
             try checkRange(range)
             terms.wantedBytes = range.length
@@ -90,21 +90,22 @@ struct AnswerJudge {
 
     /// Checks the expected and the maximum length; both also hold for a resumed object.
     private func checkRest(_ totalBytes: Int64) throws(Failure) {
-        if let expected = request.expectedBytes, totalBytes != expected {
+        if let expected = request.expected.bytes, totalBytes != expected {
             throw problem(.contentLengthMismatch, "\(totalBytes) bytes, expected \(expected)")
         }
-        guard totalBytes <= request.maximumBytes else {
+        guard totalBytes <= request.expected.maximumBytes else {
             throw problem(
-                .originTooLarge, "\(totalBytes) bytes, more than \(request.maximumBytes)")
+                .originTooLarge,
+                "\(totalBytes) bytes, more than \(request.expected.maximumBytes)")
         }
     }
 
     private func checkLength(_ terms: inout BodyTerms) throws(Failure) {
         guard let length = easy.contentLength else {
-            terms.wantedBytes = request.expectedBytes
+            terms.wantedBytes = request.expected.bytes
             return
         }
-        if let expected = request.expectedBytes, length != expected {
+        if let expected = request.expected.bytes, length != expected {
             throw problem(.contentLengthMismatch, "\(length) bytes, expected \(expected)")
         }
         guard length <= maximumBytes else {

@@ -6,13 +6,13 @@ extension AnswerJudge {
     /// Offers an object for a split if it is longer than the request allows for a whole one, and
     /// if its origin serves ranges of it with a validator that its parts must have in common.
     func offerSplit(_ terms: inout BodyTerms, of length: Int64) {
-        guard let part = request.splitAbove, length > part, request.onLarge != nil,
-            easy.status == 200, easy.header("Accept-Ranges")?.lowercased() == "bytes",
+        guard let rule = request.split, length > rule.partBytes, easy.status == 200,
+            easy.header("Accept-Ranges")?.lowercased() == "bytes",
             let validator = easy.strongValidator
         else { return }
         terms.offerSplit(
             LargeObject(totalBytes: length, validator: validator, stated: easy.statedDigests),
-            partBytes: part, belowBytesPerSecond: request.splitBelowBytesPerSecond,
+            partBytes: rule.partBytes, belowBytesPerSecond: rule.belowBytesPerSecond,
             now: MonotonicClock.nowSeconds)
     }
 }

@@ -19,20 +19,12 @@ package struct TransferRequest: Sendable {
     package var role: SegmentRole
     /// The requested bytes; nil for the whole object.
     package var range: ByteRange?
-    /// The whole object's length, if the list states it.
-    package var expectedBytes: Int64?
-    /// The digest of the requested bytes, 64 hex digits, if one is stated.
-    package var expectedSHA256: String?
-    /// Digests of the whole object by further algorithms.
-    package var furtherDigests: [ExpectedDigest] = []
+    package var expected: Expectation
     /// Validator of the stored bytes. If the origin confirms it, the transfer sends no body and
     /// succeeds with `Fetched.isUnchanged`. It is also sent after redirects.
     package var validator: String?
     /// Rules for resuming an interrupted body; nil to disable.
     package var resumption: Resumption?
-    /// Maximum length, beyond which a body fails with `origin.tooLarge`; initially the maximum of
-    /// its role.
-    package var maximumBytes: Int64
     /// True if a web page is never the requested object, whatever the URL's extension.
     package var isManifest = false
     /// Timeouts that replace the origin's; nil to use those.
@@ -42,19 +34,8 @@ package struct TransferRequest: Sendable {
         get { ownTimeouts ?? TransferTimeouts() }
         set { ownTimeouts = newValue }
     }
-    /// Length in bytes above which a whole object is split; see `onLarge`.
-    package var splitAbove: Int64?
-    /// Called once, on a loop, when an object is split. The transfer then ends with the first
-    /// `splitAbove` bytes only, and `isFirstPart` in its result. Must not block.
-    ///
-    /// If bytes were written before this decision, it receives their object, and returns the one
-    /// for the rest of the first part.
-    package var onLarge:
-        (@Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?)?
-    /// Rate in bytes per second from which one connection fetches a large object alone, judged by
-    /// its first quarter second. Infinite to split in any case, as soon as the body has a
-    /// destination.
-    package var splitBelowBytesPerSecond = Double.infinity
+    /// Rule for splitting a whole object; nil to fetch it over one connection.
+    package var split: SplitRule?
     /// "Name: value" lines in addition to those of every request. They are for the URL's origin
     /// alone: a redirect to another one drops them.
     package var headers: [String] = []
@@ -69,15 +50,54 @@ package struct TransferRequest: Sendable {
         self.group = group
         self.destination = destination
         self.role = role
-        maximumBytes = role.maximumBytes
+        expected = Expectation(maximumBytes: role.maximumBytes)
     }
 
-    /// All stated digests of the whole object.
-    var expectedDigests: [ExpectedDigest] {
-        guard let digest = expectedSHA256.flatMap({ ExpectedDigest(.sha256, hex: $0) }) else {
-            return furtherDigests
+    /// What is known of the object beforehand.
+    package struct Expectation: Sendable {
+        /// The whole object's length, if the list states it.
+        package var bytes: Int64?
+        /// The digest of the requested bytes, 64 hex digits, if one is stated.
+        package var sha256: String?
+        /// Digests of the whole object by further algorithms.
+        package var furtherDigests: [ExpectedDigest] = []
+        /// Maximum length, beyond which a body fails with `origin.tooLarge`; initially the maximum
+        /// of its role.
+        package var maximumBytes: Int64
+
+        /// All stated digests of the whole object.
+        var digests: [ExpectedDigest] {
+            guard let digest = sha256.flatMap({ ExpectedDigest(.sha256, hex: $0) }) else {
+                return furtherDigests
+            }
+            return [digest] + furtherDigests
         }
-        return [digest] + furtherDigests
+    }
+
+    /// When a whole object is split into parts, and by whom.
+    package struct SplitRule: Sendable {
+        /// Length in bytes above which an object is split, and of its first part.
+        package var partBytes: Int64
+        /// Rate in bytes per second from which one connection fetches a large object alone, judged
+        /// by its first quarter second. Infinite to split in any case, as soon as the body has a
+        /// destination.
+        package var belowBytesPerSecond: Double
+        /// Called once, on a loop, when an object is split. The transfer then ends with the first
+        /// `partBytes` bytes only, and `isFirstPart` in its result. Must not block.
+        ///
+        /// If bytes were written before this decision, it receives their object, and returns the
+        /// one for the rest of the first part.
+        package var begin: @Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?
+
+        package init(
+            partBytes: Int64, belowBytesPerSecond: Double = .infinity,
+            begin:
+                @escaping @Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?
+        ) {
+            self.partBytes = partBytes
+            self.belowBytesPerSecond = belowBytesPerSecond
+            self.begin = begin
+        }
     }
 
     /// The destination of the bytes.
@@ -87,7 +107,7 @@ package struct TransferRequest: Sendable {
         /// few bytes, else by a thread that may block (see `opensInBackground`). Bytes are written at
         /// their offset in the whole file.
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
-        /// Memory; `maximumBytes` should be small.
+        /// Memory; `expected.maximumBytes` should be small.
         case memory
         /// A sink that the caller opens, and also closes, however the transfer ended. Called like
         /// `open` of an object; several parts of one object may use the same sink.

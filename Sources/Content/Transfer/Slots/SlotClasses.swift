@@ -42,16 +42,11 @@ struct SlotClasses {
     /// Slots guaranteed to slow transfers, of all loops and of one.
     let quota: Int
     let loopQuota: Int
-    /// Slots guaranteed to transfers on trial, of all loops and of one.
-    private let trialQuota: Int
-    private let loopTrialQuota: Int
 
     var slow: [UInt64: Slow] = [:]
     /// Slow transfers by loop.
     private(set) var slowCounts: [Int]
-    /// Transfers on trial with their loops, and their number by loop.
-    private var trials: [UInt64: Int] = [:]
-    private(set) var trialCounts: [Int]
+    var trials: TrialQueue
     /// By loop: recent peak of transfers that are not slow, and of those that are not on trial
     /// either.
     private(set) var peaks: [RecentPeak]
@@ -64,23 +59,14 @@ struct SlotClasses {
     var turnSeconds = 0.0
     /// Lanes with transfers that wait for a slow slot, in turn.
     var slowLanes: [OriginState] = []
-    /// Lanes that wait for a trial slot: those without a turn in this round, and those that had
-    /// one.
-    var trialLanes: [OriginState] = []
-    var triedLanes: [OriginState] = []
-    /// Lanes on trial whose last transfer was prompt; their next one starts at once.
-    private var promisingLanes: [OriginState] = []
-    private var isNewestNext = true
 
     init(policy: SlowPolicy, capacities: [Int]) {
         self.policy = policy
         self.capacities = capacities
         quota = max(capacities.reduce(0, +) / 4, 1)
         loopQuota = (quota + capacities.count - 1) / capacities.count
-        trialQuota = max(capacities.reduce(0, +) / 8, 1)
-        loopTrialQuota = (trialQuota + capacities.count - 1) / capacities.count
         slowCounts = capacities.map { _ in 0 }
-        trialCounts = slowCounts
+        trials = TrialQueue(capacities: capacities)
         peaks = capacities.map { _ in RecentPeak() }
         promptPeaks = peaks
         stops = capacities.map { _ in [] }
@@ -98,10 +84,10 @@ struct SlotClasses {
     /// Returns how many more trial transfers may start on a loop. Slow ones beyond their quota do
     /// not count, because they are stopped.
     func trialRoom(on loop: Int, guaranteed: Bool) -> Int {
-        let own = min(trialQuota - trials.count, loopTrialQuota - trialCounts[loop])
+        let own = trials.ownRoom(on: loop)
         guard !guaranteed else { return own }
         let slow = min(slowCounts[loop], loopQuota)
-        return max(own, capacities[loop] - promptPeaks[loop].value - trialCounts[loop] - slow)
+        return max(own, capacities[loop] - promptPeaks[loop].value - trials.counts[loop] - slow)
     }
 
     /// Returns, by loop, the slots that are free now or will be once the transfers that must stop
@@ -116,45 +102,17 @@ struct SlotClasses {
         capacities.indices.map { trialRoom(on: $0, guaranteed: false) }
     }
 
-    var isAnyTrialWaiting: Bool { !trialLanes.isEmpty || !triedLanes.isEmpty }
-    var isAnyWaiting: Bool { !slowLanes.isEmpty || isAnyTrialWaiting }
+    var isAnyWaiting: Bool { !slowLanes.isEmpty || trials.isAnyWaiting }
 
     /// True if transfers are slow, or if prompt ones leave others less than all slots.
     var isContended: Bool { !slow.isEmpty || promptPeaks.contains { $0.value > 0 } }
 
-    /// Gives a lane on trial the next turn as well.
-    mutating func favour(_ lane: OriginState) {
-        guard lane.slow.isOnTrial, !lane.slow.isPromising else { return }
-        lane.slow.isPromising = true
-        promisingLanes.append(lane)
-    }
-
-    mutating func nextPromising() -> OriginState? {
-        let lane = promisingLanes.popLast()
-        lane?.slow.isPromising = false
-        return lane
-    }
-
-    /// Removes and returns the lane whose turn it is: alternately the newest untried one and the
-    /// oldest.
-    mutating func nextTrial() -> OriginState? {
-        if trialLanes.isEmpty { swap(&trialLanes, &triedLanes) }
-        guard !trialLanes.isEmpty else { return nil }
-        defer { isNewestNext.toggle() }
-        return isNewestNext ? trialLanes.removeLast() : trialLanes.removeFirst()
-    }
-
     // MARK: Running transfers
-
-    mutating func addTrial(_ transfer: UInt64, on loop: Int) {
-        trials[transfer] = loop
-        trialCounts[loop] += 1
-    }
 
     /// Adds a slow transfer, or updates it.
     mutating func set(_ transfer: UInt64, _ entry: Slow) {
         guard slow.updateValue(entry, forKey: transfer) == nil else { return }
-        removeTrial(transfer)
+        trials.remove(transfer)
         slowCounts[entry.loop] += 1
         entry.lane.slow.active += 1
         entry.home.slow.held += 1
@@ -166,7 +124,7 @@ struct SlotClasses {
     /// Removes a transfer that has ended or is prompt from its class.
     @discardableResult
     mutating func remove(_ transfer: UInt64) -> Slow? {
-        removeTrial(transfer)
+        trials.remove(transfer)
         guard !slow.isEmpty, let entry = slow.removeValue(forKey: transfer) else { return nil }
         slowCounts[entry.loop] -= 1
         entry.lane.slow.active -= 1
@@ -175,17 +133,12 @@ struct SlotClasses {
         return entry
     }
 
-    private mutating func removeTrial(_ transfer: UInt64) {
-        guard !trials.isEmpty, let loop = trials.removeValue(forKey: transfer) else { return }
-        trialCounts[loop] -= 1
-    }
-
     /// Records that `active` transfers run on a loop. `wanted` others would run if there were slots
     /// for them, of which `promptWanted` would not be on trial.
     mutating func note(_ active: Int, on loop: Int, wanted: Int = 0, promptWanted: Int = 0) {
         let others = active - slowCounts[loop]
         peaks[loop].note(others + wanted)
-        promptPeaks[loop].note(others - trialCounts[loop] + promptWanted)
+        promptPeaks[loop].note(others - trials.counts[loop] + promptWanted)
     }
 
     mutating func rotatePeaks(now: Double) {

@@ -3,6 +3,7 @@ internal import EventLoop
 package import LoadModel
 package import Model
 import Synchronization
+package import Transfer
 
 /// Sends the load of one shard of a test and measures it.
 ///

@@ -2,6 +2,7 @@ internal import Curl
 internal import EventLoop
 internal import LoadModel
 internal import Model
+internal import Transfer
 
 /// Opens connections: allowed addresses are tried in the resolver's order.
 extension HTTP1Transport {

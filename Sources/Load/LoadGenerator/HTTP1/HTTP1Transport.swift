@@ -3,6 +3,7 @@ internal import EventLoop
 internal import Glibc
 internal import LoadModel
 internal import Model
+internal import Transfer
 
 /// Sends requests by HTTP/1.1 without TLS on its own sockets.
 ///

@@ -1,6 +1,6 @@
 internal import Curl
 package import LoadModel
-internal import Transfer
+package import Transfer
 
 extension LoadScenario {
     /// Returns the hosts that its requests may go to, as seen from this machine: those of its URLs

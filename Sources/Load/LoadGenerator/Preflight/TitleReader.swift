@@ -86,11 +86,11 @@ package struct TitleReader: Sendable {
         var request = TransferRequest(
             url: manifest.url, group: group, destination: .memory,
             role: manifest.range == nil ? .playlist : .index)
-        request.maximumBytes = Int64(TitleResolver.maximumBytes)
+        request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.headers = headers
         if let range = manifest.range, let length = range.length {
             request.range = TransferRequest.ByteRange(offset: range.offset, length: length)
-            request.maximumBytes = length
+            request.expected.maximumBytes = length
         }
         if let prepare {
             switch await prepare(request) {

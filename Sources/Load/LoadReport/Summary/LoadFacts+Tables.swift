@@ -136,7 +136,7 @@ extension LoadFacts {
             .prefix(20)
         let title =
             tallies.count > shown.count
-            ? "\(title): the \(shown.count) most asked of \(HumanFormat.count(tallies.count))"
+            ? "\(title): the \(shown.count) most requested of \(HumanFormat.count(tallies.count))"
             : title
         return table(title, Array(shown))
     }

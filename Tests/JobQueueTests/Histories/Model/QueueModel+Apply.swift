@@ -125,7 +125,7 @@ extension QueueModel {
         guard owner == worker else { return }
         var plan = Plan()
         plan.returned = jobs.filter { $0.value.hold?.lease == lease }.keys.sorted()
-        carryOut(plan)
+        execute(plan)
     }
 
     private mutating func heartbeat(_ worker: Int, _ named: [Int]) -> Expected {
@@ -145,7 +145,7 @@ extension QueueModel {
         for work in lost {
             plan.fail(work, "worker.lost", retryAfter: nil, in: self)
         }
-        carryOut(plan)
+        execute(plan)
         for lease in overdue { leases[lease] = nil }
         return .swept(lost.count)
     }

@@ -9,7 +9,7 @@ extension QueueModel {
         struct Ended {
             var work: Work
             var result: Result
-            var isAdopted = false
+            var isReused = false
         }
 
         enum Rare {
@@ -118,7 +118,7 @@ extension QueueModel {
             else { continue }
             accepted.insert(index)
         }
-        carryOut(plan)
+        execute(plan)
         return accepted
     }
 
@@ -135,7 +135,7 @@ extension QueueModel {
             verdicts.append(add(result.outcome, of: work, to: &plan) ? .accepted : .rejected)
         }
         let before = self
-        guard carryOut(plan) else {
+        guard execute(plan) else {
             // A list that is not whole: nothing of this part counts.
             self = before
             return .refused("cluster.protocol")
@@ -149,7 +149,6 @@ extension QueueModel {
         case (.returned, _): plan.returned.append(work)
         case (.failed(let code, let retryAfter), _):
             plan.fail(work, code, retryAfter: retryAfter, in: self)
-        case (.nothingFailed, _): return false
         case (.refreshed(let outcome), .refresh) where outcome != .failed,
             (.refreshed(let outcome), .publish) where outcome == .changed:
             plan.rare.append(.refreshed(work, outcome, nil))
@@ -159,11 +158,11 @@ extension QueueModel {
             plan.rare.append(.resolved(work, count))
         case (.stored(let bytes, let sha256, _), .verify):
             plan.rare.append(.verified(work, StoredObject(bytes: bytes, sha256: sha256)))
-        case (.stored(let bytes, let sha256, let isAdopted), .fetch):
+        case (.stored(let bytes, let sha256, let isReused), .fetch):
             if let length = length(of: work), length != bytes { return false }
             let stored = StoredObject(bytes: bytes, sha256: sha256)
             plan.ended.append(
-                Plan.Ended(work: work, result: .stored(stored), isAdopted: isAdopted))
+                Plan.Ended(work: work, result: .stored(stored), isReused: isReused))
             if work.offset != nil { plan.rare.append(.partStored(work)) }
         default: return false
         }
@@ -172,7 +171,7 @@ extension QueueModel {
 
     /// False when the batch cannot be carried out as a whole.
     @discardableResult
-    mutating func carryOut(_ plan: Plan) -> Bool {
+    mutating func execute(_ plan: Plan) -> Bool {
         settle(plan.ended)
         for (work, refund, isDelayed) in plan.retried {
             wait(work, refund: refund, isDelayed: isDelayed)
@@ -190,7 +189,7 @@ extension QueueModel {
         faultySites.formUnion(plan.faultySites)
         for work in plan.returned { wait(work, refund: 1, isDelayed: false) }
         for step in plan.rare {
-            guard carryOut(step) else { return false }
+            guard execute(step) else { return false }
         }
         return true
     }
@@ -205,7 +204,7 @@ extension QueueModel {
         jobs[work] = job
     }
 
-    private mutating func carryOut(_ step: Plan.Rare) -> Bool {
+    private mutating func execute(_ step: Plan.Rare) -> Bool {
         switch step {
         case .resolved(let work, _) where isRenewal(work): endRenewal(work, nil)
         case .resolveFailed(let work, let code) where isRenewal(work): endRenewal(work, code)

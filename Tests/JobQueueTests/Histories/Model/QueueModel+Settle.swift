@@ -15,7 +15,7 @@ extension QueueModel {
             switch one.result {
             case .stored(let stored):
                 piece.tally = Tally(isDone: true, bytes: stored.bytes)
-                if one.isAdopted { self[key]?.adoptedBytes += stored.bytes }
+                if one.isReused { self[key]?.adoptedBytes += stored.bytes }
             case .failed(let code):
                 codes[key]?.insert(code)
                 // The manifest is outdated: the next start reads it again.

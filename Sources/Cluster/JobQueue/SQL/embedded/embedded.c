@@ -26,11 +26,6 @@ static const unsigned char sql_checksum_files_bytes[] = {
 };
 EMBEDDED(sql_checksum_files)
 
-static const unsigned char sql_finishing_bytes[] = {
-#embed "../catalogs/finishing.sql"
-};
-EMBEDDED(sql_finishing)
-
 static const unsigned char sql_key_conflicts_bytes[] = {
 #embed "../catalogs/key_conflicts.sql"
 };
@@ -56,10 +51,10 @@ static const unsigned char sql_submitting_bytes[] = {
 };
 EMBEDDED(sql_submitting)
 
-static const unsigned char sql_waiting_bytes[] = {
-#embed "../catalogs/waiting.sql"
+static const unsigned char sql_status_bytes[] = {
+#embed "../catalogs/status.sql"
 };
-EMBEDDED(sql_waiting)
+EMBEDDED(sql_status)
 
 static const unsigned char sql_common_bytes[] = {
 #embed "../common.sql"

@@ -15,6 +15,12 @@ LANGUAGE sql STABLE AS $$
                           WHERE t.storage_url = r OR starts_with(t.storage_url, r || '/')) AS is_within
     ) AS n
     WHERE t.id = of_site
+      -- Looked at first, because it is the rule.
+      AND NOT EXISTS (
+          SELECT FROM worker o
+          WHERE o.last_seen > now() - interval '60 seconds' AND t.id <> ALL (o.refused_sites)
+            AND (o.roots IS NULL
+                 OR EXISTS (SELECT FROM unnest(o.roots) AS r
+                            WHERE t.storage_url = r OR starts_with(t.storage_url, r || '/'))))
     GROUP BY t.id
-    HAVING NOT bool_or(n.is_within AND t.id <> ALL (w.refused_sites))
 $$

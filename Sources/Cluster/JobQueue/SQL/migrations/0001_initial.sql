@@ -954,6 +954,11 @@ CREATE TABLE webhook (
     created_by text NOT NULL,
     -- Nothing is sent before: its receiver answered with a Retry-After.
     cooldown_until timestamptz NOT NULL DEFAULT '-infinity',
+    -- The last attempt that failed, of any delivery: its time, the status of the answer, and why.
+    failed_at timestamptz,
+    failed_status int,
+    failed_code text,
+    failed_message text,
     -- Events up to this one have their deliveries.
     xact xid8 NOT NULL,
     event_id bigint NOT NULL

@@ -3,32 +3,27 @@ import Model
 import Storage
 import Transfer
 
-/// Builds the transfer engine's requests for fetches: destination, expected bytes and splitting.
-struct FetchRequests: Sendable {
-    /// Bytes per second above which one connection fetches a large file without splitting it.
-    let splitBelowBytesPerSecond: Double
-    let held: HeldWork
-    let splitter: Splitter
-    let partials: PartialBodies
-
+extension FetchTransfers {
+    /// Returns the engine's request for a fetch: destination, expected bytes and splitting.
+    ///
     /// - Parameter validator: validator of the stored file; a transfer fetches only a different
     ///   one.
     func request(
-        for work: Assignment, _ split: Split, _ course: MirrorPlan, from partial: PartialBody?,
+        for work: Assignment, _ split: Split, _ plan: MirrorPlan, from partial: PartialBody?,
         unless validator: String?
     ) -> TransferRequest {
         var request = request(for: work, split)
-        request.url = course.url
+        request.url = plan.url
         // Mirrors are third parties.
-        if originName(of: course.url) == originName(of: work.fetch.url) {
+        if originName(of: plan.url) == originName(of: work.fetch.url) {
             request.headers = work.leased.originHeaders
         }
         request.validator = validator
         // Parts are requested at the job's own URL, where a mirror's validator is invalid. A list's
         // file keeps its mirrors instead of parts. A title's file may be many gigabytes, which take
         // one connection hours.
-        if !course.isAtMain || course.hasMirrors && work.fetch.role == .file {
-            request.splitAbove = nil
+        if !plan.isAtMain || plan.hasMirrors && work.fetch.role == .file {
+            request.split = nil
         }
         request.resumption = partials.resumption(of: work, split, from: partial)
         if let partial {
@@ -68,16 +63,13 @@ struct FetchRequests: Sendable {
                 offset: part.offset, length: part.length, totalBytes: part.file.totalBytes,
                 validator: part.file.validator)
         } else {
-            request.expectedBytes = fetch.length
-            request.expectedSHA256 = fetch.sha256
-            request.furtherDigests = fetch.furtherDigests
-            if case .whole(isDivisible: false, _) = fetch.body {
-                request.splitAbove = nil
-            } else {
-                request.splitAbove = split.partBytes
-            }
-            request.splitBelowBytesPerSecond = splitBelowBytesPerSecond
-            request.onLarge = { (large, object) throws(Failure) in
+            request.expected.bytes = fetch.length
+            request.expected.sha256 = fetch.sha256
+            request.expected.furtherDigests = fetch.furtherDigests
+            if case .whole(isDivisible: false, _) = fetch.body { return request }
+            request.split = TransferRequest.SplitRule(
+                partBytes: split.partBytes, belowBytesPerSecond: splitBelowBytesPerSecond
+            ) { (large, object) throws(Failure) in
                 try self.splitter.begin(split, of: work, large, object)
             }
         }

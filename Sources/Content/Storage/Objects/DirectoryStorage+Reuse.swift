@@ -9,15 +9,15 @@ extension DirectoryStorage {
     ///
     /// Only a regular file reached without a symlink counts. On any error it returns false; the
     /// commit of a fetched object will report the reason. Reads the whole file.
-    package func adopt(key: String, expected: StoredObject) -> Bool {
+    package func reuse(key: String, expected: StoredObject) -> Bool {
         guard let digest = SHA256Digest(hex: expected.sha256) else { return false }
-        return adopt(key: key, bytes: expected.bytes, digests: [ExpectedDigest(digest)]) != nil
+        return reuse(key: key, bytes: expected.bytes, digests: [ExpectedDigest(digest)]) != nil
     }
 
     /// Returns the stored object under `key` if it can be reused, else nil; any length matches if
     /// `bytes` is nil. All digests must match. At least one is required, and a CRC alone requires a
     /// known length.
-    package func adopt(key: String, bytes: Int64?, digests: [ExpectedDigest]) -> StoredObject? {
+    package func reuse(key: String, bytes: Int64?, digests: [ExpectedDigest]) -> StoredObject? {
         guard digests.contains(where: { !$0.algorithm.isChecksum || bytes != nil }) else {
             return nil
         }

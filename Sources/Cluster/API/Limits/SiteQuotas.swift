@@ -7,7 +7,7 @@ package import Model
 /// has received; after its expiry it fetches nothing for the site until it receives another. The
 /// coordinator counts each quota until it expires, or until the worker names a later one or reports
 /// its end.
-package struct SiteShare: Codable, Hashable, Sendable {
+package struct SiteQuota: Codable, Hashable, Sendable {
     package var site: SiteID
     /// Number that grows with each quota of a site; nil for no limit, whatever was granted before.
     package var number: Int64?
@@ -28,7 +28,7 @@ package struct SiteShare: Codable, Hashable, Sendable {
 }
 
 /// The quota of a site that a worker keeps to.
-package struct SiteShareUse: Codable, Hashable, Sendable {
+package struct SiteQuotaUse: Codable, Hashable, Sendable {
     package var site: SiteID
     package var number: Int64
     /// True if it has no more work there and fetches nothing under this quota. Nil is false.

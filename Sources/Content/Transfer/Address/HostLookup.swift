@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Glibc
 package import Model
 
-/// Looks up hosts before any load is sent.
+/// Looks up the addresses of hosts, before anything is sent there.
 package protocol HostLookup: Sendable {
     // Results instead of typed throws: an async function with typed throws called through a
     // protocol returns a wrong value (Swift 6.3, optimized).

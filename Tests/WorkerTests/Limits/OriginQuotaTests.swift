@@ -6,7 +6,7 @@ import Testing
 @testable import Worker
 
 /// A worker's use of the coordinator's data about origins.
-@Suite(.timeLimit(.minutes(5))) struct OriginShareTests {
+@Suite(.timeLimit(.minutes(5))) struct OriginQuotaTests {
     typealias Coordinator = ScriptedCoordinator
 
     let origin: FaultOrigin
@@ -18,8 +18,8 @@ import Testing
         origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
     }
 
-    private func share(_ connections: Int? = nil, seconds: Double = 30) -> OriginShare {
-        OriginShare(
+    private func share(_ connections: Int? = nil, seconds: Double = 30) -> OriginQuota {
+        OriginQuota(
             origin: originName(of: origin.url()) ?? "", connections: connections, seconds: seconds)
     }
 

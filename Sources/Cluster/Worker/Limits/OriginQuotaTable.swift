@@ -3,7 +3,7 @@ import Model
 import Transfer
 
 /// A worker's quotas of origins' limits on its own clock: their ends and times of renewal. A value.
-struct ShareTable {
+struct OriginQuotaTable {
     typealias Instant = ContinuousClock.Instant
 
     private struct Entry {
@@ -11,7 +11,7 @@ struct ShareTable {
         var askedAt: Instant
         var end: Instant
         /// The quota's limits; a request after an unchanged quota waits longer.
-        var limits: OriginShare
+        var limits: OriginQuota
         /// Time of the next request to the coordinator, while there is work, and its delay in
         /// seconds.
         var again: Instant?
@@ -24,7 +24,7 @@ struct ShareTable {
     /// Last reported uses of quotas that were exceeded.
     private var reported: [String: OriginUse] = [:]
     /// Last reported uses of returned quotas.
-    private var reportedOver: [String: OriginShareUse] = [:]
+    private var reportedOver: [String: OriginQuotaUse] = [:]
     /// Offset of the next report among the uses for which no worker waits.
     private var turn = 0
 
@@ -33,7 +33,7 @@ struct ShareTable {
     /// The effect of one quota: limits that hold for `seconds` from now.
     struct Grant {
         var origin: String
-        var limits: OriginShare
+        var limits: OriginQuota
         var seconds: Double
     }
 
@@ -41,7 +41,7 @@ struct ShareTable {
     /// than it lasts: its connections must be closed at the peer by its end. Answers may arrive out
     /// of order: a lower number than the last one is skipped.
     mutating func take(
-        _ shares: [OriginShare], askedAt: Instant, now: Instant = .now
+        _ shares: [OriginQuota], askedAt: Instant, now: Instant = .now
     ) -> [Grant] {
         shares.compactMap { share in
             guard let origin = originName(of: share.origin) else { return nil }
@@ -69,7 +69,7 @@ struct ShareTable {
     }
 
     /// Returns the delay until the next request; it grows while the quota does not change.
-    private func againSeconds(_ share: OriginShare, _ last: Entry?) -> Double? {
+    private func againSeconds(_ share: OriginQuota, _ last: Entry?) -> Double? {
         guard let given = share.againSeconds.map(Self.seconds) else { return nil }
         guard let last, let before = last.againSeconds,
             last.limits.connections == share.connections,
@@ -118,10 +118,10 @@ struct ShareTable {
     /// Returns the uses of one report, `most` at most: first those that others wait for, then the
     /// rest in rotation.
     mutating func next(
-        _ uses: [(use: OriginShareUse, isAbove: Bool)], most: Int
-    ) -> [OriginShareUse] {
+        _ uses: [(use: OriginQuotaUse, isAbove: Bool)], most: Int
+    ) -> [OriginQuotaUse] {
         guard uses.count > most else { return uses.map(\.use) }
-        let isAwaited = { (use: (use: OriginShareUse, isAbove: Bool)) in
+        let isAwaited = { (use: (use: OriginQuotaUse, isAbove: Bool)) in
             use.isAbove || use.use.isOver == true
         }
         let awaited = uses.filter(isAwaited).prefix(most).map(\.use)
@@ -134,7 +134,7 @@ struct ShareTable {
     }
 
     /// Returns true if a returned quota was not reported yet, or its use fell since.
-    func hasUnreported(_ uses: [OriginShareUse]) -> Bool {
+    func hasUnreported(_ uses: [OriginQuotaUse]) -> Bool {
         uses.contains { use in
             guard use.isOver == true else { return false }
             guard let last = reportedOver[use.origin], last.number == use.number else {
@@ -145,7 +145,7 @@ struct ShareTable {
     }
 
     /// Records that the coordinator received the uses of returned quotas.
-    mutating func report(_ uses: [OriginShareUse]) {
+    mutating func report(_ uses: [OriginQuotaUse]) {
         reportedOver = Dictionary(uses.filter { $0.isOver == true }.map { ($0.origin, $0) }) {
             first, _ in first
         }

@@ -6,7 +6,7 @@ import Statistics
 import Testing
 
 /// A site's bandwidth as the queue shares it out among workers that come and go.
-@Suite struct SiteShareTests {
+@Suite struct SiteQuotaTests {
     typealias F = QueueFixture
 
     /// A worker that keeps to its last quota.
@@ -17,7 +17,7 @@ import Testing
         var kept: (number: Int64, bytesPerSecond: Int64)?
         var isBounded: Bool { kept != nil }
 
-        mutating func take(_ shares: [SiteShare]?) {
+        mutating func take(_ shares: [SiteQuota]?) {
             for share in shares ?? [] {
                 guard let number = share.number else {
                     kept = nil
@@ -31,7 +31,7 @@ import Testing
             Heartbeat(
                 worker: id, leases: leases.compactMap(\.lease), progress: [:], name: "w",
                 activeTransfers: 1,
-                siteShares: kept.map { [SiteShareUse(site: site, number: $0.number)] })
+                siteShares: kept.map { [SiteQuotaUse(site: site, number: $0.number)] })
         }
     }
 
@@ -88,7 +88,7 @@ import Testing
             var last = Heartbeat(
                 worker: workers[2].id, leases: [], progress: [:], name: "w", activeTransfers: 0)
             last.siteShares = workers[2].kept.map {
-                [SiteShareUse(site: site, number: $0.number, isOver: true)]
+                [SiteQuotaUse(site: site, number: $0.number, isOver: true)]
             }
             _ = try await fixture.queue.leases.heartbeat(last)
             try await Self.lapse(fixture, workers[2].id)

@@ -2,7 +2,7 @@ import API
 import Model
 
 /// A worker's quotas of sites' bandwidth, one per site. A value.
-struct SiteShareTable {
+struct SiteQuotaTable {
     typealias Instant = ContinuousClock.Instant
 
     private struct Entry {
@@ -31,7 +31,7 @@ struct SiteShareTable {
     /// Applies an answer whose request was sent at `askedAt`. Answers may arrive out of order: a
     /// lower number than the last one is ignored.
     mutating func take(
-        _ shares: [SiteShare], askedAt: Instant, now: Instant = .now
+        _ shares: [SiteQuota], askedAt: Instant, now: Instant = .now
     ) -> [Grant] {
         shares.compactMap { share in
             let seconds = share.seconds.isFinite ? min(max(share.seconds, 0), 86_400) : 0
@@ -56,10 +56,10 @@ struct SiteShareTable {
     }
 
     /// The uses of quotas, for the coordinator; nil for none.
-    var used: [SiteShareUse]? {
+    var used: [SiteQuotaUse]? {
         guard !entries.isEmpty else { return nil }
         let all = entries.map {
-            SiteShareUse(site: $0, number: $1.number, isOver: $1.isOver ? true : nil)
+            SiteQuotaUse(site: $0, number: $1.number, isOver: $1.isOver ? true : nil)
         }
         return Array(all.sorted { $0.number < $1.number }.suffix(WireLimits.sitesPerHeartbeat))
     }
@@ -89,7 +89,7 @@ struct SiteShareTable {
 
     /// Removes quotas that a coordinator knows as returned, unless newer ones arrived; answers with
     /// their sites.
-    mutating func forget(_ uses: [SiteShareUse]) -> [SiteID] {
+    mutating func forget(_ uses: [SiteQuotaUse]) -> [SiteID] {
         uses.filter { use in
             guard use.isOver == true, let entry = entries[use.site],
                 entry.number == use.number

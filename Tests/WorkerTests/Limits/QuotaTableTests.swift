@@ -5,18 +5,18 @@ import Transfer
 
 @testable import Worker
 
-@Suite struct ShareTableTests {
-    private let start = ShareTable.Instant.now
+@Suite struct QuotaTableTests {
+    private let start = OriginQuotaTable.Instant.now
 
-    private func after(_ seconds: Double) -> ShareTable.Instant { start + .seconds(seconds) }
+    private func after(_ seconds: Double) -> OriginQuotaTable.Instant { start + .seconds(seconds) }
 
-    private func share(_ seconds: Double, connections: Int? = 2) -> OriginShare {
-        OriginShare(origin: "http://h", connections: connections, seconds: seconds)
+    private func share(_ seconds: Double, connections: Int? = 2) -> OriginQuota {
+        OriginQuota(origin: "http://h", connections: connections, seconds: seconds)
     }
 
     /// The time counts from before the request, and ends a little before the coordinator's.
     @Test func aShareHoldsFromWhenItWasAskedFor() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         let long = table.take([share(30)], askedAt: start, now: after(4))
         #expect(long.map(\.origin) == ["http://h"])
         #expect(abs((long.first?.seconds ?? 0) - 25.75) < 0.001)
@@ -27,7 +27,7 @@ import Transfer
     }
 
     @Test func aShareInUseIsRenewedInTime() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         _ = table.take([share(9)], askedAt: start, now: start)
         let early = table.needsRenewal(["http://h"], now: after(2.8))
         let due = table.needsRenewal(["http://h"], now: after(3))
@@ -42,17 +42,17 @@ import Transfer
     }
 
     @Test func limitsThatAreLiftedNeedNoRenewal() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         _ = table.take([share(9)], askedAt: start, now: start)
         let lifted = table.take([share(9, connections: nil)], askedAt: after(1), now: after(1))
         #expect(lifted.count == 1 && table.isEmpty)
     }
 
     @Test func nonsenseIsNoShare() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         let nonsense = [
-            OriginShare(origin: "not an origin", connections: 1, seconds: 9),
-            OriginShare(origin: "http://h", connections: 1, seconds: .nan),
+            OriginQuota(origin: "not an origin", connections: 1, seconds: 9),
+            OriginQuota(origin: "http://h", connections: 1, seconds: .nan),
         ]
         let grants = table.take(nonsense, askedAt: start, now: start)
         #expect(grants.map(\.seconds) == [0] && table.isEmpty)
@@ -60,7 +60,7 @@ import Transfer
 
     /// Answers may overtake each other: only the latest share counts.
     @Test func anEarlierShareIsSkipped() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         var later = share(30, connections: 1)
         later.number = 7
         var earlier = share(30, connections: 4)
@@ -73,7 +73,7 @@ import Transfer
     }
 
     @Test func aQuotaIsRequestedAgainWhenItsAnswerDemandsIt() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         var pending = share(30, connections: 0)
         pending.againSeconds = 0.1
         _ = table.take([pending], askedAt: start, now: start)
@@ -86,7 +86,7 @@ import Transfer
     }
 
     @Test func aQuotaIsReturnedAfterAPause() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         var granted = share(30)
         granted.number = 3
         _ = table.take([granted], askedAt: start, now: start)
@@ -112,7 +112,7 @@ import Transfer
                 origin: "http://h", number: 1, connections: connections, requests: 0, active: 0,
                 isIdle: false, isAbove: isAbove)
         }
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         #expect(!table.isUnsettled([use(2, isAbove: false)]))
         #expect(table.isUnsettled([use(4, isAbove: true)]))
         table.report([use(4, isAbove: true)])
@@ -127,11 +127,11 @@ import Transfer
 
     /// With requests that count for minutes there would be twenty heartbeats a second.
     @Test func returnedQuotasAreReportedAgainOnlyWithLessUse() {
-        func use(_ requests: Int, isOver: Bool = true) -> OriginShareUse {
-            OriginShareUse(
+        func use(_ requests: Int, isOver: Bool = true) -> OriginQuotaUse {
+            OriginQuotaUse(
                 origin: "http://h", number: 1, requests: requests, isOver: isOver ? true : nil)
         }
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         #expect(!table.hasUnreported([use(2, isOver: false)]))
         #expect(table.hasUnreported([use(2)]))
         table.report([use(2)])
@@ -142,10 +142,10 @@ import Transfer
     }
 
     @Test func everyUseHasItsTurnInAReport() {
-        var table = ShareTable()
+        var table = OriginQuotaTable()
         let all = (0..<10).map { number in
             (
-                use: OriginShareUse(
+                use: OriginQuotaUse(
                     origin: "http://h\(number)", number: 1, isOver: number == 7 ? true : nil),
                 isAbove: number == 8
             )
@@ -163,9 +163,9 @@ import Transfer
 
     /// After a restore of the database.
     @Test func aLowerNumberCountsOnceTheShareBeforeIsOver() {
-        var table = ShareTable()
-        func share(_ number: Int64) -> OriginShare {
-            var share = OriginShare(origin: "http://h", connections: 2, seconds: 30)
+        var table = OriginQuotaTable()
+        func share(_ number: Int64) -> OriginQuota {
+            var share = OriginQuota(origin: "http://h", connections: 2, seconds: 30)
             share.number = number
             return share
         }
@@ -179,8 +179,8 @@ import Transfer
 
     @Test func aSitesQuotaIsReturnedAfterAPause() {
         let site = SiteID(1)
-        var table = SiteShareTable()
-        let given = SiteShare(site: site, number: 4, bytesPerSecond: 100, seconds: 30)
+        var table = SiteQuotaTable()
+        let given = SiteQuota(site: site, number: 4, bytesPerSecond: 100, seconds: 30)
         _ = table.take([given], askedAt: start, now: start)
         let answer10 = table.giveUp(held: [], now: start)
         #expect(answer10.isEmpty)
@@ -190,13 +190,13 @@ import Transfer
         #expect(answer12.isEmpty)
         let answer13 = table.giveUp(held: [], now: after(0.4))
         #expect(answer13 == [site])
-        let uses = [SiteShareUse(site: site, number: 4, isOver: true)]
+        let uses = [SiteQuotaUse(site: site, number: 4, isOver: true)]
         #expect(table.used == uses)
         // Work has come meanwhile, with a share of its own.
-        let next = SiteShare(site: site, number: 5, bytesPerSecond: 50, seconds: 30)
+        let next = SiteQuota(site: site, number: 5, bytesPerSecond: 50, seconds: 30)
         _ = table.take([next], askedAt: after(0.4), now: after(0.4))
         let answer14 = table.forget(uses)
         #expect(answer14.isEmpty)
-        #expect(table.used == [SiteShareUse(site: site, number: 5)])
+        #expect(table.used == [SiteQuotaUse(site: site, number: 5)])
     }
 }
