@@ -178,7 +178,8 @@ build_benchmark() {
 }
 
 # start_origin ROOT PORT DIRECTORY: nginx serves ROOT on 127.0.0.1:PORT, its own files in DIRECTORY.
-# ORIGIN_MAIN and ORIGIN_SERVER are further lines of its configuration, at the top and for the server;
+# ORIGIN_MAIN, ORIGIN_HTTP and ORIGIN_SERVER are further lines of its configuration: at the top, before the
+# access log, and for the server;
 # ORIGIN_WORKERS (2) its processes, with ORIGIN_CONNECTIONS (2048) each.
 # Sets origin_pid; the caller stops it.
 start_origin() {
@@ -198,6 +199,7 @@ http {
     include /etc/nginx/mime.types;
     types { text/vtt vtt; video/iso.segment m4s; }
     default_type application/octet-stream;
+    ${ORIGIN_HTTP:-}
     access_log ${ORIGIN_ACCESS_LOG:-off};
     sendfile on;
     tcp_nopush on;

@@ -86,15 +86,27 @@ enum History {
             try await run(
                 .operate(Operation(action: .reschedule, catalog: number)), &runner)
         }
+        try await resume(&runner)
         try await finish(&runner, &lease)
         for number in runner.model.catalogs.keys.sorted() {
             try await resubmit(number, &runner)
         }
+        // Refused before, if a submission was open or files were being published.
+        try await resume(&runner)
         try await finish(&runner, &lease)
         for (number, catalog) in runner.model.catalogs where catalog.state != .completed {
             throw Disagreement(
                 kind: "end", findings: ["c\(number): \(catalog.state) after a run without faults"]
             )
+        }
+    }
+
+    private static func resume(_ runner: inout HistoryRunner) async throws {
+        let paused = runner.model.catalogs.filter {
+            $0.value.assets.values.contains(where: \.isPaused)
+        }
+        for number in paused.keys.sorted() {
+            try await run(.operate(Operation(action: .resume, catalog: number)), &runner)
         }
     }
 

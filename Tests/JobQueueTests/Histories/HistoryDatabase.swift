@@ -120,7 +120,7 @@ struct HistoryDatabase: Sendable {
             UNION ALL
             SELECT 'job ' || j.id || ' can be claimed, and its lane is not ready'
             FROM job j JOIN lane l ON l.id = j.lane_id
-            WHERE l.ready_since IS NULL AND j.id > coalesce(
+            WHERE l.ready_since IS NULL AND l.own_priority >= -1 AND j.id > coalesce(
                 (SELECT max(last_id) FROM span WHERE lane_id = j.lane_id), 0)
             UNION ALL
             SELECT 'job ' || j.id || ' is in no lane' FROM job j

@@ -146,6 +146,7 @@ struct HistoryGenerator {
         let assets = model.catalogs[catalog]?.assets ?? [:]
         let failed = assets.filter { [.failed, .cancelled].contains($0.value.state) }.keys.sorted()
         if !failed.isEmpty && chance(0.3) { operation.action = .retry }
+        if assets.values.contains(where: \.isPaused) && chance(0.3) { operation.action = .resume }
         // A refresh, of what is whole.
         if assets.values.contains(where: { $0.state == .completed }) && chance(0.5) {
             operation.action = .refresh

@@ -344,7 +344,9 @@ struct HistorySession: Sendable {
                 let counts = Snapshot.Counts(
                     state: asset.state, segments: asset.segments,
                     segmentsDone: asset.segmentsDone, bytes: asset.bytes, retries: asset.retries)
-                assets[asset.name] = Snapshot.Asset(counts: counts, failure: asset.failure?.code)
+                assets[asset.name] = Snapshot.Asset(
+                    counts: counts, isPaused: asset.isPaused ?? false,
+                    failure: asset.failure?.code)
             }
             var files: [Snapshot.File: StoredObject] = [:]
             for file in try await queue.catalogs.files(of: status.id, after: nil, limit: 1_000)
@@ -365,7 +367,7 @@ struct HistorySession: Sendable {
             if seen.jobs[work] != nil { seen.violations.append("\(work): two jobs") }
             let lease = job.lease.map(Self.number)
             seen.jobs[work] = Snapshot.Job(
-                lease: lease, priority: job.priority < 0 ? nil : Int(job.priority))
+                lease: lease, priority: job.priority == -1 ? nil : Int(job.priority))
             // Of a claim whose answer never came, or a split.
             if let lease, jobs[Ticket(lease: lease, work: work)] == nil {
                 jobs[Ticket(lease: lease, work: work)] = job.id

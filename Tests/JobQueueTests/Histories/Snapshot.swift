@@ -34,6 +34,8 @@ struct Snapshot: Sendable {
 
     struct Asset: Sendable {
         var counts: Counts
+        /// And has not ended.
+        var isPaused: Bool
         var failure: FailureCode?
     }
 
@@ -115,6 +117,9 @@ extension QueueModel {
                 compare("c\(number)/\(name) state", asset.counts.state, row.counts.state)
                 compare("c\(number)/\(name) retries", asset.retries, row.counts.retries)
                 compare("c\(number)/\(name)", asset.counts, row.counts)
+                compare(
+                    "c\(number)/\(name) paused", asset.isPaused && !asset.state.isSettled,
+                    row.isPaused)
                 let isFitting =
                     row.failure.map(asset.failures.contains) ?? asset.failures.isEmpty
                 if !isFitting {

@@ -81,11 +81,11 @@ import Testing
                     $0.maximumBytes = 500
                 } == ["b/100%.mp4", "b/100x.mp4", "b/One_more.bin"])
             #expect(try await found { $0.kind = .hls } == [])
-            #expect(try await found { $0.states = [.completed, .failed] } == [])
+            #expect(try await found { $0.states.states = [.completed, .failed] } == [])
             _ = try await fixture.queue.catalogs.selections.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(catalog), asset: "a/two.mp4"))
-            #expect(try await found { $0.states = [.cancelled] } == ["a/two.mp4"])
+            #expect(try await found { $0.states.states = [.cancelled] } == ["a/two.mp4"])
             let all = try await fixture.queue.catalogs.listings.browse(
                 AssetQuery(CatalogReference(catalog)))
             let code = all.assets.compactMap(\.failure?.code.rawValue)

@@ -178,7 +178,7 @@ import Testing
         let known: [String: PostgresValue] = ["catalog": .int(1), "priority": .int(5)]
         let statements: [(String, SQL.Selecting)] = [
             ("lockCancelled", .lockCancelled), ("cancelJobs", .cancelJobs),
-            ("lockReprioritised", .lockReprioritised), ("reprioritise", .reprioritise),
+            ("lockReprioritised", .lockReprioritised), ("moveJobs", .moveJobs),
         ]
         try await F.with("choice") { fixture in
             for (name, statement) in statements {

@@ -62,7 +62,8 @@ extension EndToEnd {
             texts.append(("the database's log", cluster.database.log))
             texts.append(("the report", try String(contentsOfFile: report, encoding: .utf8)))
             for words in [
-                ["assets", "canaries"], ["token", "log"], ["token"], ["origins"], ["webhook"],
+                ["assets", "list", "canaries"], ["token", "log"], ["token"], ["origins"],
+                ["webhook"],
                 ["webhook", "list", "--json"],
                 ["webhook", "deliveries", "--delivery-state", "dead"],
                 ["webhook", "deliveries", "--json"],

@@ -79,7 +79,9 @@ extension EndToEnd {
         @Test func theUsersCommandsFindTheClusterAndItsToken() async throws {
             let home = try await EmbeddedHome(.ordinary)
             let (cluster, _) = try await UpTests.up(home)
-            for words in [["status"], ["queue"], ["origins"], ["site"], ["assets", "none"]] {
+            for words in [
+                ["status"], ["queue"], ["origins"], ["site"], ["assets", "list", "none"],
+            ] {
                 let answer = try await run(home, words)
                 let isKnown = words[0] != "assets"
                 #expect(answer.ending == .exited(isKnown ? 0 : 2), "\(words): \(answer.errors)")

@@ -25,6 +25,30 @@ extension EndToEnd {
             try JSONDecoder().decode(Value.self, from: Data(text.utf8))
         }
 
+        /// All that is left of the catalog stops, and continues.
+        private static func expectPausedAndResumed(_ cluster: ProcessCluster) async throws {
+            let paused: SelectionAnswer = try read(
+                try await run(cluster, "assets", "pause", "movies", "--name", "*", "--json"))
+            #expect(paused.assets > 0)
+            try await waitUntil(deadlineSeconds: 30, "what workers hold is returned") {
+                try await cluster.status().queues.first?.leased == 0
+            }
+            let totals = try await cluster.status().catalogs[0].totals
+            let left = files - totals.completed
+            #expect(left > 0 && totals.paused == left && left <= paused.assets)
+            let shown = try await run(cluster, "catalog", "show", "movies")
+            #expect(shown.contains("assets are paused"), "\(shown)")
+            let listed = try await run(
+                cluster, "assets", "list", "movies", "--asset-state", "paused", "--limit", "1")
+            #expect(listed.contains(" paused "), "\(listed)")
+            let nothing = try await run(cluster, "assets", "pause", "movies")
+            #expect(nothing == "Nothing to pause.\n")
+            let resumed = try await run(
+                cluster, "assets", "resume", "movies", "--asset-state", "paused")
+            #expect(resumed.hasPrefix("Resumed: \(left) assets, "), "\(resumed)")
+            try await cluster.waitForSegments(totals.segmentsDone + 5)
+        }
+
         @Test func workIsHeldCancelledAndTriedAgain() async throws {
             let origin = try await FileOrigin(files: Self.files, requestsPerSecond: 50)
             let cluster = try await ProcessCluster(
@@ -51,6 +75,7 @@ extension EndToEnd {
 
             _ = try await Self.run(cluster, "queue", "resume", name)
             try await cluster.waitForSegments(held + 20)
+            try await Self.expectPausedAndResumed(cluster)
             let cancelled: SelectionAnswer = try Self.read(
                 try await Self.run(cluster, "catalog", "cancel", "movies", "--json"))
             #expect(cancelled.assets > 0 && cancelled.jobs >= cancelled.assets)
@@ -68,20 +93,22 @@ extension EndToEnd {
 
             let gone: AssetListing = try Self.read(
                 try await Self.run(
-                    cluster, "assets", "movies", "--code", "worker.*", "--limit", "3", "--json"))
+                    cluster, "assets", "list", "movies", "--code", "worker.*", "--limit", "3",
+                    "--json"))
             #expect(gone.assets.count == 3 && gone.next != nil)
             #expect(gone.assets.allSatisfy { $0.failure?.code == "worker.cancelled" })
             let largest = try await Self.run(
-                cluster, "assets", "movies", "--asset-state", "completed", "--sort", "bytes",
+                cluster, "assets", "list", "movies", "--asset-state", "completed", "--sort",
+                "bytes",
                 "--limit",
                 "2")
             #expect(largest.contains("completed") && largest.contains("More: --after '"))
             let bad = try await Self.run(
-                cluster, "assets", "movies", "--asset-state", "done", exits: 2)
+                cluster, "assets", "list", "movies", "--asset-state", "done", exits: 2)
             #expect(bad.contains("--asset-state is 'done'") && bad.contains("completed"))
 
             for (words, columns, rows) in [
-                (["assets", "movies", "--limit", "3"], "name,url,kind,state,segments,", 3),
+                (["assets", "list", "movies", "--limit", "3"], "name,url,kind,state,segments,", 3),
                 (["queue"], "name,state,waiting,leased,", 1),
                 (["site"], "queue,storageURL,schedule,isClosed,", 1),
                 (["origins"], "origin,hasOwnLimits,connections,", 1),

@@ -20,9 +20,9 @@ extension EndToEnd {
                 #expect(try await run.wait() == .exited(0), "\(run.errors)")
                 return run
             }
-            let failed = try await ask(["assets", "asked", "--code", "origin.*"])
+            let failed = try await ask(["assets", "list", "asked", "--code", "origin.*"])
             #expect(failed.output.contains("lost.bin") && !failed.output.contains("one.bin"))
-            let bySite = try await ask(["assets", "asked", "--site", home.edge, "--json"])
+            let bySite = try await ask(["assets", "list", "asked", "--site", home.edge, "--json"])
             #expect(bySite.output.contains("one.bin"))
             #expect(try await ask(["status"]).output.contains("asked"))
             let one = try await ask(["catalog", "status", "asked", "--site", home.edge])
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(status.errors.contains("`dray status --state /"), "\(status.errors)")
             // A URL's host and path name its catalog.
             let name = "127.0.0.1:\(origin.port)/one.bin"
-            let assets = try home.start(["assets", name])
+            let assets = try home.start(["assets", "list", name])
             #expect(try await assets.wait() == .exited(0), "\(assets.errors)")
             #expect(assets.output.contains("one.bin"))
             let catalog = try home.start(["catalog", "status", name])
@@ -111,7 +111,7 @@ extension EndToEnd {
             let home = try await EmbeddedHome(.current)
             let before = try home.everything()
             let state = home.path("none")
-            let run = try home.start(["assets", "x", "--state", state])
+            let run = try home.start(["assets", "list", "x", "--state", state])
             #expect(try await run.wait() == .exited(2))
             #expect(run.errors.contains("where no private cluster exists"))
             #expect(try home.everything() == before)

@@ -166,12 +166,12 @@ import Testing
         ),
         (["site", "set", "x"], "nothing to set"),
         (
-            ["assets", "x", "--min-size", "2MB", "--max-size", "1MB"],
+            ["assets", "list", "x", "--min-size", "2MB", "--max-size", "1MB"],
             "--min-size is greater than --max-size"
         ),
         (["refresh", "x", "--state", "nowhere"], "--state is 'nowhere', where no private cluster"),
-        (["assets", "x", "--state", "failed,new"], "use --asset-state failed,new."),
-        (["assets", "x", "--state", "nowhere"], "use --asset-state."),
+        (["assets", "list", "x", "--state", "failed,new"], "use --asset-state failed,new."),
+        (["assets", "list", "x", "--state", "nowhere"], "use --asset-state."),
         (["catalog", "retry", "x", "--state", "failed"], "does not select by state"),
         (
             ["site", "set", "x", "--schedule", "Mon 25:00-26:00 off"],
@@ -209,7 +209,7 @@ import Testing
     @Test func aStateThatIsNoDirectoryIsRefusedAlsoWithACluster() async throws {
         let nowhere = ["DRAY_COORDINATOR": "http://127.0.0.1:1"]
         for (words, hint) in [
-            (["assets", "x"], "use --asset-state failed."),
+            (["assets", "list", "x"], "use --asset-state failed."),
             (["catalog", "retry", "x"], "does not select by state"),
             (["catalog", "status", "x"], "does not select by state"),
             (["status"], "does not select by state"),

@@ -37,7 +37,7 @@ import Testing
             ("dray pre", ["prefetch"]),
             ("dray catalog re", ["reprioritise", "reschedule", "retry"]),
             ("dray prefetch l --durability ", ["batch", "file", "none"]),
-            ("dray assets x --asset-state new,com", ["new,completed"]),
+            ("dray assets list x --asset-state new,com", ["new,completed"]),
             ("dray completion z", ["zsh"]), ("dray man coord", ["coordinator"]),
         ] {
             let shell = try ChildProcess(

@@ -55,7 +55,7 @@ extension EndToEnd {
 
             // Held, and shown with who died with it.
             let shown = try await Self.run(
-                cluster, ["assets", "one", "--code", "worker.poison", "--json"])
+                cluster, ["assets", "list", "one", "--code", "worker.poison", "--json"])
             for worker in dead { #expect(shown.contains("-\(worker.pid) at 20"), "\(shown)") }
 
             // Tried when asked, once; and by a worker that lives on when it is harmless.

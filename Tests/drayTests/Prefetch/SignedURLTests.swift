@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect(run.errors.contains("3 URLs from here on differ only in an apparent token"))
             var shown = [run.output, run.errors]
             shown.append(try String(contentsOfFile: home.report, encoding: .utf8))
-            for words in [["assets", "signed"], ["assets", "signed", "--json"]] {
+            for words in [["assets", "list", "signed"], ["assets", "list", "signed", "--json"]] {
                 let assets = try home.start(
                     words + ["--state", home.path("own/state/dray")])
                 #expect(try await assets.wait() == .exited(0), "\(assets.errors)")

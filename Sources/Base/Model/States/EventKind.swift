@@ -10,7 +10,7 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
     /// All kinds, by subject.
     package static let all: [EventKind] =
         kinds("catalog", CatalogState.allCases.map(\.rawValue))
-        + kinds("asset", AssetState.allCases.map(\.rawValue))
+        + kinds("asset", AssetState.allCases.map(\.rawValue) + ["paused", "resumed"])
         + kinds("worker", ["joined", "lost", "returned", "troubled", "recovered"])
         + kinds("origin", ["cooldown", "open", "halfOpen", "failing", "closed"])
         + kinds("site", ["faulty", "recovered", "closed", "opened"])

@@ -41,6 +41,8 @@ package enum WaitText {
             return "the cooldown of \(name(origin, origins)) ends \(time ?? "later")\(reason)"
         case .originLimit(let origin, let origins):
             return "the limits of \(name(origin, origins)) are used up"
+        case .paused(let assets):
+            return "\(HumanFormat.count(assets, "asset")) \(assets == 1 ? "is" : "are") paused"
         case .siteLimit: return "the bandwidth of the site is used up"
         case .otherCatalogs(let count):
             return "the workers are busy with \(HumanFormat.count(count, "other catalog"))"
@@ -81,6 +83,7 @@ package enum WaitText {
         case "workerSilent": "leases of lost workers"
         case "originCooldown": "cooldowns of origins"
         case "originLimit": "limits of origins"
+        case "paused": "paused assets"
         case "siteLimit": "bandwidth of the site"
         case "otherCatalogs": "other catalogs"
         default: printable(reason)

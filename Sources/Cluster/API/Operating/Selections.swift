@@ -2,14 +2,18 @@ package import Model
 
 /// `POST /v1/selections`: applies an action to all selected work.
 ///
-/// The selection must match all of `catalog`, `asset` and `failureCode` that are set; at least a
-/// catalog or a failure code is required. Repeating a selection selects the remaining work.
+/// What is selected matches all of `catalog`, `asset`, `name`, `states` and `failureCode` that are
+/// set; at least a catalog or a failure code is required. Repeating a selection selects the remaining work.
 package struct SelectionAction: Codable, Hashable, Sendable {
     package var action: Action
     /// Nil for every catalog.
     package var catalog: CatalogReference?
     /// The name of one asset of the catalog.
     package var asset: String?
+    /// The whole name; `*` matches any characters.
+    package var name: String?
+    /// Any of `AssetStates.allNames`.
+    package var states: [String]?
     /// Code of failed assets; for assets in progress, of failed segments.
     package var failureCode: FailureCode?
     /// reprioritise: 0 (last) to 9 (first).
@@ -31,6 +35,16 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         case reschedule
         /// Requests the files of completed assets again.
         case refresh
+        /// Starts no more jobs of assets that have not ended. Workers return leased jobs at their
+        /// next heartbeat and keep what they have received.
+        case pause
+        /// Continues paused and interrupted assets.
+        case resume
+    }
+
+    /// True if it selects all assets of its catalogs.
+    package var isWhole: Bool {
+        asset == nil && name == nil && states == nil && failureCode == nil
     }
 
     package init(

@@ -4,7 +4,7 @@ package import Model
 package struct AssetQuery: Hashable, Sendable {
     package var catalog: CatalogReference
     /// Any of these; empty for all.
-    package var states: [AssetState] = []
+    package var states = AssetStates()
     package var kind: AssetKind?
     /// A failure code; `*` matches any characters, as in `origin.*`.
     package var failureCode: String?
@@ -37,7 +37,7 @@ package struct AssetQuery: Hashable, Sendable {
         [
             ("catalog", catalog.id.map(\.description) ?? catalog.name),
             ("site", catalog.storageURL),
-            ("state", states.isEmpty ? nil : states.map(\.rawValue).joined(separator: ",")),
+            ("state", states.isEmpty ? nil : states.names.joined(separator: ",")),
             ("kind", kind?.rawValue), ("code", failureCode), ("name", name), ("search", search),
             ("minimumBytes", minimumBytes.map(\.description)),
             ("maximumBytes", maximumBytes.map(\.description)), ("sort", order.rawValue),

@@ -25,6 +25,8 @@ package struct CatalogWait: Hashable, Sendable {
         case originCooldown(origin: String, code: FailureCode?, origins: Int)
         /// The limits of origins are used up; the first one, and their number.
         case originLimit(origin: String, origins: Int)
+        /// Assets are paused, until somebody resumes them.
+        case paused(assets: Int)
         /// The site's bandwidth is used up.
         case siteLimit
         /// Workers are busy with other catalogs of higher priority.
@@ -60,6 +62,7 @@ package struct CatalogWait: Hashable, Sendable {
             case .notBefore, .queuePaused, .noWorker:
                 catalogSeconds = max(catalogSeconds, wait.seconds ?? 0)
             case .schedule: catalogSeconds = max(catalogSeconds, wait.seconds ?? .infinity)
+            case .paused: jobSeconds.append(.infinity)
             case .retry, .workerSilent, .originCooldown, .originLimit, .siteLimit,
                 .otherCatalogs, .other:
                 jobSeconds.append(wait.seconds ?? 0)
@@ -83,7 +86,8 @@ package struct CatalogWait: Hashable, Sendable {
 
 extension CatalogWait: Codable {
     private enum Keys: String, CodingKey {
-        case reason, seconds, until, queue, workers, code, worker, leases, origin, origins, catalogs
+        case reason, seconds, until, queue, workers, code, worker, leases, origin, origins,
+            catalogs, assets
     }
 
     package init(from decoder: any Decoder) throws {
@@ -109,6 +113,7 @@ extension CatalogWait: Codable {
                 origin: try text(.origin), code: code, origins: try number(.origins))
         case "originLimit":
             reason = .originLimit(origin: try text(.origin), origins: try number(.origins))
+        case "paused": reason = .paused(assets: try number(.assets))
         case "siteLimit": reason = .siteLimit
         case "otherCatalogs": reason = .otherCatalogs(try number(.catalogs))
         case let name: reason = .other(name)
@@ -137,6 +142,7 @@ extension CatalogWait: Codable {
         case .originLimit(let origin, let origins):
             try fields.encode(origin, forKey: .origin)
             try fields.encode(origins, forKey: .origins)
+        case .paused(let assets): try fields.encode(assets, forKey: .assets)
         case .otherCatalogs(let count): try fields.encode(count, forKey: .catalogs)
         }
     }
@@ -154,6 +160,7 @@ extension CatalogWait.Reason {
         case .workerSilent: "workerSilent"
         case .originCooldown: "originCooldown"
         case .originLimit: "originLimit"
+        case .paused: "paused"
         case .siteLimit: "siteLimit"
         case .otherCatalogs: "otherCatalogs"
         case .other(let name): name

@@ -56,6 +56,8 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var failed = 0
     /// Assets that an operator ended; nil for none.
     package var cancelled: Int?
+    /// Assets that have not ended and are paused; nil for none.
+    package var paused: Int?
     /// Segments known so far.
     package var segments = 0
     package var segmentsDone = 0
@@ -85,6 +87,8 @@ package struct AssetStatus: Codable, Sendable {
     package var url: String
     package var kind: AssetKind
     package var state: AssetState
+    /// True if it has not ended and is paused; else nil.
+    package var isPaused: Bool?
     package var failure: Failure?
     package var segments: Int
     package var segmentsDone: Int
@@ -103,6 +107,11 @@ package struct AssetStatus: Codable, Sendable {
     /// The first rules that a title's manifests break, as of its resolution; nil for none, and in
     /// pages that omit them.
     package var warnings: ManifestWarnings?
+
+    /// Its state, or `paused`.
+    package var stateName: String {
+        isPaused == true ? AssetStates.paused : state.rawValue
+    }
 
     package struct MissingSidecar: Codable, Sendable {
         package var url: String

@@ -73,6 +73,9 @@ package struct HeartbeatAnswer: Codable, Sendable {
     /// Cancelled jobs of the worker's leases: it stops them at once, discards their data and
     /// reports nothing. Nil for none.
     package var cancelled: [JobID]?
+    /// Jobs of paused assets: the worker stops them, keeps what it has received, and returns them.
+    /// Nil for none.
+    package var paused: [JobID]?
     /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
     /// The worker's quotas of the sites of its jobs; nil for none.

@@ -17,8 +17,13 @@ extension AssetQuery {
             throw Validation.wrong("the query", other.name, names.joined(separator: ", "))
         }
         var query = AssetQuery(try reference(request))
-        for name in (request.queryValue("state") ?? "").split(separator: ",") {
-            query.states.append(try choice("state", String(name)))
+        if let text = request.queryValue("state") {
+            let names = text.split(separator: ",").map(String.init)
+            guard let states = AssetStates(names) else {
+                throw Validation.wrong(
+                    "state", text, AssetStates.allNames.joined(separator: ", "))
+            }
+            query.states = states
         }
         if let kind = request.queryValue("kind") { query.kind = try choice("kind", kind) }
         for (field, path) in [

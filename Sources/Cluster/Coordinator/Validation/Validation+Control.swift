@@ -14,6 +14,12 @@ extension Validation {
             }
             try text(asset, "asset", 1...1_000)
         }
+        if let name = action.name { try text(name, "name", 1...1_000) }
+        if let states = action.states, states.isEmpty || AssetStates(states) == nil {
+            throw wrong(
+                "states", states.joined(separator: ", "),
+                AssetStates.allNames.joined(separator: ", "))
+        }
         if let code = action.failureCode, !code.isKnown {
             throw wrong("failureCode", code.rawValue, "a code such as origin.http.404")
         }
@@ -37,7 +43,7 @@ extension Validation {
             }
             return
         }
-        guard action.catalog != nil, action.asset == nil, action.failureCode == nil else {
+        guard action.catalog != nil, action.isWhole else {
             throw wrong("catalog", "a part or all", "a whole catalog to reschedule")
         }
         guard action.notBefore != nil || action.deadline != nil else {

@@ -20,11 +20,10 @@ package struct AssetListings: Sendable {
     ) async throws(Failure) -> AssetListing {
         let catalog = try await names.catalog(query.catalog)
         let place = try Self.place(query)
-        let states = query.states.map(\.rawValue)
         let search = query.search.map { "%\(Self.escaped($0))%" }
         let filter: SQLValues = [
             "catalog": .int(catalog.rawValue), "limit": .int(Int64(query.limit)),
-            "states": states.isEmpty ? .null : .textArray(states),
+            "states": query.states.named, "is_paused": .bool(query.states.includesPaused),
             "kind": .optionalText(query.kind?.rawValue),
             "failure_code": .optionalText(query.failureCode.map(Self.pattern)),
             "name": .optionalText(query.name.map(Self.pattern)), "search": .optionalText(search),
@@ -93,4 +92,9 @@ package struct AssetListings: Sendable {
         }
         return out
     }
+}
+
+extension AssetStates {
+    /// The states without `paused`, or null for all.
+    var named: PostgresValue { isEmpty ? .null : .textArray(states.map(\.rawValue)) }
 }

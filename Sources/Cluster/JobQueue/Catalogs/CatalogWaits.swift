@@ -37,6 +37,7 @@ extension CatalogWait {
             case "originCooldown":
                 .originCooldown(origin: subject ?? "", code: code, origins: number)
             case "originLimit": .originLimit(origin: subject ?? "", origins: number)
+            case "paused": .paused(assets: number)
             case "siteLimit": .siteLimit
             case "otherCatalogs": .otherCatalogs(number)
             case let name: .other(name)

@@ -137,6 +137,7 @@ extension AssetStatus {
             expectedBytes: try row.optionalInt64("expected_bytes"),
             retries: Int(try row.int64("retries")))
         refreshed = try row.optionalString("refreshed").flatMap(RefreshOutcome.init(rawValue:))
+        isPaused = try row.bool("is_paused") ? true : nil
         failure = try Failure(in: row)
     }
 }

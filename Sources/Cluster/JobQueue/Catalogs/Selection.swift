@@ -9,10 +9,10 @@ struct Selection {
     /// A row of `Catalogs.read`.
     let row: PostgresRow
 
-    private typealias Asset = (id: Int64, state: AssetState?)
+    private typealias Asset = (id: Int64, state: AssetState?, isPaused: Bool)
 
     private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
-    private var isWhole: Bool { action.asset == nil && action.failureCode == nil }
+    private var isWhole: Bool { action.isWhole }
     private var priority: SQLValues { ["priority": .int(action.priority ?? 5)] }
 
     func apply(_ connection: PostgresConnection) async throws -> SelectionAnswer {
@@ -33,6 +33,10 @@ struct Selection {
             return try await cancel(try await assets(connection), connection)
         case .retry:
             return try await retry(try await assets(connection), connection)
+        case .pause:
+            return try await pause(try await assets(connection), connection)
+        case .resume:
+            return try await resume(try await assets(connection), connection)
         }
     }
 
@@ -41,14 +45,20 @@ struct Selection {
     }
 
     private func assets(_ connection: PostgresConnection) async throws -> [Asset] {
+        let states = AssetStates(action.states ?? []) ?? AssetStates()
         let assets = try await connection.query(
             SQL.Selecting.assets,
             id + [
                 "name": .optionalText(action.asset),
+                "pattern": .optionalText(action.name.map(AssetListings.pattern)),
+                "states": states.named, "is_paused": .bool(states.includesPaused),
                 "failure_code": .optionalText(action.failureCode?.rawValue),
             ]
         ).rows.map {
-            (id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")))
+            (
+                id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")),
+                isPaused: try $0.bool("is_paused")
+            )
         }
         if let name = action.asset, action.failureCode == nil, assets.isEmpty {
             throw Failure.notFound(
@@ -73,15 +83,72 @@ struct Selection {
         return try Self.answer(changed)
     }
 
+    // MARK: Jobs that change their lanes
+
     private func reprioritise(
         _ assets: [Int64], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         let both = id + ["assets": .int64Array(assets)]
-        _ = try await connection.query(SQL.Selecting.lockReprioritised, both)
+        try await lock(both, connection)
+        return try await move(
+            try await connection.query(
+                SQL.Selecting.reprioritise, ["assets": .int64Array(assets)] + priority),
+            connection)
+    }
+
+    private func pause(
+        _ assets: [Asset], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let chosen: SQLValues = [
+            "assets": .int64Array(assets.filter { $0.state?.isSettled == false }.map(\.id))
+        ]
+        try await lock(id + chosen, connection)
+        let paused = try await connection.query(SQL.Selecting.pause, chosen)
+        _ = try await connection.query(SQL.Selecting.notePaused, id + chosen)
+        return try await move(paused, connection)
+    }
+
+    private func resume(
+        _ assets: [Asset], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let interrupted = assets.filter { $0.state == .interrupted }.map(\.id)
+        let chosen: SQLValues = [
+            "assets": .int64Array(assets.filter(\.isPaused).map(\.id) + interrupted)
+        ]
+        try await lock(id + chosen, connection)
+        let resumed = try await connection.query(SQL.Selecting.resume, chosen)
+        _ = try await connection.query(SQL.Selecting.forgetPaused, chosen)
+        var answer = try await move(resumed, connection)
+        guard !interrupted.isEmpty, try state != .open else { return answer }
+        let started = try await retry(interrupted, connection)
+        let paused = Set(try resumed.rows.map { try $0.int64("id") }).subtracting(interrupted)
+        answer.assets = paused.count + started.assets
+        answer.jobs += started.jobs
+        return answer
+    }
+
+    private func lock(_ chosen: SQLValues, _ connection: PostgresConnection) async throws {
+        _ = try await connection.query(SQL.Selecting.lockReprioritised, chosen)
         _ = try await connection.query(SQL.Selecting.lockLanes, id)
-        let moved = try await connection.query(SQL.Selecting.reprioritise, both + priority)
+    }
+
+    /// Moves what waits of the assets `changed` to the lanes where they belong now.
+    private func move(
+        _ changed: PostgresResult, _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        var assets: [Int64: [Int64]] = [:]
+        for row in changed.rows {
+            assets[try row.int64("own_priority"), default: []].append(try row.int64("id"))
+        }
+        var answer = SelectionAnswer(assets: changed.rowCount, jobs: 0)
+        for (priority, assets) in assets.sorted(by: { $0.key < $1.key }) {
+            let moved = try await connection.query(
+                SQL.Selecting.moveJobs,
+                id + ["assets": .int64Array(assets), "priority": .int(priority)])
+            answer.jobs += Int(try moved.only().int64("jobs"))
+        }
         _ = try await connection.query(SQL.Common.notifyWork)
-        return try Self.answer(moved)
+        return answer
     }
 
     private static func answer(_ result: PostgresResult) throws -> SelectionAnswer {

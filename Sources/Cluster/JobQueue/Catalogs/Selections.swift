@@ -31,7 +31,7 @@ package struct Selections: Sendable {
         _ action: SelectionAction, to catalog: CatalogID
     ) async throws(Failure) -> SelectionAnswer {
         let id: SQLValues = ["catalog": .int(catalog.rawValue)]
-        if [.cancel, .retry, .refresh].contains(action.action) {
+        if [.cancel, .retry, .refresh, .resume].contains(action.action) {
             // Tallies may end assets. In its own transaction, because it locks assets, and reports
             // lock their jobs first.
             try await database.transaction { connection in

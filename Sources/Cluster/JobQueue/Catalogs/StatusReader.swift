@@ -57,6 +57,8 @@ extension CatalogStatus {
         totals.failed = Int(try row.int64("assets_failed"))
         let cancelled = Int(try row.int64("assets_cancelled"))
         totals.cancelled = cancelled > 0 ? cancelled : nil
+        let paused = Int(try row.int64("assets_paused"))
+        totals.paused = paused > 0 ? paused : nil
         totals.segments = Int(try row.int64("segments"))
         totals.segmentsDone = Int(try row.int64("segments_done"))
         totals.segmentsFailed = Int(try row.int64("segments_failed"))

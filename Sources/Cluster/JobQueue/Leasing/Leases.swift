@@ -65,7 +65,7 @@ package struct Leases: Sendable {
                     ]
                 ),
                 PostgresStatement(
-                    SQL.Leasing.cancelledJobs,
+                    SQL.Leasing.stoppedJobs,
                     ["leases": .uuidArray(heartbeat.leases), "worker": .uuid(heartbeat.worker)]),
             ]
             if let origins = heartbeat.origins, !origins.isEmpty {
@@ -75,8 +75,13 @@ package struct Leases: Sendable {
             let results = try await connection.pipeline(statements)
             var answer = HeartbeatAnswer(
                 leases: try results[1].rows.map { try $0.uuid("id") }, seconds: seconds)
-            let cancelled = try results[2].rows.map { JobID(try $0.int64("job_id")) }
+            var (cancelled, paused): ([JobID], [JobID]) = ([], [])
+            for row in results[2].rows {
+                let job = JobID(try row.int64("job_id"))
+                if try row.bool("is_paused") { paused.append(job) } else { cancelled.append(job) }
+            }
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
+            answer.paused = paused.isEmpty ? nil : paused
             let uses = (heartbeat.originShares ?? [], heartbeat.siteShares ?? [])
             if quotas.areNeeded || !uses.0.isEmpty || !uses.1.isEmpty {
                 let shares = try await quotas.divide(

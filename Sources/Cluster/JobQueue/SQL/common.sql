@@ -165,10 +165,23 @@ LEFT JOIN segment s ON s.id = h.segment_id AND h.kind = 'fetch'
 LEFT JOIN multipart_file mf ON mf.segment_id = h.whole_id
 WHERE (SELECT count(*) FROM locked) >= 0
 
+-- fragment: ownPriority
+-- The lanes of asset a: those of its own priority, -1 for its catalog's, or -2, from which nothing
+-- is claimed, while it is paused.
+CASE WHEN a.is_paused THEN -2 ELSE coalesce(a.priority, -1) END
+
+-- fragment: isPaused
+a.is_paused AND a.state IN ({{assetUnsettled}})
+
+-- fragment: inStates
+-- Asset a is in one of the @states or, if @is_paused, paused; all are while @states is null.
+(@states::text[] IS NULL OR CASE WHEN {{isPaused}} THEN @is_paused::bool ELSE a.state = ANY(@states) END)
+
 -- fragment: assetColumns
 -- Columns of an asset as clients see it.
 a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings
+       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings,
+       {{isPaused}} AS is_paused
 
 -- name: notifyWork
 -- One notification a transaction, whatever the number of jobs.

@@ -34,6 +34,9 @@ DELETE FROM lane l USING locked WHERE l.catalog_id = locked.id AND l.ready_since
   AND NOT EXISTS (SELECT FROM job j WHERE j.lane_id = l.id)
 
 -- unprepared: cancelled
+WITH paused AS (
+    DELETE FROM paused_job x WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = x.lease_id)
+)
 DELETE FROM cancelled_job x WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = x.lease_id)
 
 -- unprepared: checksumWriters

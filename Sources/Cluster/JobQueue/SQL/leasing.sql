@@ -103,9 +103,15 @@ UPDATE lease SET expires_at = now() + make_interval(secs => @seconds::float8)
 WHERE id = ANY(@leases::uuid[]) AND worker_id = @worker::uuid
 RETURNING id
 
--- name: cancelledJobs
--- Jobs that were cancelled while these leases held them.
-SELECT x.job_id FROM lease l JOIN cancelled_job x ON x.lease_id = l.id
+-- name: stoppedJobs
+-- Jobs that were cancelled while these leases held them, and those of paused assets.
+SELECT x.job_id, x.is_paused
+FROM lease l
+CROSS JOIN LATERAL (
+    SELECT job_id, false AS is_paused FROM cancelled_job WHERE lease_id = l.id
+    UNION ALL
+    SELECT job_id, true FROM paused_job WHERE lease_id = l.id
+) AS x
 WHERE l.id = ANY(@leases::uuid[]) AND l.worker_id = @worker::uuid
 ORDER BY x.job_id LIMIT 10000
 

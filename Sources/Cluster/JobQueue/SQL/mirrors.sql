@@ -103,6 +103,7 @@ WITH moved AS MATERIALIZED (
 ), ready AS (
     UPDATE lane SET ready_since = now()
     WHERE id = ANY(ARRAY(SELECT DISTINCT target FROM moved)) AND ready_since IS NULL
+        AND own_priority >= -1
 )
 SELECT id FROM moved
 

@@ -31,7 +31,7 @@ WITH whole AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, kind)
     SELECT l.queue_id, l.catalog_id, p.origin_id,
-           CASE WHEN l.rank = 4 THEN 4 ELSE 1 END, coalesce(a.priority, -1), p.asset_id, p.id,
+           CASE WHEN l.rank = 4 THEN 4 ELSE 1 END, {{ownPriority}}, p.asset_id, p.id,
            @segment::bigint, 'fetch'
     FROM first f JOIN lane l ON l.id = f.lane_id, parts p JOIN asset a ON a.id = p.asset_id
     WHERE p.part > 1 ORDER BY p.part
@@ -70,7 +70,7 @@ WITH counted AS (
 )
 INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id, segment_id,
                          whole_id, kind)
-SELECT c.queue_id, c.id, 0, 0, coalesce(a.priority, -1), a.id, n.segment_id, n.segment_id, 'verify'
+SELECT c.queue_id, c.id, 0, 0, {{ownPriority}}, a.id, n.segment_id, n.segment_id, 'verify'
 FROM counted n
 JOIN segment s ON s.id = n.segment_id
 JOIN asset a ON a.id = s.asset_id
@@ -129,7 +129,7 @@ WITH whole AS (
     FROM counts t, segment s, asset b
     WHERE s.id = @whole::bigint AND a.id = s.asset_id AND b.id = a.id AND t.fewer IS NOT NULL
     RETURNING a.id, a.catalog_id, a.state <> b.state AS has_changed,
-              coalesce(a.priority, -1) AS priority, s.origin_id,
+              {{ownPriority}} AS priority, s.origin_id,
         a.renewing_since IS NOT NULL AS renewing,
               t.attempt,
               t.fewer, t.done, t.failed, t.bytes,

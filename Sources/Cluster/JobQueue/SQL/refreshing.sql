@@ -12,8 +12,8 @@ SELECT EXISTS (
 INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
 SELECT DISTINCT @queue::bigint, @catalog::bigint, origin_id, CASE WHEN kind = 'file' THEN 3 ELSE 2
     END,
-       coalesce(priority, -1)
-FROM asset WHERE catalog_id = @catalog::bigint AND generation = @generation::int
+       {{ownPriority}}
+FROM asset a WHERE catalog_id = @catalog::bigint AND generation = @generation::int
     AND state = 'completed'
 ORDER BY 3, 4, 5
 ON CONFLICT DO NOTHING
@@ -23,8 +23,8 @@ ON CONFLICT DO NOTHING
 -- outcomes of earlier refreshes are forgotten.
 WITH wanted AS MATERIALIZED (
     SELECT id, origin_id, CASE WHEN kind = 'file' THEN 3 ELSE 2 END AS rank,
-           coalesce(priority, -1) AS own_priority
-    FROM asset
+           {{ownPriority}} AS own_priority
+    FROM asset a
     WHERE catalog_id = @catalog::bigint AND generation = @generation::int AND state = 'completed'
       AND NOT redefined AND NOT sidecars_changed
       AND (@assets::bigint[] IS NULL OR id IN (SELECT unnest(@assets::bigint[])))

@@ -118,7 +118,7 @@ GROUP BY origin_id ORDER BY origin_id
 -- name: lanes
 -- The lanes of its segments, made. @lane is that of the resolve job.
 INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
-SELECT l.queue_id, l.catalog_id, o.id, 3, coalesce(a.priority, -1)
+SELECT l.queue_id, l.catalog_id, o.id, 3, {{ownPriority}}
 FROM lane l, asset a, unnest(@origins::bigint[]) AS o(id)
 WHERE l.id = @lane::bigint AND a.id = @asset::bigint
 ORDER BY o.id
@@ -129,7 +129,7 @@ ON CONFLICT DO NOTHING
 SELECT n.id FROM lane l
 JOIN asset a ON a.id = @asset::bigint
 JOIN lane n ON n.catalog_id = l.catalog_id AND n.rank = 3
-    AND n.own_priority = coalesce(a.priority, -1)
+    AND n.own_priority = {{ownPriority}}
 WHERE l.id = @lane::bigint AND n.origin_id = ANY(@origins::bigint[])
 ORDER BY n.id FOR UPDATE OF n
 
@@ -148,7 +148,7 @@ WITH gone AS (
     -- OFFSET 0: the other way round, the segments would be read again for each of their lanes.
     CROSS JOIN LATERAL (
         SELECT id FROM lane WHERE catalog_id = l.catalog_id AND origin_id = s.origin_id
-            AND rank = 3 AND own_priority = coalesce(a.priority, -1) OFFSET 0
+            AND rank = 3 AND own_priority = {{ownPriority}} OFFSET 0
     ) AS n
 ), jobs AS (
     INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
@@ -157,6 +157,7 @@ WITH gone AS (
 ), ready AS (
     UPDATE lane SET ready_since = now()
     WHERE id = ANY(ARRAY(SELECT DISTINCT lane_id FROM placed)) AND ready_since IS NULL
+        AND own_priority >= -1
 ), counted AS (
     UPDATE asset a SET state = 'ready', resolved = true, segments = t.n, segments_done = 0,
         segments_failed = 0, verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0,
@@ -199,7 +200,7 @@ WITH begun AS (
     UPDATE asset a SET renewing_since = now(), renewals = r.renewals, renewed_done = r.stored
     FROM unnest(@assets::bigint[], @renewals::int[], @stored::int[]) AS r(asset, renewals, stored)
     WHERE a.id = r.asset AND a.renewing_since IS NULL
-    RETURNING a.id, a.catalog_id, a.origin_id, coalesce(a.priority, -1) AS own_priority
+    RETURNING a.id, a.catalog_id, a.origin_id, {{ownPriority}} AS own_priority
 )
 INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id, kind)
 SELECT c.queue_id, c.id, b.origin_id, 1, b.own_priority, b.id, 'resolve'

@@ -38,7 +38,7 @@ extension SQL {
 
     enum Leasing: String, SQLSubject {
         case queues, queuesWithWork, claim, leasedJobs, traces, parts, dropLease, release, jobsHeld
-        case worker, extend, cancelledJobs, served, sweep, jobsOfLeases, lostJobs, recordLosses
+        case worker, extend, stoppedJobs, served, sweep, jobsOfLeases, lostJobs, recordLosses
 
         static let file = SQL.file(sql_leasing())
     }
@@ -107,7 +107,8 @@ extension SQL {
 
     enum Selecting: String, SQLSubject {
         case assets, lockLanes, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
-        case lockReprioritised, reprioritise, reprioritiseCatalog, reschedule
+        case lockReprioritised, reprioritise, pause, resume, notePaused, forgetPaused, moveJobs
+        case reprioritiseCatalog, reschedule
 
         static let file = SQL.file(sql_selecting())
     }

@@ -230,6 +230,19 @@ final class HeldWork: Sendable {
         }
     }
 
+    /// Returns those of `jobs` that are held here and still to be downloaded, by lease.
+    func pending(of jobs: some Sequence<JobID>) -> [LeaseID: Set<JobID>] {
+        state.withLock { state in
+            var pending: [LeaseID: Set<JobID>] = [:]
+            for job in jobs {
+                for (id, lease) in state.leases where lease.entries[job]?.isPending == true {
+                    pending[id, default: []].insert(job)
+                }
+            }
+            return pending
+        }
+    }
+
     func isCancelled(_ job: JobID, _ lease: LeaseID) -> Bool {
         state.withLock { state in
             state.cancelled > 0 && state.leases[lease]?.entries[job]?.isCancelled == true

@@ -30,6 +30,7 @@ struct LeaseKeeper: Sendable {
     func take(_ answer: HeartbeatAnswer, asked: [LeaseID], at askedAt: HeldWork.Instant) {
         held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
         stop(answer.cancelled)
+        pause(answer.paused)
         let (asked, alive) = (Set(asked), Set(answer.leases))
         cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
     }
@@ -49,5 +50,17 @@ struct LeaseKeeper: Sendable {
         for (lease, jobs) in stopped { engine.cancelAll(group: lease.description, jobs: jobs) }
         guard !stopped.isEmpty else { return }
         log.info("jobs were cancelled", ["count": stopped.values.reduce(0) { $0 + $1.count }])
+    }
+
+    /// Stops downloads of paused assets. Their jobs are returned; what was received is kept for
+    /// who continues.
+    private func pause(_ jobs: [JobID]?) {
+        guard let jobs, !jobs.isEmpty else { return }
+        let paused = held.pending(of: jobs)
+        for (lease, jobs) in paused { engine.cancelAll(group: lease.description, jobs: jobs) }
+        guard !paused.isEmpty else { return }
+        log.info(
+            "downloads of paused assets stop",
+            ["count": paused.values.reduce(0) { $0 + $1.count }])
     }
 }

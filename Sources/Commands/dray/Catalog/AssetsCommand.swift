@@ -6,12 +6,25 @@ import Model
 import Rendering
 import Text
 
-/// `dray assets`: lists the assets of a catalog, filtered, sorted and in pages.
+/// `dray assets`: lists the assets of a catalog, and changes what is done with them.
 enum AssetsCommand {
-    private static let stateFilter = "asset-state"
-
     static let command = Command(
-        "assets", summary: "List the assets of a catalog: filter, search, sort.",
+        "assets",
+        summary: "List, pause, resume, cancel, retry or reprioritise assets of a catalog.",
+        subcommands: [list] + AssetChangeCommand.commands)
+
+    static let stateFilter = "asset-state"
+
+    static let states = CommandOption(
+        stateFilter, .choices(placeholder: "STATE,…", of: AssetStates.allNames),
+        help: "Only assets in these states: \(AssetStates.allNames.joined(separator: ", ")).")
+
+    static let name = CommandOption(
+        "name", .text(placeholder: "PATTERN"),
+        help: "Only assets with this name: 'season1/*.m3u8'.")
+
+    private static let list = Command(
+        "list", summary: "List the assets of a catalog: filter, search, sort.",
         discussion: """
             \(ClusterCall.anyPlace) In patterns, * matches any characters. The size of an asset \
             is its stored bytes or, if nothing is stored, the expected bytes.
@@ -23,11 +36,7 @@ enum AssetsCommand {
             CommandOption(
                 "site", .directory(placeholder: "DEST"),
                 help: "Site of the catalog, if several sites have a catalog of that name."),
-            CommandOption(
-                stateFilter,
-                .choices(placeholder: "STATE,…", of: AssetState.allCases.map(\.rawValue)),
-                help: "Only assets in these states: "
-                    + "\(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
+            states,
             CommandOption(
                 "kind", .choice(placeholder: "KIND", of: AssetKind.allCases.map(\.rawValue)),
                 help: "Only assets of this kind: "
@@ -35,9 +44,7 @@ enum AssetsCommand {
             CommandOption(
                 "code", .text(placeholder: "PATTERN"),
                 help: "Only assets that failed with this code: origin.http.404, 'origin.*'."),
-            CommandOption(
-                "name", .text(placeholder: "PATTERN"),
-                help: "Only assets with this name: 'season1/*.m3u8'."),
+            name,
             CommandOption(
                 "search", .text(placeholder: "TEXT"),
                 help: "Only assets with this text in their name or URL; case is ignored."),
@@ -102,9 +109,7 @@ enum AssetsCommand {
                 try ClientSettings.coordinator == nil
                 ? Destination(local: site).storageURL : Destination(remote: site).storageURL
         }
-        query.states = (arguments.text(stateFilter) ?? "").split(separator: ",").compactMap {
-            AssetState(rawValue: String($0))
-        }
+        query.states = selectedStates(arguments) ?? AssetStates()
         query.kind = arguments.choice("kind", AssetKind.self)
         query.failureCode = arguments.text("code")
         query.name = arguments.text("name")
@@ -122,6 +127,13 @@ enum AssetsCommand {
         query.isDescending = arguments.flag("descending")
         query.after = arguments.text("after")
         return query
+    }
+
+    /// The states of `--asset-state`, whose words the parser has checked; nil without the option.
+    static func selectedStates(_ arguments: Arguments) -> AssetStates? {
+        arguments.text(stateFilter).flatMap {
+            AssetStates($0.split(separator: ",").map(String.init))
+        }
     }
 
     private static func size(
@@ -142,7 +154,7 @@ enum AssetsCommand {
         let hasFailures = listing.assets.contains { $0.failure != nil }
         let rows = listing.assets.map { asset in
             [
-                printable(asset.name), asset.kind.rawValue, asset.state.rawValue,
+                printable(asset.name), asset.kind.rawValue, asset.stateName,
                 "\(HumanFormat.count(asset.segmentsDone)) of \(HumanFormat.count(asset.segments))",
                 HumanFormat.bytes(asset.bytes == 0 ? asset.expectedBytes ?? 0 : asset.bytes),
                 asset.changed.map(TimeText.minute(ofSeconds:)) ?? "–",

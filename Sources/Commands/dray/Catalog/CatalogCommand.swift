@@ -19,23 +19,27 @@ enum CatalogCommand {
             CatalogStatusCommand.synonym,
             change(
                 .cancel, "Cancel a catalog, an asset, or what failed with a code.",
-                """
-                Workers stop at their next heartbeat. Stored files stay. `dray catalog retry` or \
-                a new submission continues from there.
-                """),
-            change(
-                .retry, "Retry what failed or was cancelled.",
-                "Stored files are not fetched again. Attempts are counted from zero."),
+                cancelled),
+            change(.retry, "Retry what failed or was cancelled.", retried),
             change(
                 .reprioritise, "Change the priority of a catalog or an asset.",
                 "An asset with its own priority keeps it when the catalog's changes.",
-                options: [
-                    CommandOption(
-                        "priority", .integer(placeholder: "N", range: 0...9), required: true,
-                        help: "0 (last) to 9 (first).")
-                ]),
+                options: [priority]),
             reschedule,
         ])
+
+    static let cancelled = """
+        Workers stop at their next heartbeat. Stored files stay. `dray catalog retry` or a new \
+        submission continues from there.
+        """
+    static let retried = "Stored files are not fetched again. Attempts are counted from zero."
+
+    static let priority = CommandOption(
+        "priority", .integer(placeholder: "N", range: 0...9), required: true,
+        help: "0 (last) to 9 (first).")
+    static let code = CommandOption(
+        "code", .text(placeholder: "CODE"),
+        help: "Only assets that failed with this code: origin.http.404.")
 
     static let site = CommandOption(
         "site", .directory(placeholder: "DEST"),
@@ -84,9 +88,7 @@ enum CatalogCommand {
                 site,
                 CommandOption(
                     "asset", .text(placeholder: "NAME"), help: "Only this asset."),
-                CommandOption(
-                    "code", .text(placeholder: "CODE"),
-                    help: "Only assets that failed with this code: origin.http.404."),
+                code,
             ] + ClusterCall.options
         ) { arguments in
             await ClusterCall.run(
@@ -142,7 +144,7 @@ enum CatalogCommand {
         return try Destination(remote: text)
     }
 
-    private static func text(
+    static func text(
         _ answer: SelectionAnswer, _ action: SelectionAction.Action
     ) -> String {
         guard answer.assets > 0 || answer.jobs > 0 else {
@@ -155,6 +157,8 @@ enum CatalogCommand {
             case .reprioritise: "Reprioritised"
             case .reschedule: "Rescheduled"
             case .refresh: "Refreshing"
+            case .pause: "Paused"
+            case .resume: "Resumed"
             }
         return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
             + "\(HumanFormat.count(answer.jobs, "job")).\n"

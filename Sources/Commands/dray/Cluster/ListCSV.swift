@@ -74,7 +74,7 @@ enum ListCSV {
             assets.map { asset in
                 [
                     .text(asset.name), .text(asset.url), .text(asset.kind.rawValue),
-                    .text(asset.state.rawValue), .integer(asset.segments),
+                    .text(asset.stateName), .integer(asset.segments),
                     .integer(asset.segmentsDone), .integer(asset.bytes),
                     .integer(asset.expectedBytes), .integer(asset.retries),
                     .optional(asset.path), time(asset.changed),

@@ -175,7 +175,10 @@ extension ActiveTransfer {
             return nil
         }
         if let body, body.hasDestination {
-            let minimum = request.resumption?.minimumBytes ?? .max
+            let minimum =
+                (failure.code == .workerCancelled
+                    ? request.resumption?.minimumCancelledBytes
+                    : request.resumption?.minimumBytes) ?? .max
             guard life.receivedBytes >= minimum,
                 let record = recordNow(life.receiving?.leaving, body)
             else {

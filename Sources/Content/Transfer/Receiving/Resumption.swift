@@ -7,6 +7,8 @@ package struct Resumption: Sendable {
     package var partial: PartialBody?
     /// Minimum bytes of an interrupted body that are kept.
     package var minimumBytes: Int64 = 1 << 20
+    /// The same when the transfer was cancelled, as by a pause: the next attempt is certain.
+    package var minimumCancelledBytes: Int64 = 64 << 10
     /// Maximum bytes that may be lost when the process is killed.
     package var noteBytes: Int64 = 8 << 20
     /// Object length, in bytes, from which progress is already recorded at `minimumBytes`. Such an

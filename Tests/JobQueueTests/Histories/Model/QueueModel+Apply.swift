@@ -64,7 +64,9 @@ extension QueueModel {
         var sites: [Work: Int] = [:]
         var mustGive = false
         for (work, job) in jobs
-        where job.hold == nil && !job.isDelayed && job.awaitsURL == nil {
+        where job.hold == nil && !job.isDelayed && job.awaitsURL == nil
+            && job.priority != Job.paused
+        {
             let site = site(of: work)
             let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
             // A verification asks nothing of the origin; whether it waits all the same is not said. Nor is what

@@ -37,7 +37,9 @@ extension QueueModel {
     }
 
     mutating func operate(_ operation: Operation) -> Expected {
-        if let number = operation.catalog, [.cancel, .retry, .refresh].contains(operation.action) {
+        if let number = operation.catalog,
+            [.cancel, .retry, .refresh, .resume].contains(operation.action)
+        {
             fold(number)
         }
         guard let number = operation.catalog, let catalog = catalogs[number] else {
@@ -69,6 +71,8 @@ extension QueueModel {
         case .reprioritise, .reschedule:
             let changed = reprioritise(names, of: number, to: operation.priority)
             return .selected(changed, isWritten: true)
+        case .pause: return .selected(pause(names, of: number), isWritten: true)
+        case .resume: return resume(names, of: number)
         }
     }
 
@@ -170,6 +174,13 @@ extension QueueModel {
             catalog.state == .interrupted
             || ([.failed, .cancelled].contains(catalog.state) && lacksChecksums)
         guard !failed.isEmpty || (isWhole && isLacking) else { return nothing }
+        return start(failed, of: number)
+    }
+
+    /// Starts these assets, and those that were interrupted.
+    private mutating func start(_ failed: [String], of number: Int) -> Expected {
+        guard let catalog = catalogs[number] else { return .exactly(.refused("input.notFound")) }
+        let lacksChecksums = catalog.checksumsFailed > 0
         guard catalog.opened == catalog.generation else {
             return .exactly(.refused("input.field"))
         }
@@ -232,15 +243,69 @@ extension QueueModel {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for name in names {
             let key = AssetKey(catalog: number, name: name)
-            if self[key]?.priority != priority { answer.assets += 1 }
+            guard self[key]?.priority != priority else { continue }
+            answer.assets += 1
             self[key]?.priority = priority
-            for work in jobs(of: key)
-            where jobs[work]?.hold == nil && jobs[work]?.priority != priority {
-                jobs[work]?.priority = priority
-                answer.jobs += 1
-            }
+            answer.jobs += move(key)
         }
         return answer
+    }
+
+    /// What waits of it goes to the lanes where it belongs.
+    private mutating func move(_ key: AssetKey) -> Int {
+        var count = 0
+        let priority = self[key]?.lanePriority
+        for work in jobs(of: key)
+        where jobs[work]?.hold == nil && jobs[work]?.priority != priority {
+            jobs[work]?.priority = priority
+            count += 1
+        }
+        return count
+    }
+
+    // MARK: Pause
+
+    private mutating func pause(_ names: [String], of number: Int) -> SelectionAnswer {
+        var answer = SelectionAnswer(assets: 0, jobs: 0)
+        for name in names {
+            let key = AssetKey(catalog: number, name: name)
+            guard let asset = self[key], !asset.state.isSettled, asset.state != .publishing,
+                !asset.isPaused
+            else { continue }
+            self[key]?.isPaused = true
+            answer.assets += 1
+            answer.jobs += move(key)
+        }
+        return answer
+    }
+
+    /// What was interrupted of them starts again, with all that was interrupted.
+    private mutating func resume(_ names: [String], of number: Int) -> Expected {
+        let before = self
+        var answer = SelectionAnswer(assets: 0, jobs: 0)
+        var interrupted: [String] = []
+        for name in names {
+            let key = AssetKey(catalog: number, name: name)
+            guard let asset = self[key] else { continue }
+            let isInterrupted = asset.state == .interrupted
+            if isInterrupted { interrupted.append(name) }
+            guard asset.isPaused else { continue }
+            self[key]?.isPaused = false
+            if !isInterrupted { answer.assets += 1 }
+            answer.jobs += move(key)
+        }
+        guard !interrupted.isEmpty, catalogs[number]?.state != .open else {
+            return .selected(answer, isWritten: true)
+        }
+        switch start(interrupted, of: number) {
+        case .selected(let started, let isWritten):
+            answer.assets += started.assets
+            answer.jobs += started.jobs
+            return .selected(answer, isWritten: isWritten)
+        case let refused:
+            self = before
+            return refused
+        }
     }
 }
 

@@ -31,8 +31,10 @@ struct QueueModel: Equatable, Sendable {
         var hold: Ticket?
         /// It waits for a fresh URL; what its origin answered to the last one.
         var awaitsURL: FailureCode?
-        /// Of the lane that it is in; nil for its catalog's.
+        /// Of the lane that it is in; nil for its catalog's, `paused` while its asset is.
         var priority: Int?
+
+        static let paused = -2
     }
 
     struct Lease: Equatable, Sendable {
@@ -70,7 +72,10 @@ struct QueueModel: Equatable, Sendable {
         /// Where it was started.
         var directory: String
         var generation: Int
-        var state = AssetState.new
+        var state = AssetState.new {
+            didSet { if hasEnded { isPaused = false } }
+        }
+        var isPaused = false
         var isRedefined = false
         /// Named again with another signature, and not started since.
         var hasOtherURL = false
@@ -181,6 +186,9 @@ extension QueueModel.Asset {
         return failedCount + verifyFailedCount > 0 ? .failed : .completed
     }
 
+    /// Of the lanes that its jobs belong in.
+    var lanePriority: Int? { isPaused ? QueueModel.Job.paused : priority }
+
     var hasEnded: Bool { [.completed, .failed, .cancelled].contains(state) }
 
     /// Keeps the first failure: of those given together, any.
@@ -208,7 +216,7 @@ extension QueueModel {
     func newJob(of key: AssetKey?, attempt: Int = 0, isDelayed: Bool = false) -> Job {
         Job(
             attempt: attempt, isDelayed: isDelayed,
-            priority: key.flatMap { self[$0]?.priority })
+            priority: key.flatMap { self[$0]?.lanePriority })
     }
 
     /// Whether something waits for time to pass.

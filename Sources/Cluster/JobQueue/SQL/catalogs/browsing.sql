@@ -3,7 +3,7 @@
 -- fragment: assetsFiltered
 -- Assets of the present generation that a filter lets pass.
 a.catalog_id = @catalog::bigint AND a.generation >= c.generation
-      AND (@states::text[] IS NULL OR a.state = ANY(@states))
+      AND {{inStates}}
           AND (@kind::text IS NULL OR a.kind = @kind)
       AND (@failure_code::text IS NULL OR a.failure_code LIKE @failure_code)
           AND (@name::text IS NULL OR a.name LIKE @name)

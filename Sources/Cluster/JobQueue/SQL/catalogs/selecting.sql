@@ -15,12 +15,15 @@ CASE WHEN c.state = 'running'
     THEN c.segments - c.segments_done - c.segments_failed ELSE 0 END AS jobs
 
 -- unprepared: assets
--- @name and @failure_code may be null. Assets of the present generation, and those that have not
--- ended although a submission that is not started yet has named them.
-SELECT a.id, a.state FROM asset a JOIN catalog c ON c.id = a.catalog_id
+-- What they are selected by may be null each; @is_paused selects paused ones beside those in @states.
+-- Assets of the present generation, and those that have not ended although a submission that is not
+-- started yet has named them.
+SELECT a.id, a.state, {{isPaused}} AS is_paused FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE c.id = @catalog::bigint AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
   AND (@name::text IS NULL OR a.name = @name) AND (@failure_code::text IS NULL
                                                    OR a.failure_code = @failure_code)
+  AND (@pattern::text IS NULL OR a.name LIKE @pattern)
+  AND {{inStates}}
 ORDER BY a.id
 
 -- name: lockLanes
@@ -143,12 +146,61 @@ SELECT count(*) AS assets FROM (
 ) AS a
 
 -- unprepared: reprioritise
+-- Answers with each asset that had another priority, and the lanes where it belongs now.
+UPDATE asset a SET priority = @priority::smallint
+WHERE a.id = ANY(@assets::bigint[]) AND a.priority IS DISTINCT FROM @priority::smallint
+RETURNING a.id, {{ownPriority}} AS own_priority
+
+-- unprepared: pause
+-- As `reprioritise`: those that were not paused. What publishes its files continues.
+WITH changed AS (
+    UPDATE asset a SET is_paused = true, changed_at = now()
+    WHERE a.id = ANY(@assets::bigint[]) AND NOT a.is_paused
+      AND a.state IN ({{assetUnsettled}}) AND a.state <> 'publishing'
+    RETURNING a.id, a.catalog_id, 'paused' AS state, NULL::text AS failure_code,
+              NULL::text AS failure_message, {{ownPriority}} AS own_priority
+), events AS (
+    {{assetEvents}}
+)
+SELECT id, own_priority FROM changed
+
+-- unprepared: resume
+-- As `reprioritise`: those that were paused.
+WITH changed AS (
+    UPDATE asset a SET is_paused = false, changed_at = now()
+    WHERE a.id = ANY(@assets::bigint[]) AND a.is_paused
+    RETURNING a.id, a.catalog_id, 'resumed' AS state, NULL::text AS failure_code,
+              NULL::text AS failure_message, {{ownPriority}} AS own_priority
+), events AS (
+    {{assetEvents}}
+)
+SELECT id, own_priority FROM changed
+
+-- unprepared: notePaused
+-- The catalog's lanes are locked. Notes for the workers that hold jobs of these assets.
+WITH {{chosen}}
+INSERT INTO paused_job (lease_id, job_id)
+SELECT e.id, j.id
+FROM lane l
+JOIN span p ON p.lane_id = l.id
+JOIN lease e ON e.id = p.lease_id
+{{jobsOfSpan}}
+WHERE l.catalog_id = @catalog AND j.kind <> 'publish'
+  AND (j.asset_id IN (SELECT id FROM chosen)) IS TRUE
+ON CONFLICT DO NOTHING
+
+-- unprepared: forgetPaused
+-- Notes that are not needed any more: what workers hold of these assets continues.
+WITH {{chosen}}
+DELETE FROM paused_job x USING lease e, span p, job j
+WHERE e.id = x.lease_id AND p.lease_id = e.id AND x.job_id BETWEEN p.first_id AND p.last_id
+  AND j.lane_id = p.lane_id AND j.id = x.job_id
+  AND (j.asset_id IN (SELECT id FROM chosen)) IS TRUE
+
+-- unprepared: moveJobs
 -- The catalog's lanes are locked. What waits moves to lanes of that priority; what workers hold
 -- stays in its lane.
-WITH {{chosen}}, assets AS (
-    UPDATE asset a SET priority = @priority::smallint FROM chosen c
-    WHERE a.id = c.id AND a.priority IS DISTINCT FROM @priority::smallint RETURNING a.id
-), places AS MATERIALIZED (
+WITH {{chosen}}, places AS MATERIALIZED (
     SELECT l.*, coalesce((SELECT last_id FROM span WHERE lane_id = l.id
                           ORDER BY last_id DESC LIMIT 1), 0) AS last_id
     FROM lane l WHERE l.catalog_id = @catalog AND l.own_priority <> @priority::smallint
@@ -169,8 +221,7 @@ WITH {{chosen}}, assets AS (
       AND own_priority <> @priority::smallint
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM assets) AS assets,
-       (SELECT count(*) FROM moved) + (SELECT count(*) FROM delayed) AS jobs
+SELECT (SELECT count(*) FROM moved) + (SELECT count(*) FROM delayed) AS jobs
 
 -- name: reprioritiseCatalog
 -- Answers how much of it is under way, which is not written: its lanes take the priority of their

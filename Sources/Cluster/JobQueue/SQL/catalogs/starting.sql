@@ -168,21 +168,21 @@ INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
 SELECT DISTINCT @queue::bigint, @catalog::bigint, n.origin_id, n.rank, n.own_priority
 FROM (
     SELECT origin_id, CASE WHEN kind = 'file' THEN 3 ELSE 2 END AS rank,
-           coalesce(priority, -1) AS own_priority
-    FROM asset WHERE catalog_id = @catalog AND generation = @generation
+           {{ownPriority}} AS own_priority
+    FROM asset a WHERE catalog_id = @catalog AND generation = @generation
       AND state IN ({{assetStartable}})
     UNION
-    SELECT s.origin_id, 3, coalesce(a.priority, -1)
+    SELECT s.origin_id, 3, {{ownPriority}}
     FROM asset a JOIN segment s ON s.asset_id = a.id
     WHERE a.catalog_id = @catalog AND a.generation = @generation AND a.kind <> 'file'
       AND a.state IN ({{assetStartable}})
     UNION
-    SELECT o.id, 3, coalesce(a.priority, -1)
+    SELECT o.id, 3, {{ownPriority}}
     FROM asset a, jsonb_to_recordset(a.sidecars) AS s(origin text) JOIN origin o ON o.url = s.origin
     WHERE a.catalog_id = @catalog AND a.generation = @generation AND a.sidecars IS NOT NULL
       AND a.state IN ({{assetStartable}})
     UNION
-    SELECT 0, 0, coalesce(a.priority, -1)
+    SELECT 0, 0, {{ownPriority}}
     FROM asset a JOIN segment s ON s.asset_id = a.id JOIN multipart_file mf ON mf.segment_id = s.id
     WHERE a.catalog_id = @catalog AND a.generation = @generation
 ) AS n
@@ -197,15 +197,15 @@ WITH locked AS MATERIALIZED (
 )
 -- Written whatever this statement's snapshot says: a claim that held the lock may have emptied it.
 UPDATE lane SET ready_since = coalesce(lane.ready_since, now()) FROM locked
-WHERE lane.id = locked.id
+WHERE lane.id = locked.id AND own_priority >= -1
 
 -- unprepared: newFiles
 -- The short way for files that were never started and have no sidecars: each is one segment and one
 -- job.
 WITH fresh AS MATERIALIZED (
     SELECT id, origin_id, url, key, expected_bytes, expected_sha256, expected_digests,
-           coalesce(priority, -1) AS own_priority
-    FROM asset
+           {{ownPriority}} AS own_priority
+    FROM asset a
     WHERE catalog_id = @catalog AND generation = @generation AND state = 'new' AND kind = 'file'
       AND sidecars IS NULL
 ), segments AS (
@@ -310,8 +310,8 @@ WHERE multipart_file.segment_id = s.id AND s.asset_id = a.id
 -- not done. An asset that was not resolved is resolved first.
 WITH wanted AS MATERIALIZED (
     SELECT id, origin_id, kind, state, kind = 'file' OR resolved AS resolved,
-           coalesce(priority, -1) AS own_priority
-    FROM asset
+           {{ownPriority}} AS own_priority
+    FROM asset a
     WHERE catalog_id = @catalog AND generation = @generation
       AND state IN ({{assetStartable}}) AND NOT key_taken
       AND (@assets::bigint[] IS NULL OR id IN (SELECT unnest(@assets::bigint[])))

@@ -12,7 +12,9 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        c.traceparent,
        extract(epoch FROM c.not_before)::float8 AS not_before,
        extract(epoch FROM c.deadline)::float8 AS deadline, c.assets,
-       n.assets_completed, n.assets_failed, n.assets_cancelled, n.segments, n.segments_done,
+       n.assets_completed, n.assets_failed, n.assets_cancelled,
+       (SELECT count(*) FROM asset a WHERE a.catalog_id = c.id AND {{isPaused}}) AS assets_paused,
+       n.segments, n.segments_done,
        n.segments_failed, n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
@@ -160,7 +162,7 @@ SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, 
        -- A file that is fetched in one transfer is as long as its answer says.
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,
-       a.retries, a.refreshed
+       a.retries, a.refreshed, {{isPaused}} AS is_paused
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = @catalog::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
 ORDER BY a.changed_at DESC, a.id LIMIT 20
@@ -272,6 +274,10 @@ WITH running AS MATERIALIZED (
 ), full_origins AS MATERIALIZED (
     SELECT catalog_id, min(url) AS url, count(DISTINCT url) AS origins
     FROM origins WHERE is_limited AND NOT is_cooling GROUP BY catalog_id
+), paused AS MATERIALIZED (
+    SELECT a.catalog_id, count(*) AS assets
+    FROM idle i JOIN asset a ON a.catalog_id = i.id
+    WHERE {{isPaused}} GROUP BY a.catalog_id
 ), free AS MATERIALIZED (
     -- With jobs that any worker could take now.
     SELECT i.id AS catalog_id
@@ -331,6 +337,8 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'originLimit', o.url, NULL, o.origins, NULL
     FROM full_origins o WHERE o.catalog_id = i.id
+    UNION ALL
+    SELECT 'paused', NULL, NULL, p.assets, NULL FROM paused p WHERE p.catalog_id = i.id
     UNION ALL
     SELECT 'siteLimit', NULL, NULL, NULL, NULL
     WHERE i.is_limited AND EXISTS (SELECT FROM held h WHERE h.catalog_id = i.id

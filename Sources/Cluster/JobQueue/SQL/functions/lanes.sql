@@ -37,7 +37,7 @@ BEGIN
         FROM placed ORDER BY available_at, id
     )
     UPDATE lane SET ready_since = now()
-    WHERE id = ANY(ARRAY(SELECT lane_id FROM placed)) AND ready_since IS NULL;
+    WHERE id = ANY(ARRAY(SELECT lane_id FROM placed)) AND ready_since IS NULL AND own_priority >= -1;
 END $$
 
 -- name: claim_order

@@ -275,7 +275,7 @@ BEGIN
         SELECT l.queue_id, l.catalog_id, n.origin_id,
                CASE WHEN g.isolates OR l.rank = 4 THEN 4
                     WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
-               coalesce(a.priority, -1),
+               {{ownPriority}},
                g.asset_id,
                g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
                CASE WHEN g.refused IS NOT NULL THEN 'infinity' ELSE

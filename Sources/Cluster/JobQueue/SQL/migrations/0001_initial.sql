@@ -223,6 +223,8 @@ CREATE TABLE asset (
     key text NOT NULL,
     -- Its own, before its catalog's.
     priority smallint CHECK (priority BETWEEN 0 AND 9),
+    -- Its jobs wait, in lanes of their own, until it is resumed or has ended.
+    is_paused boolean NOT NULL DEFAULT false,
     expected_bytes bigint CHECK (expected_bytes >= 0),
     expected_sha256 text,
     -- Others that a list names: crc32c=…,md5=… in hex digits.
@@ -274,7 +276,18 @@ CREATE INDEX asset_by_directory ON asset (directory_id, id);
 -- Who else has a key, which may be longer than what an index takes.
 CREATE INDEX asset_by_key ON asset (hashtextextended(key, 0));
 CREATE INDEX asset_by_catalog_key_taken ON asset (catalog_id) WHERE key_taken;
+CREATE INDEX asset_by_catalog_paused ON asset (catalog_id) WHERE is_paused;
 CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
+
+CREATE FUNCTION end_pause() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.is_paused := false;
+    RETURN NEW;
+END $$;
+-- A worker may complete an asset before it notices the pause.
+CREATE TRIGGER pause_ends BEFORE UPDATE OF state ON asset
+    FOR EACH ROW WHEN (NEW.is_paused AND NEW.state IN ('completed', 'failed', 'cancelled'))
+    EXECUTE FUNCTION end_pause();
 
 -- Other URLs of a file's bytes.
 CREATE TABLE mirror (
@@ -548,11 +561,12 @@ CREATE TABLE lane (
     -- The order in which a catalog's lanes are served: 0 what ends a file or a directory, 1 what was tried before, 2
     -- manifests, 3 segments, 4 what is tried alone.
     rank smallint NOT NULL CHECK (rank BETWEEN 0 AND 4),
-    -- Of assets with a priority of their own; -1: the catalog's.
-    own_priority smallint NOT NULL CHECK (own_priority BETWEEN -1 AND 9),
+    -- Of assets with a priority of their own; -1: the catalog's; -2: of paused assets, and never ready.
+    own_priority smallint NOT NULL CHECK (own_priority BETWEEN -2 AND 9),
     -- Since when it may have jobs to claim; null when it has none.
     ready_since timestamptz,
-    UNIQUE (catalog_id, origin_id, rank, own_priority)
+    UNIQUE (catalog_id, origin_id, rank, own_priority),
+    CHECK (own_priority >= -1 OR ready_since IS NULL)
 ) WITH (fillfactor = 50);
 CREATE INDEX lane_by_queue_ready ON lane (queue_id, catalog_id, rank, id) WHERE ready_since IS NOT NULL;
 CREATE INDEX lane_by_queue_isolated ON lane (queue_id) WHERE rank = 4 AND ready_since IS NOT NULL;
@@ -623,6 +637,13 @@ CREATE INDEX delayed_job_by_asset_refused ON delayed_job (asset_id, segment_id) 
 
 -- Jobs that were cancelled while a lease held them: its worker is notified at its next heartbeat.
 CREATE TABLE cancelled_job (
+    lease_id uuid NOT NULL,
+    job_id bigint NOT NULL,
+    PRIMARY KEY (lease_id, job_id)
+);
+
+-- Jobs of paused assets that leases hold: their workers keep what they have of them, and return them.
+CREATE TABLE paused_job (
     lease_id uuid NOT NULL,
     job_id bigint NOT NULL,
     PRIMARY KEY (lease_id, job_id)
