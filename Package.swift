@@ -174,7 +174,7 @@ let package = Package(
             [
                 "API",
                 "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model", "Postgres",
-                "Rendering", "Services", "Storage", "Text", "Transfer",
+                "Rendering", "Services", "Storage", "TLS", "Text", "Transfer",
             ], resources: [.embedInCode("SQL")]),
         .executableTarget(
             name: "dray",

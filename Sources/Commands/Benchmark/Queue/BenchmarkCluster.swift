@@ -6,6 +6,7 @@ import JobQueue
 import Model
 import Postgres
 import Synchronization
+import TLS
 
 /// The private PostgreSQL server of a benchmark, configured like the embedded cluster's, with any
 /// number of databases and a coordinator process for each.
@@ -17,6 +18,7 @@ final class BenchmarkCluster: Sendable {
     private let directory: String
     private let tokenFile: TokenFile
     private let token: AccessToken
+    private let tls: TLSServerFiles?
     private let loop: EventLoop
     private let opened = Mutex(Opened())
 
@@ -28,7 +30,11 @@ final class BenchmarkCluster: Sendable {
     }
 
     /// - Parameter tokenFile: file of the coordinators' token.
-    init(postgres: EmbeddedPostgres, directory: String, tokenFile: TokenFile) throws {
+    init(
+        postgres: EmbeddedPostgres, directory: String, tokenFile: TokenFile,
+        tls: TLSServerFiles?
+    ) throws {
+        self.tls = tls
         self.postgres = postgres
         self.directory = directory
         self.tokenFile = tokenFile
@@ -49,7 +55,7 @@ final class BenchmarkCluster: Sendable {
         try await server.simple("CREATE DATABASE \(name)")
         let url = postgres.databaseURL(named: name)
         let coordinator = try await CoordinatorProcess.start(
-            databaseURL: url, tokenFile: tokenFile,
+            databaseURL: url, tokenFile: tokenFile, tls: tls,
             log: "\(directory)/coordinator-\(name).log")
         opened.withLock { $0.coordinators.append(coordinator) }
         return BenchmarkDatabase(
@@ -75,7 +81,7 @@ final class BenchmarkCluster: Sendable {
     ) throws -> CoordinatorClient {
         let client = try CoordinatorClient(
             endpoints: coordinator.url, token: token, timeoutSeconds: 600,
-            maximumConnections: connections)
+            tls: CoordinatorTLS(caFile: tls?.certificate), maximumConnections: connections)
         opened.withLock { $0.clients.append(client) }
         return client
     }

@@ -1,3 +1,5 @@
+package import TLS
+
 /// The options of `dray benchmark queue`.
 package struct BenchmarkOptions: Sendable {
     package enum Mode: Sendable, Equatable {
@@ -36,6 +38,8 @@ package struct BenchmarkOptions: Sendable {
     /// True if bare SQL claims without waiting for the disk, and during its last completion, like
     /// the API.
     package var ceilingHasAll = false
+    /// The coordinators' certificate, which clients trust, and its key; nil for plain HTTP.
+    package var tls: TLSServerFiles?
 
     package init(mode: Mode = .throughput) {
         self.mode = mode

@@ -61,7 +61,8 @@ package final class BenchmarkSession: Service {
 
     package func run() async throws {
         let cluster = try BenchmarkCluster(
-            postgres: postgres, directory: directory.path, tokenFile: tokenFile)
+            postgres: postgres, directory: directory.path, tokenFile: tokenFile,
+            tls: options.tls)
         self.cluster.withLock { $0 = cluster }
         let report = try await measure(cluster)
         found.withLock { $0 = report }

@@ -4,6 +4,7 @@ import Glibc
 import Model
 import Services
 import Synchronization
+import TLS
 import Text
 
 /// Runs a coordinator in its own process, as in a cluster, so that its usage is measured
@@ -20,7 +21,7 @@ final class CoordinatorProcess: Sendable {
 
     /// Starts the process and returns when it listens; its output goes to the file `log`.
     static func start(
-        databaseURL: String, tokenFile: TokenFile, log: String
+        databaseURL: String, tokenFile: TokenFile, tls: TLSServerFiles?, log: String
     ) async throws -> CoordinatorProcess {
         let descriptor = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -29,7 +30,7 @@ final class CoordinatorProcess: Sendable {
         defer { close(descriptor) }
         let folder = log.lastIndex(of: "/").map { log[...$0] } ?? "."
         let changes = try DirectoryChanges(in: String(folder))
-        let child = try spawn(databaseURL, tokenFile, output: descriptor)
+        let child = try spawn(databaseURL, tokenFile, tls, output: descriptor)
         let deadline = ContinuousClock.now + .seconds(startSeconds)
         while true {
             let change = changes.next()
@@ -52,7 +53,8 @@ final class CoordinatorProcess: Sendable {
     }
 
     private static func spawn(
-        _ databaseURL: String, _ tokenFile: TokenFile, output: Int32
+        _ databaseURL: String, _ tokenFile: TokenFile, _ tls: TLSServerFiles?,
+        output: Int32
     ) throws -> Subprocess.Child {
         guard let program = realpath("/proc/self/exe", nil) else {
             throw Failure(.workerInternal, "no program to run: \(systemErrorText(errno))")
@@ -63,7 +65,8 @@ final class CoordinatorProcess: Sendable {
                 "env", "DRAY_TOKEN_FILE=\(tokenFile.path)",
                 String(cString: program), "coordinator", "--database", databaseURL, "--listen",
                 "127.0.0.1:0",
-            ], output: output)
+            ] + (tls.map { ["--tls-certificate", $0.certificate, "--tls-key", $0.key] } ?? []),
+            output: output)
     }
 
     /// Finds the line that it prints when it listens: `export DRAY_COORDINATOR=http://…`.

@@ -26,57 +26,58 @@ enum BenchmarkCommand {
             BenchmarkTransferCommand.command,
         ])
 
-    private static let options = [
-        integer(
-            "segments", 1_000...20_000_000, "Segments to submit and complete.",
-            BenchmarkOptions.defaultSegments),
-        integer(
-            "clients", 1...16, "Concurrent connections or requests.",
-            BenchmarkOptions.defaultClients),
-        integer(
-            "batch", 1...WireLimits.jobsPerLease, "Jobs to claim and complete at a time.",
-            BenchmarkOptions.defaultBatch),
-        integer(
-            "rounds", 1...1_000, "Rounds; the sides alternate.",
-            BenchmarkOptions.defaultRounds),
-        integer(
-            "segments-per-title", 1...100_000, "Segments per title; 1 submits files instead.",
-            BenchmarkOptions.defaultSegmentsPerTitle),
-        integer(
-            "origins", 1...1_000, "Number of origin hosts of the titles.",
-            BenchmarkOptions.defaultOrigins),
-        integer("finished", 0...20_000_000, "Segments already done before the measurement.", 0),
-        CommandOption(
-            "waiting", .integer(placeholder: "N", range: 10_000...50_000_000),
-            help: "Compare claims among N waiting jobs with claims among "
-                + "\(HumanFormat.count(BenchmarkOptions.fewWaiting))."),
-        CommandOption(
-            "idle-transaction", .flag,
-            help: "Compare the API with and without an open transaction."),
-        CommandOption(
-            "wake-ups", .integer(placeholder: "N", range: 20...100_000),
-            help: "Measure N times how long an idle worker waits for a new job."),
-        CommandOption(
-            "idle-workers", .integer(placeholder: "N", range: 1...2_000),
-            help: "Measure the CPU time of N workers that poll an empty queue; with "
-                + "--wake-ups, wake one of N."),
-        CommandOption(
-            "beside", .text(placeholder: "COMMAND"),
-            help: "Run a command with sh while bare SQL completes the segments; measure the "
-                + "time of both together."),
-        integer(
-            "seconds", 5...600, "Seconds to watch idle workers.",
-            BenchmarkOptions.defaultSeconds),
-        CommandOption(
-            "generous-ceiling", .flag,
-            help: "Give bare SQL the same advantages as the API: claims that do not wait for "
-                + "the disk, and a second connection per client to claim during a completion."),
-        CommandOption(
-            "directory", .directory(placeholder: "DIR"),
-            help: "Directory for the databases. Default: $TMPDIR, or /var/tmp. In memory, "
-                + "commits cost nothing and the results mean nothing."),
-        CommandOption("json", .flag, help: "Print JSON."),
-    ]
+    private static let options =
+        [
+            integer(
+                "segments", 1_000...20_000_000, "Segments to submit and complete.",
+                BenchmarkOptions.defaultSegments),
+            integer(
+                "clients", 1...16, "Concurrent connections or requests.",
+                BenchmarkOptions.defaultClients),
+            integer(
+                "batch", 1...WireLimits.jobsPerLease, "Jobs to claim and complete at a time.",
+                BenchmarkOptions.defaultBatch),
+            integer(
+                "rounds", 1...1_000, "Rounds; the sides alternate.",
+                BenchmarkOptions.defaultRounds),
+            integer(
+                "segments-per-title", 1...100_000, "Segments per title; 1 submits files instead.",
+                BenchmarkOptions.defaultSegmentsPerTitle),
+            integer(
+                "origins", 1...1_000, "Number of origin hosts of the titles.",
+                BenchmarkOptions.defaultOrigins),
+            integer("finished", 0...20_000_000, "Segments already done before the measurement.", 0),
+            CommandOption(
+                "waiting", .integer(placeholder: "N", range: 10_000...50_000_000),
+                help: "Compare claims among N waiting jobs with claims among "
+                    + "\(HumanFormat.count(BenchmarkOptions.fewWaiting))."),
+            CommandOption(
+                "idle-transaction", .flag,
+                help: "Compare the API with and without an open transaction."),
+            CommandOption(
+                "wake-ups", .integer(placeholder: "N", range: 20...100_000),
+                help: "Measure N times how long an idle worker waits for a new job."),
+            CommandOption(
+                "idle-workers", .integer(placeholder: "N", range: 1...2_000),
+                help: "Measure the CPU time of N workers that poll an empty queue; with "
+                    + "--wake-ups, wake one of N."),
+            CommandOption(
+                "beside", .text(placeholder: "COMMAND"),
+                help: "Run a command with sh while bare SQL completes the segments; measure the "
+                    + "time of both together."),
+            integer(
+                "seconds", 5...600, "Seconds to watch idle workers.",
+                BenchmarkOptions.defaultSeconds),
+            CommandOption(
+                "generous-ceiling", .flag,
+                help: "Give bare SQL the same advantages as the API: claims that do not wait for "
+                    + "the disk, and a second connection per client to claim during a completion."),
+            CommandOption(
+                "directory", .directory(placeholder: "DIR"),
+                help: "Directory for the databases. Default: $TMPDIR, or /var/tmp. In memory, "
+                    + "commits cost nothing and the results mean nothing."),
+            CommandOption("json", .flag, help: "Print JSON."),
+        ] + TLSOptions.certificate
 
     private static func integer(
         _ name: String, _ range: ClosedRange<Int>, _ help: String, _ usual: Int
@@ -124,6 +125,7 @@ enum BenchmarkCommand {
         if case .beside = options.mode { options.rounds = 1 }
         take("rounds", \.rounds)
         options.ceilingHasAll = arguments.flag("generous-ceiling")
+        options.tls = try TLSOptions.server(arguments)
         if case .waiting = options.mode, arguments.integer("segments-per-title") != nil {
             throw UsageError(
                 "--segments-per-title cannot be used with --waiting",

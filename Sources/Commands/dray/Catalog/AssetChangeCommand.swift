@@ -1,9 +1,6 @@
 import API
-import Client
 import CommandLine
-import CoordinatorClient
 import Model
-import Rendering
 
 /// `dray assets pause`, `resume`, `cancel`, `retry` and `reprioritise`.
 enum AssetChangeCommand {
@@ -42,15 +39,7 @@ enum AssetChangeCommand {
                 CatalogCommand.site, AssetsCommand.name, AssetsCommand.states, CatalogCommand.code,
             ] + ClusterCall.options
         ) { arguments in
-            await ClusterCall.run(
-                arguments, isCheck: true, asking: { try selection(action, arguments) }
-            ) { selection, client in
-                let answer = try await client.apply(
-                    selection, retrySeconds: ClusterCall.retrySeconds)
-                return try ClusterCall.show(answer, arguments) {
-                    CatalogCommand.text(answer, action)
-                }
-            }
+            await CatalogCommand.apply(action, arguments) { try selection(action, arguments) }
         }
     }
 

@@ -91,13 +91,18 @@ enum CatalogCommand {
                 code,
             ] + ClusterCall.options
         ) { arguments in
-            await ClusterCall.run(
-                arguments, isCheck: true, asking: { try selection(action, arguments) }
-            ) { selection, client in
-                let answer = try await client.apply(
-                    selection, retrySeconds: ClusterCall.retrySeconds)
-                return try ClusterCall.show(answer, arguments) { text(answer, action) }
-            }
+            await apply(action, arguments) { try selection(action, arguments) }
+        }
+    }
+
+    /// Applies an action to what `selection` reads from the command line, and prints the answer.
+    static func apply(
+        _ action: SelectionAction.Action, _ arguments: Arguments,
+        to selection: () throws -> SelectionAction
+    ) async -> ExitCode {
+        await ClusterCall.run(arguments, isCheck: true, asking: selection) { selection, client in
+            let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(answer, arguments) { text(answer, action) }
         }
     }
 
@@ -144,7 +149,7 @@ enum CatalogCommand {
         return try Destination(remote: text)
     }
 
-    static func text(
+    private static func text(
         _ answer: SelectionAnswer, _ action: SelectionAction.Action
     ) -> String {
         guard answer.assets > 0 || answer.jobs > 0 else {
