@@ -4,21 +4,18 @@ Started by loadtest/events. Standard library only.
 """
 
 import argparse
-import http.client
 import json
 import os
 import pathlib
 import resource
-import secrets
 import select
-import signal
 import socket
 import statistics
-import subprocess
 import sys
 import time
 
-WAIT_SECONDS = 60
+import private_cluster
+
 #: For all streams to open, and for an event to reach the last of them.
 PATIENCE_SECONDS = 30
 
@@ -44,44 +41,8 @@ def arguments():
     return options
 
 
-class Cluster:
-    """`dray up`: a coordinator with a worker and a PostgreSQL of its own."""
-
-    def __init__(self, options):
-        work = pathlib.Path(options.work)
-        self.port = int(options.port)
-        self.token = secrets.token_hex(32)
-        environment = os.environ | {"DRAY_LOG": "warning", "DRAY_TOKEN": self.token}
-        environment.pop("DRAY_COORDINATOR", None)
-        self.log = work / "log"
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [options.dray, "up", "--state", work / "state", "--root", work,
-                 "--listen", "127.0.0.1:%d" % self.port],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
-        self.edge = "file://%s/edge" % work
-
-    def wait(self):
-        limit = time.monotonic() + WAIT_SECONDS
-        while True:
-            try:
-                self.ask("GET", "/v1/status")
-                return
-            except (OSError, http.client.HTTPException):
-                if self.process.poll() is not None or time.monotonic() > limit:
-                    sys.exit(self.log.read_text())
-                time.sleep(0.1)
-
-    def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
-        headers = {"Authorization": "Bearer " + self.token, "Content-Type": "application/json"}
-        connection.request(method, path, json.dumps(body) if body else None, headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        if answer.status != 200:
-            raise http.client.HTTPException("%s: status %d: %s" % (path, answer.status, text[:500]))
-        return json.loads(text)
+class Cluster(private_cluster.Cluster):
+    """One that is measured."""
 
     def cpu_seconds(self):
         fields = pathlib.Path("/proc/%d/stat" % self.process.pid).read_text().rsplit(")", 1)[1].split()
@@ -98,11 +59,6 @@ class Cluster:
             time.sleep(1)
             rss = max(rss, self.rss_mib())
         return 100 * (self.cpu_seconds() - cpu) / (time.monotonic() - begin), rss
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
 
 
 class Streams:
@@ -150,7 +106,7 @@ def delays(cluster, streams, count):
     for number in range(count):
         streams.drain()
         name = "event-%d" % number
-        cluster.ask("POST", "/v1/catalogs", {"name": name, "storageURL": cluster.edge, "priority": 5})
+        cluster.ask("POST", "/v1/catalogs", {"name": name, "storageURL": "file://%s/edge" % cluster.work, "priority": 5})
         begin = time.monotonic()
         found += [max(at - begin, 0) for at in streams.wait(('"%s"' % name).encode())]
     return sorted(found)
@@ -160,9 +116,8 @@ def main():
     options = arguments()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    cluster = Cluster(options)
+    cluster = Cluster(options.dray, options.work, options.port)
     try:
-        cluster.wait()
         time.sleep(2)
         bare_cpu, bare_rss = cluster.idle(options.seconds)
         streams = Streams(cluster, options.streams)

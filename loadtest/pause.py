@@ -5,19 +5,15 @@ Started by loadtest/pause. Standard library only.
 
 import argparse
 import hashlib
-import http.client
 import json
-import os
 import pathlib
 import random
-import secrets
-import signal
-import subprocess
 import sys
 import time
 
+import private_cluster
+
 WAIT_SECONDS = 600
-TOKEN = secrets.token_hex(32)
 BLOCK = 1 << 20
 
 
@@ -48,65 +44,18 @@ def make_file(path, size, generator):
     return digest.hexdigest()
 
 
-class Cluster:
-    def __init__(self, options):
-        self.work = pathlib.Path(options.work)
-        self.dray = options.dray
-        self.environment = os.environ | {
-            "DRAY_LOG": "warning", "DRAY_TOKEN": TOKEN, "DRAY_ALLOW_ADDRESSES": "127.0.0.0/8",
-            "DRAY_COORDINATOR": "http://127.0.0.1:" + options.port}
-        with open(self.work / "log", "wb") as log:
-            self.process = subprocess.Popen(
-                [options.dray, "up", "--state", self.work / "state", "--listen", "127.0.0.1:" + options.port],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
-        self.connection = http.client.HTTPConnection("127.0.0.1", int(options.port), timeout=60)
-        limit = time.monotonic() + WAIT_SECONDS
-        while not self.is_ready():
-            if self.process.poll() is not None or time.monotonic() > limit:
-                sys.exit((self.work / "log").read_text())
-            time.sleep(0.1)
-
-    def is_ready(self):
-        try:
-            self.connection.request("GET", "/readyz")
-            answer = self.connection.getresponse()
-            answer.read()
-            return answer.status == 200
-        except OSError:
-            self.connection.close()
-            return False
-
-    def run(self, *words):
-        found = subprocess.run(
-            [self.dray, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.environment)
-        if found.returncode != 0:
-            sys.exit("dray %s: %s%s" % (" ".join(map(str, words)), found.stdout, found.stderr))
-        return found.stdout
-
-    def call(self, method, path, body=None):
-        self.connection.request(
-            method, path, body=None if body is None else json.dumps(body),
-            headers={"Authorization": "Bearer " + TOKEN, "Content-Type": "application/json"})
-        answer = self.connection.getresponse()
-        text = answer.read()
-        if answer.status >= 300:
-            sys.exit("%s %s: %d %s" % (method, path, answer.status, text.decode(errors="replace")))
-        return json.loads(text) if text else None
+class Cluster(private_cluster.Cluster):
+    """One with one catalog."""
 
     def select(self, action):
-        return self.call("POST", "/v1/selections", {"action": action, "catalog": {"id": 1}})
+        return self.ask("POST", "/v1/selections", {"action": action, "catalog": {"id": 1}})
 
     def catalog(self):
-        return self.call("GET", "/v1/catalogs/1")
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        self.process.communicate()
+        return self.ask("GET", "/v1/catalogs/1")
 
 
 def is_idle(cluster):
-    return all(queue["leased"] == 0 for queue in cluster.call("GET", "/v1/queues")["queues"])
+    return all(queue["leased"] == 0 for queue in cluster.ask("GET", "/v1/queues")["queues"])
 
 
 def main():
@@ -114,7 +63,7 @@ def main():
     generator = random.Random(options.seed)
     work = pathlib.Path(options.work)
     digest = make_file(work / "origin" / "large.bin", options.bytes, generator)
-    cluster = Cluster(options)
+    cluster = Cluster(options.dray, options.work, options.port)
     paused = 0
     try:
         (work / "list").write_text(options.origin + "/large.bin\n")

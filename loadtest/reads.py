@@ -4,23 +4,19 @@ Started by loadtest/reads. Standard library only.
 """
 
 import argparse
-import http.client
 import json
 import math
-import os
 import pathlib
-import secrets
-import signal
 import statistics
-import subprocess
 import sys
 import time
 import urllib.parse
 
-WAIT_SECONDS = 900
+import private_cluster
+
+PATIENCE_SECONDS = 900
 # PostgreSQL plans a statement anew each of the first times on each connection: these requests are not measured.
 WARM_UP = 20
-TOKEN = secrets.token_hex(32)
 
 
 def arguments():
@@ -46,62 +42,25 @@ def arguments():
     return options
 
 
-class Cluster:
-    """`dray up` with its catalogs, none of which starts before tomorrow."""
+def submit(cluster, name, assets, options):
+    """A catalog that does not start before tomorrow."""
+    path = cluster.work / (name + ".csv")
+    with open(path, "w") as file:
+        file.write("url,bytes\n")
+        file.writelines(
+            "http://127.%d.%d.1:9/show%d/%s-%07d.mp4,%d\n" % (
+                number % options.origins // 250, number % options.origins % 250, number % 977, name,
+                number, number * 7_919 % 1_000_000_000)
+            for number in range(assets))
+    cluster.run("prefetch", path, "--to", cluster.work / "edge" / name, "--name", name,
+                "--not-before", "1d", "--detach", "--quiet")
 
-    def __init__(self, options):
-        self.options, self.work = options, pathlib.Path(options.work)
-        self.environment = os.environ | {
-            "DRAY_LOG": "warning", "DRAY_TOKEN": TOKEN,
-            "DRAY_COORDINATOR": "http://127.0.0.1:" + options.port}
-        with open(self.work / "log", "wb") as log:
-            self.process = subprocess.Popen(
-                [options.dray, "up", "--state", self.work / "state", "--listen", "127.0.0.1:" + options.port],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
-        limit = time.monotonic() + WAIT_SECONDS
-        while not self.is_ready():
-            if self.process.poll() is not None or time.monotonic() > limit:
-                sys.exit((self.work / "log").read_text())
-            time.sleep(0.1)
-        self.connection = http.client.HTTPConnection("127.0.0.1", int(options.port), timeout=WAIT_SECONDS)
 
-    def is_ready(self):
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", int(self.options.port), timeout=5)
-            connection.request("GET", "/readyz")
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-
-    def submit(self, name, assets):
-        path = self.work / (name + ".csv")
-        with open(path, "w") as file:
-            file.write("url,bytes\n")
-            file.writelines(
-                "http://127.%d.%d.1:9/show%d/%s-%07d.mp4,%d\n" % (
-                    number % self.options.origins // 250, number % self.options.origins % 250, number % 977, name,
-                    number, number * 7_919 % 1_000_000_000)
-                for number in range(assets))
-        subprocess.run(
-            [self.options.dray, "prefetch", path, "--to", self.work / "edge" / name, "--name", name,
-             "--not-before", "1d", "--detach", "--quiet"],
-            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=self.environment)
-
-    def get(self, path):
-        """The body of an answer, and the seconds until its last byte."""
-        begin = time.monotonic()
-        self.connection.request("GET", path, headers={"Authorization": "Bearer " + TOKEN})
-        answer = self.connection.getresponse()
-        body = answer.read()
-        if answer.status != 200:
-            sys.exit("%s: %d %s" % (path, answer.status, body[:500].decode(errors="replace")))
-        return body, time.monotonic() - begin
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        self.process.communicate()
+def get(cluster, path):
+    """The body of an answer, and the seconds until its last byte."""
+    begin = time.monotonic()
+    body = cluster.call("GET", path)
+    return body, time.monotonic() - begin
 
 
 def percentile(values, share):
@@ -113,8 +72,8 @@ def measure(cluster, what, paths):
     for place, path in enumerate(paths):
         if place == 0:
             for _ in range(WARM_UP):
-                cluster.get(path)
-        body, took = cluster.get(path)
+                get(cluster, path)
+        body, took = get(cluster, path)
         seconds.append(took)
         sizes.append(len(body))
     return {"what": what, "requests": len(seconds), "bytes": max(sizes),
@@ -130,7 +89,7 @@ def pages(cluster, path, count):
         url = path + position
         yield url
         # Read again outside the measurement, for the position after this page.
-        following = json.loads(cluster.get(url)[0]).get("next")
+        following = json.loads(get(cluster, url)[0]).get("next")
         position = "&after=" + urllib.parse.quote(following) if following else ""
 
 
@@ -152,12 +111,12 @@ def rows(cluster, options):
 
 def main():
     options = arguments()
-    cluster = Cluster(options)
+    cluster = private_cluster.Cluster(options.dray, options.work, options.port, PATIENCE_SECONDS)
     try:
         print("submitting %d assets ..." % options.assets, file=sys.stderr)
-        cluster.submit("large", options.assets)
+        submit(cluster, "large", options.assets, options)
         for number in range(1, options.sites):
-            cluster.submit("small-%d" % number, 10)
+            submit(cluster, "small-%d" % number, 10, options)
         found = list(rows(cluster, options))
     finally:
         cluster.stop()

@@ -53,7 +53,7 @@ enum CommonOptions {
         let option = filter.map { "--\($0)" + (areStates ? " \(given)" : "") }
         throw UsageError(
             "--state is '\(given)', where no private cluster exists; --state sets its directory",
-            hint: option.map { "To list assets by their state, use \($0)." }
+            hint: option.map { "To select assets by their state, use \($0)." }
                 ?? "This command does not select by state. Omit --state.")
     }
 

@@ -1,0 +1,74 @@
+"""A private cluster, `dray up`, for load tests: its coordinator, a worker and a PostgreSQL."""
+
+import http.client
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import time
+
+START_SECONDS = 60
+
+
+class Cluster:
+    """Runs from its creation to `stop`. Its answers are those of one kept connection."""
+
+    def __init__(self, dray, work, port, patience_seconds=60):
+        self.dray, self.work, self.port = dray, pathlib.Path(work), int(port)
+        self.token = secrets.token_hex(32)
+        self.log = self.work / "log"
+        self.environment = os.environ | {
+            "DRAY_LOG": "warning", "DRAY_TOKEN": self.token,
+            "DRAY_COORDINATOR": "http://127.0.0.1:%d" % self.port}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [dray, "up", "--state", self.work / "state", "--root", self.work,
+                 "--listen", "127.0.0.1:%d" % self.port],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience_seconds)
+        limit = time.monotonic() + START_SECONDS
+        while not self.is_ready():
+            if self.process.poll() is not None or time.monotonic() > limit:
+                self.stop()
+                sys.exit(self.log.read_text())
+            time.sleep(0.1)
+
+    def is_ready(self):
+        try:
+            return self.answer("GET", "/readyz")[0] == 200
+        except OSError:
+            self.connection.close()
+            return False
+
+    def answer(self, method, path, body=None):
+        """The status and the bytes of an answer."""
+        self.connection.request(
+            method, path, body=None if body is None else json.dumps(body),
+            headers={"Authorization": "Bearer " + self.token, "Content-Type": "application/json"})
+        answer = self.connection.getresponse()
+        return answer.status, answer.read()
+
+    def call(self, method, path, body=None):
+        """The bytes of an answer that is no failure."""
+        status, text = self.answer(method, path, body)
+        if status != 200:
+            sys.exit("%s %s: %d %s" % (method, path, status, text[:500].decode(errors="replace")))
+        return text
+
+    def ask(self, method, path, body=None):
+        return json.loads(self.call(method, path, body))
+
+    def run(self, *words):
+        """A command of dray, which has to succeed."""
+        found = subprocess.run(
+            [self.dray, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.environment)
+        if found.returncode != 0:
+            sys.exit("dray %s: %s%s" % (" ".join(map(str, words)), found.stdout, found.stderr))
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
