@@ -45,6 +45,16 @@ class Cluster:
 
     def answer(self, method, path, body=None):
         """The status and the bytes of an answer."""
+        try:
+            return self.once(method, path, body)
+        except (http.client.RemoteDisconnected, ConnectionError):
+            # The coordinator closes connections that were idle for a while.
+            self.connection.close()
+            if method != "GET":
+                raise
+            return self.once(method, path, body)
+
+    def once(self, method, path, body):
         self.connection.request(
             method, path, body=None if body is None else json.dumps(body),
             headers={"Authorization": "Bearer " + self.token, "Content-Type": "application/json"})
