@@ -20,7 +20,7 @@ package struct Catalogs: Sendable {
                 statements.append(
                     PostgresStatement(SQL.Status.active, ["catalog": .int(catalog.rawValue)]))
             }
-            let results = try await connection.pipeline(statements)
+            let results = try await connection.pipelinePlannedOnce(statements)
             guard
                 var status = try StatusReader.read(
                     results[0], waits: results[1], limits: results[2]

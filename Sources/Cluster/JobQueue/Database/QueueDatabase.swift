@@ -62,6 +62,17 @@ struct QueueDatabase: Sendable {
     }
 }
 
+extension PostgresConnection {
+    /// Runs statements in one round trip, and plans each only the first time that it runs on the
+    /// connection.
+    func pipelinePlannedOnce(
+        _ statements: [PostgresStatement]
+    ) async throws(PostgresError) -> [PostgresResult] {
+        let planOnce = PostgresStatement(SQL.Common.planOnce)
+        return Array(try await pipeline([planOnce] + statements).dropFirst())
+    }
+}
+
 extension Failure {
     /// Converts an error of work on the queue.
     fileprivate init(ofQueue error: any Error) {

@@ -52,7 +52,7 @@ package struct Figures: Sendable {
 
     /// Estimated ends of running catalogs, of the 100 latest ones, in seconds since 1970.
     private func ends(_ connection: PostgresConnection) async throws -> [CatalogID: Double] {
-        let results = try await connection.pipeline(statuses.latest.all)
+        let results = try await connection.pipelinePlannedOnce(statuses.latest.all)
         var ends: [CatalogID: Double] = [:]
         for catalog in try StatusReader.read(
             results[0], waits: results[1], limits: results[2])

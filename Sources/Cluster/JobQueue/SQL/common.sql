@@ -191,6 +191,11 @@ SELECT pg_notify('dray_work', '')
 -- The rest of this transaction does not wait for the disk.
 SELECT set_config('synchronous_commit', 'off', true)
 
+-- name: planOnce
+-- The statements of the transaction are planned once for a connection, whatever their values: for
+-- those whose plans take longer to make than to execute.
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true)
+
 -- name: lockBriefly
 -- Nothing else of this transaction waits for a lock for long.
 SELECT set_config('lock_timeout', '500ms', true)

@@ -21,6 +21,7 @@ struct Functions: Sendable {
             sql_functions_claims(), sql_functions_leased_jobs(),
             sql_functions_reports(), sql_functions_quota_resources(),
             sql_functions_roots(), sql_functions_events(),
+            sql_functions_checksum_page(),
         ])
 
     init(revision: Int, text: String) {

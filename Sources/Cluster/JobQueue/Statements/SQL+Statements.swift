@@ -188,7 +188,7 @@ extension SQL {
     }
 
     enum Common: String, SQLSubject {
-        case notifyWork, commitLater, lockBriefly
+        case notifyWork, commitLater, planOnce, lockBriefly
 
         static let file = SQL.common
     }

@@ -13,9 +13,9 @@ package struct Workers: Sendable {
         let catalogs = statuses.latest
         // Each of the three statements about catalogs takes milliseconds.
         return try await database.together(
-            { try await $0.pipeline([catalogs.status, catalogs.waits]) },
+            { try await $0.pipelinePlannedOnce([catalogs.status, catalogs.waits]) },
             { connection in
-                let results = try await connection.pipeline([
+                let results = try await connection.pipelinePlannedOnce([
                     catalogs.limits, PostgresStatement(SQL.Browsing.queues),
                     PostgresStatement(
                         SQL.Workers.seen, ["seconds": .double(ClusterStatus.resultsSeconds)]),

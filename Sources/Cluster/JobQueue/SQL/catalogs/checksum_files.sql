@@ -75,39 +75,10 @@ WITH turn AS MATERIALIZED (
 )
 SELECT FROM taken
 
--- unprepared: page
--- A page of the segments of whole assets in a directory of the site, catalog by catalog. The assets
--- come first, in order, so that a page reads of no more of them than it shows, however many
--- catalogs have the directory.
-SELECT p.key, p.sha256, p.recorded_seconds, b.directory, b.id, p.ordinal
-FROM (
-    SELECT d.id AS directory, a.id
-    FROM (
-        SELECT id FROM directory WHERE site_id = @site::bigint AND path = @path
-            AND id >= @after_directory::bigint
-        ORDER BY id
-    ) AS d
-    CROSS JOIN LATERAL (
-        -- Bounds of both columns, and not one directory: the planner could look for that along all
-        -- assets' numbers.
-        SELECT id FROM asset
-        WHERE (directory_id, id) >= (d.id, CASE WHEN d.id = @after_directory::bigint
-                                     THEN @after_asset::bigint ELSE 0 END)
-          AND directory_id <= d.id AND state IN ({{assetWhole}})
-        ORDER BY directory_id, id LIMIT @limit::int + 1
-    ) AS a
-    -- One is not new, where the page before ended within it.
-    ORDER BY d.id, a.id LIMIT @limit::int + 1
-) AS b
-CROSS JOIN LATERAL (
-    SELECT s.key, r.sha256, extract(epoch FROM r.recorded_at)::float8 AS recorded_seconds, s.ordinal
-    FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
-    WHERE s.asset_id = b.id AND s.part = 0 AND (b.id > @after_asset::bigint
-                                                OR b.directory > @after_directory::bigint
-                                                OR s.ordinal > @after_ordinal::int)
-    ORDER BY s.ordinal LIMIT @limit::int
-) AS p
-ORDER BY b.directory, b.id, p.ordinal LIMIT @limit::int
+-- name: page
+SELECT key, sha256, recorded_seconds, directory, id, ordinal
+FROM checksum_page(@site::bigint, @path::text, @after_directory::bigint, @after_asset::bigint,
+                   @after_ordinal::int, @limit::int)
 
 -- name: settle
 -- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or has failed. Those that

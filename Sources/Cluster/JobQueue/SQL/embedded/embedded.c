@@ -81,6 +81,11 @@ static const unsigned char sql_figures_bytes[] = {
 };
 EMBEDDED(sql_figures)
 
+static const unsigned char sql_functions_checksum_page_bytes[] = {
+#embed "../functions/checksum_page.sql"
+};
+EMBEDDED(sql_functions_checksum_page)
+
 static const unsigned char sql_functions_claims_bytes[] = {
 #embed "../functions/claims.sql"
 };

@@ -27,6 +27,7 @@ EmbeddedFile sql_daily(void);
 EmbeddedFile sql_diagnosis(void);
 EmbeddedFile sql_events(void);
 EmbeddedFile sql_figures(void);
+EmbeddedFile sql_functions_checksum_page(void);
 EmbeddedFile sql_functions_claims(void);
 EmbeddedFile sql_functions_events(void);
 EmbeddedFile sql_functions_lanes(void);
