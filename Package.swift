@@ -105,8 +105,10 @@ let package = Package(
 
         // Content. What is fetched, and how it is stored.
         library("Content/Titles", ["Model", "Text", "WebURL", "XML"]),
-        library("Content/Lists", ["JSON", "Model", "Text", "Titles", "WebURL", "XML"]),
-        library("Content/Storage", ["Digest", "FileSystem", "Model", "Rendering", "Services"]),
+        library("Content/Lists", ["JSON", "Model", "Schedule", "Text", "Titles", "WebURL", "XML"]),
+        library("Content/S3", ["Curl", "Digest", "EventLoop", "Model", "Services", "XML"]),
+        library(
+            "Content/Storage", ["Digest", "FileSystem", "Model", "Rendering", "S3", "Services"]),
         library("Content/Transfer", ["Curl", "Digest", "EventLoop", "Model", "Storage"]),
 
         // Load. Load tests.
@@ -230,7 +232,8 @@ let package = Package(
             exclude: ["Golden", "manifests.py"]),
         tests("Titles", ["Lists", "Model", "Statistics", "WebURL"]),
         tests("Lists", ["Model", "Titles"]),
-        tests("Storage", ["Digest", "Model"]),
+        tests("S3", ["Digest", "Model"]),
+        tests("Storage", ["Digest", "Model", "S3"]),
         tests("Transfer", ["Curl", "Digest", "Model", "Statistics", "Storage"]),
         tests("LoadModel", ["Model", "Statistics", "Titles"]),
         tests(
@@ -255,15 +258,16 @@ let package = Package(
             [
                 "API", "Client",
                 "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
-                "LoadModel", "Metrics", "Model", "Services", "Statistics", "Storage", "Transfer",
+                "LoadModel", "Metrics", "Model", "S3", "Services", "Statistics", "Storage",
+                "Transfer",
                 "WebURL",
             ]),
         tests("Embedded", ["API", "Model", "Services"]),
         tests(
             "Client",
             [
-                "API", "CommandLine", "CoordinatorClient", "LoadModel", "LoadReport", "Model",
-                "Planner", "Rendering", "Services", "Statistics",
+                "API", "CommandLine", "CoordinatorClient", "Digest", "LoadModel", "LoadReport",
+                "Model", "Planner", "Rendering", "Services", "Statistics",
             ]),
         tests(
             "dray",

@@ -20,14 +20,15 @@ packages_of() {
         run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
         test)
-            printf '%s\n' chromium curl ffmpeg fish groff-base iproute2 mandoc nginx-light postgresql \
-                shellcheck strace zsh
+            printf '%s\n' ceph-common ceph-mgr ceph-mon ceph-osd chromium curl ffmpeg fish groff-base iproute2 \
+                mandoc nginx-light postgresql radosgw shellcheck strace zsh
             ;;
         attack) printf '%s\n' openssl postgresql-client python3 ;;
         monitoring) printf '%s\n' prometheus prometheus-alertmanager python3 ;;
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
         generators) printf '%s\n' nghttp2-client nginx-light python3 wrk ;;
+        s3) printf '%s\n' ceph-common ceph-mgr ceph-mon ceph-osd curl nginx-light python3 radosgw rclone ;;
         hls) printf '%s\n' streamlink ;;
         peers) printf '%s\n' python3 python3-venv ;;
         queues) printf '%s\n' postgresql-client python3 python3-venv ;;

@@ -152,6 +152,7 @@ import Testing
             worker: "w", queues: ["a \"b\"", "é"], maxJobs: 100, waitMilliseconds: 20_000,
             lease: "l")
         request.pastLoadTests = ["t", "u"]
+        request.pastAudits = [SiteAuditID(1)]
         request.roots = ["file:///a"]
         request.refusedSites = [SiteID(1), SiteID(9)]
         request.slow = SlowOrigins(origins: ["http://a.test", "https://b.test:8443"], maxJobs: 0)
@@ -170,6 +171,7 @@ import Testing
         var request = LeaseRequest(
             worker: "w", queues: ["a"], maxJobs: 1, waitMilliseconds: 0, lease: "l")
         request.pastLoadTests = ["t"]
+        request.pastAudits = [SiteAuditID(1)]
         request.roots = ["file:///a"]
         request.refusedSites = [SiteID(1)]
         request.slow = SlowOrigins(origins: ["http://a.test"], maxJobs: 2)
@@ -209,6 +211,8 @@ import Testing
             ])
         assets.assets[1].mirrors = ["http://m/b", "http://n/b?\\"]
         assets.assets[0].digests = "crc32c=01234567"
+        (assets.assets[2].notBefore, assets.assets[2].expiresAt) = (1_795_370_400, 1_795_370_400.5)
+        assets.assets[2].keepSeconds = 172_800
         assets.assets[1].sidecars = [
             SidecarSubmission(url: "http://i/\\", key: "i/\"", role: .image, required: false),
             SidecarSubmission(

@@ -73,6 +73,8 @@ class Documents:
             ("/v1/refreshes/files", holder | {"job": self.job, "after": 1}),
             ("/v1/rewritten-manifests", holder | {"job": self.job}),
             ("/v1/checksums/turns", holder | {"jobs": [self.job]}),
+            ("/v1/purges", holder | {"job": self.job, "results": [
+                {"file": 1, "deleted": False, "failure": {"code": "storage.io", "message": "m"}}]}),
             ("/v1/sites/volumes", holder | {"site": 1, "volume": str(uuid.uuid4())}),
             ("/v1/releases", holder),
             ("/v1/load-tests", {
@@ -86,6 +88,8 @@ class Documents:
                 "intervals": [{"second": 1, "data": "AAAA"}]}),
             (f"/v1/queues/{self.queue}/control", {"action": "resume"}),
             ("/v1/selections", {"action": "reprioritise", "catalog": {"id": self.catalog}, "priority": 5}),
+            ("/v1/selections", {"action": "remove", "catalog": {"id": self.catalog}, "ofLeft": True,
+                                "generation": 1}),
             ("/v1/selections", {"action": "reschedule", "catalog": {"id": self.catalog}, "notBefore": 1e9,
                                 "deadline": 4e9}),
             ("/v1/origins/limits", {"origin": "http://127.0.0.1:1", "limits": {

@@ -24,6 +24,7 @@ struct CoordinatorClientTests {
             case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
             case "/v1/segments", "/v1/splits": json(VerdictAnswer(verdict: .accepted))
             case "/v1/checksums/turns": json(ChecksumTurns(turns: [.wait]))
+            case "/v1/purges": json(PurgePage(files: [.init(file: 4, key: "h/a")]))
             case "/v1/sites/volumes": json(SiteVolumeAnswer(volume: "v"))
             case "/v1/checksums": json(ChecksumPage(entries: [], next: "n"))
             case "/v1/catalogs/7/assets" where request.method == "GET":
@@ -62,6 +63,9 @@ struct CoordinatorClientTests {
             #expect(checksums.next == "n")
             let volume = try await client.volume(SiteVolumeRequest(worker: "w", site: SiteID(1)))
             #expect(volume.volume == "v")
+            let purge = try await client.purge(
+                PurgeRequest(worker: "w", job: JobID(1), lease: lease))
+            #expect(purge.files.map(\.key) == ["h/a"] && purge.waitSeconds == nil)
             try await client.readiness()
 
             let seen = log.all.map { "\($0.method) \($0.path)" }
@@ -72,6 +76,7 @@ struct CoordinatorClientTests {
                     "GET /v1/catalogs/7/files", "POST /v1/leases", "POST /v1/reports",
                     "POST /v1/heartbeats", "POST /v1/segments", "POST /v1/splits",
                     "POST /v1/checksums/turns", "GET /v1/checksums", "POST /v1/sites/volumes",
+                    "POST /v1/purges",
                     "GET /readyz",
                 ])
             #expect(log.all[4].queryValue("after") == "5")

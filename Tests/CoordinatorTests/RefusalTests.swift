@@ -267,7 +267,7 @@ import Testing
         ),
         roots("[]"), roots(#"["/srv/edge"]"#), roots(#"["file:///"]"#),
         roots(#"["file:///srv/"]"#), roots(#"["file:///srv/%2e%2e/etc"]"#),
-        roots(#"["file:///srv/a b"]"#), roots(#"["s3://bucket/x"]"#),
+        roots(#"["file:///srv/a b"]"#), roots(#"["s3://Bucket/x"]"#),
         roots("[" + Array(repeating: #""file:///a""#, count: 65).joined(separator: ",") + "]"),
         Case(target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[]}"#),
         report(#""job":1,"lease":"junk","outcome":"done""#),

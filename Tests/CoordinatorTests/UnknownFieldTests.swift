@@ -81,6 +81,10 @@ import Testing
                 + #""validator":"v","odd":1}"#, "odd"
         ),
         (
+            "/v1/purges", #"{\#(held),"results":[{"file":1,"deleted":true,"odd":1}]}"#,
+            "results[0].odd"
+        ),
+        (
             "/v1/sites/volumes", #"{"worker":"\#(worker)","site":1,"odd":1}"#, "odd"
         ),
         (

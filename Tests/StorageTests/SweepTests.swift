@@ -85,6 +85,25 @@ import Testing
     }
 }
 
+@Suite struct PrivateFileTests {
+    /// The record of an object is no leftover though the object itself is left for another call.
+    @Test func recordsOfFilesBeyondTheLimitAreNoOrphans() throws {
+        let site = try Site()
+        let identity = String(repeating: "0", count: 32)
+        for number in 1...3 {
+            // The first record is that of the last object.
+            let identity = String(repeating: "\(3 - number)", count: 32)
+            let name = "\(Site.lease)-\(number)"
+            try site.directory.write([1], to: ".dray/tmp/\(name)")
+            try site.directory.write([1], to: ".dray/partial/\(identity)-\(name)")
+        }
+        let files = try site.storage.privateFiles(maxFiles: 1)
+        #expect(files.map(\.place) == [.temporary])
+        try site.directory.write([1], to: ".dray/partial/\(identity)-\(Site.lease)-0")
+        #expect(try site.storage.privateFiles(maxFiles: 1).map(\.place) == [.temporary, .partial])
+    }
+}
+
 @Suite struct GeneratedFileTests {
     @Test func aGeneratedFileReplacesTheOneBefore() throws {
         let site = try Site()

@@ -23,7 +23,7 @@ extension Job {
     private var source: AssetSource? {
         switch task {
         case .resolve(let source), .refresh(let source), .publish(let source): source
-        case .fetch, .verify, .checksums: nil
+        case .fetch, .verify, .checksums, .purge: nil
         }
     }
 
@@ -37,6 +37,7 @@ extension Job {
         case .verify(let verification): verification.key
         case .resolve(let source), .refresh(let source), .publish(let source): source.key
         case .checksums(let directory): directory
+        case .purge: ""
         }
     }
 

@@ -46,6 +46,7 @@ package enum MultipartEntity {}
 package enum AccessTokenEntity {}
 package enum WebhookEntity {}
 package enum WebhookDeliveryEntity {}
+package enum SiteAuditEntity {}
 
 package typealias CatalogID = Identifier<CatalogEntity>
 package typealias AssetID = Identifier<AssetEntity>
@@ -55,6 +56,7 @@ package typealias SiteID = Identifier<SiteEntity>
 package typealias AccessTokenID = Identifier<AccessTokenEntity>
 package typealias WebhookID = Identifier<WebhookEntity>
 package typealias WebhookDeliveryID = Identifier<WebhookDeliveryEntity>
+package typealias SiteAuditID = Identifier<SiteAuditEntity>
 
 /// Identity of a lease, chosen by the worker that asks for it, so that it stays unique across a
 /// database failover.

@@ -22,6 +22,8 @@ package enum JobKind: String, Codable, CaseIterable, Sendable {
     case refresh
     /// Publish the staged files of a refresh. A `refresh` becomes one when it is leased.
     case publish
+    /// Delete files that a catalog's assets no longer need.
+    case purge
 }
 
 /// The role of a segment; determines the media check and the grouping in reports.

@@ -7,6 +7,10 @@ package enum WireLimits {
     /// Attempts at publishing a refresh.
     package static let publicationAttempts = 5
     package static let sidecarsPerAsset = 50
+    /// Time for which a completed asset is kept, in seconds: up to a hundred years.
+    package static let keepSeconds = 1.0...3_153_600_000
+    /// Files in a request and an answer of `POST /v1/purges`.
+    package static let filesPerPurge = 1_000
     package static let jobsPerLease = 1_000
     package static let resultsPerReport = 1_000
     package static let segmentsPerRequest = 5_000
@@ -65,6 +69,25 @@ package enum WireLimits {
     /// Maximum groups of a daily report, and its maximum days: figures are kept that long.
     package static let reportRows = 1_000
     package static let reportDays = 400
+
+    // MARK: Audits
+
+    /// Records in one page of an audit, and paths that one check names.
+    package static let recordsPerAuditPage = 5_000
+    /// Findings in one report of an audit.
+    package static let findingsPerAuditReport = 2_000
+    /// Findings of one audit that are kept; the others are counted.
+    package static let findingsPerAudit = 10_000
+    /// Audits of a site that are kept.
+    package static let auditsPerSite = 20
+    /// Maximum number of audits that a worker reports as refused before.
+    package static let pastAudits = 16
+    /// Files per second that an audit may be limited to.
+    package static let auditFilesPerSecond = 1...10_000_000
+    /// Bytes per second that a deep audit reads without another limit.
+    package static let auditReadBytesPerSecond: Int64 = 200_000_000
+    /// Allowed time between audits of a schedule, in seconds.
+    package static let auditSeconds = 3_600...31_536_000
 
     // MARK: Load tests
 

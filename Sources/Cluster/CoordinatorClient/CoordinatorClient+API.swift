@@ -214,6 +214,14 @@ extension CoordinatorClient {
         try await post("/v1/checksums/turns", request, call: Call(retrySeconds: retrySeconds))
     }
 
+    /// Reports deleted files of a leased purge job, and returns the next ones. Throws
+    /// `worker.leaseLost`.
+    package func purge(
+        _ request: PurgeRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> PurgePage {
+        try await post("/v1/purges", request, call: Call(retrySeconds: retrySeconds))
+    }
+
     /// Reads or records the volume of a site.
     package func volume(
         _ request: SiteVolumeRequest, retrySeconds: Double? = nil

@@ -1,3 +1,4 @@
+import Model
 package import Postgres
 package import Services
 package import Statistics
@@ -30,6 +31,8 @@ package final class JobQueue: Sendable {
         /// Maximum number of recorded origins that no list names.
         package var maxUnlistedOrigins = 10_000
         package var loadTests = LoadTestTimes()
+        /// Records in one page of an audit, from 1.
+        package var recordsPerAuditPage = WireLimits.recordsPerAuditPage
         /// The boot id of the machine that runs all of a private cluster; nil for other clusters. A pause of a private
         /// cluster is a crash unless the machine has restarted; a pause of another one is an outage.
         package var machine: String?
@@ -68,6 +71,7 @@ package final class JobQueue: Sendable {
     package let segments: Segments
     package let splits: Splits
     package let refreshes: Refreshes
+    package let purges: Purges
     package let origins: Origins
     package let sites: Sites
     package let catalogs: Catalogs
@@ -77,6 +81,7 @@ package final class JobQueue: Sendable {
     package let figures: Figures
     package let tokens: AccessTokens
     package let audit: AuditLog
+    package let siteAudits: SiteAudits
     package let requests: RepeatedRequests
     package let diagnoses: Diagnoses
     package let events: Events
@@ -121,6 +126,7 @@ package final class JobQueue: Sendable {
         segments = Segments(database: database, renewals: renewals)
         splits = Splits(database: database)
         refreshes = Refreshes(database: database)
+        purges = Purges(database: database, leaseSeconds: settings.leaseSeconds)
         origins = Origins(
             database: database, limits: limits, mirrors: MirrorMoves(database: database))
         sites = Sites(
@@ -132,13 +138,17 @@ package final class JobQueue: Sendable {
         catalogs = Catalogs(
             database: database, statuses: statuses,
             listings: AssetListings(database: database, names: names),
-            selections: Selections(database: database, names: names))
+            selections: Selections(
+                database: database, names: names, leaseSeconds: settings.leaseSeconds))
         workers = Workers(database: database, statuses: statuses)
         loadTests = LoadTests(database: database, times: settings.loadTests)
         housekeeping = QueueHousekeeping(database: database, queues: queues)
         figures = Figures(database: database, statuses: statuses)
         tokens = AccessTokens(database: database)
         audit = AuditLog(database: database)
+        siteAudits = SiteAudits(
+            database: database, leaseSeconds: settings.leaseSeconds,
+            pageRecords: settings.recordsPerAuditPage)
         requests = RepeatedRequests(database: database)
         diagnoses = Diagnoses(database: database)
         events = Events(database: database)

@@ -47,9 +47,9 @@ struct Leased<Task: Hashable & Sendable>: Sendable, Hashable {
 /// A leased fetch with the open storage of its site; fetching and committing pass it on.
 struct Assignment: Sendable {
     private let work: Leased<Fetch>
-    let storage: DirectoryStorage
+    let storage: SiteStorage
 
-    init(_ work: Leased<Fetch>, _ storage: DirectoryStorage) {
+    init(_ work: Leased<Fetch>, _ storage: SiteStorage) {
         self.work = work
         self.storage = storage
     }

@@ -19,6 +19,8 @@ extension WorkerService {
         /// Host and process, shown in the cluster's status.
         package var name: String
         package var durability: Durability
+        /// Spool and credentials of sites in buckets.
+        package var buckets = BucketOptions()
         /// Files larger than this are fetched in parts of this size, in bytes.
         package var partBytes: Int64
         /// Bytes per second above which one connection fetches a large file without splitting it;

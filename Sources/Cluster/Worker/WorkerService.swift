@@ -19,6 +19,7 @@ package final class WorkerService: DrainableService {
     let fetching: Fetching
     let resolving: Resolving
     let refreshing: Refreshing
+    let auditor: SiteAuditor
     let leasing: Leasing
 
     package init(_ configuration: Configuration) throws(Failure) {
@@ -34,16 +35,23 @@ package final class WorkerService: DrainableService {
             engine: try Self.engine(configuration), held: HeldWork(), pace: LeasePace(),
             blocking: BlockingCalls(), draining: ShutdownSignal(),
             log: Logger("worker").with("worker", configuration.name))
-        sites = Sites(core, durability: configuration.durability, roots: configuration.roots)
+        sites = Sites(
+            core, durability: configuration.durability, roots: configuration.roots,
+            buckets: configuration.buckets)
         reporting = Reporting(core, sites)
         fetching = Fetching(core, sites, reporting, configuration)
         resolving = Resolving(core, reporting.reporter)
         refreshing = Refreshing(core, sites, reporting.reporter, resolving.manifests)
+        auditor = SiteAuditor(
+            core,
+            AuditedSites(
+                worker: core.identity.id, roots: configuration.roots, client: core.client,
+                storages: sites.storages, volumes: sites.volumes, blocking: core.blocking))
         leasing = Leasing(
-            core, sites, reporting, fetching,
+            core, sites, reporting, fetching, auditor,
             JobHandlers(
                 fetcher: fetching.fetcher, verifier: fetching.verifier,
-                checksums: fetching.checksums,
+                checksums: fetching.checksums, purger: fetching.purger,
                 titles: resolving.titles, refreshes: refreshing.refreshes),
             roots: configuration.roots, traces: configuration.traces,
             loadShards: configuration.loadShards
@@ -109,18 +117,21 @@ package final class WorkerService: DrainableService {
         async let resolved: Void = resolving.resolver.run()
         async let refreshed: Void = refreshing.refresher.run()
         async let committed: Void = fetching.committer.run()
+        async let uploaded: Void = fetching.uploader.run()
         let reporting = Task { await self.reporting.sender.run() }
         let unanswered = await leasing.loop.run()
         let releasing = Task {
             if let unanswered { await self.leasing.grants.release(unanswered) }
         }
         await finishWork()
+        await waitAtMost(.seconds(2)) { await self.auditor.end() }
         resolving.titles.close()
         await resolved
         refreshing.refreshes.close()
         await refreshed
         fetching.finished.close()
         await committed
+        await uploaded
         self.reporting.results.close()
         await Self.wait(for: reporting, atMostSeconds: Self.lastReportSeconds)
         await Self.wait(for: releasing, atMostSeconds: Self.lastReportSeconds)

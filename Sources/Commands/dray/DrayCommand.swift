@@ -28,13 +28,14 @@ enum DrayCommand {
               130  interrupted; run the command again to resume
             """,
         subcommands: [
-            PrefetchCommand.command, RefreshCommand.command, FetchCommand.command,
+            PrefetchCommand.command, AdoptCommand.command, RefreshCommand.command,
+            FetchCommand.command,
             InspectCommand.command, UpCommand.command, CoordinatorCommand.command,
             WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
             ReportCommand.command, QueueCommand.command, CatalogCommand.command,
             AssetsCommand.command, WatchCommand.command, WebhookCommand.command,
             OriginsCommand.command,
-            SiteCommand.command, TokenCommand.command, PlanCommand.command,
+            SiteCommand.command, AuditCommand.command, TokenCommand.command, PlanCommand.command,
             LoadTestCommand.command, HistogramCommand.command, BenchmarkCommand.command,
             DoctorCommand.command, SupportBundleCommand.command,
             ConfigCommand.command, CompletionCommand.command, ManualCommand.command,

@@ -1,5 +1,6 @@
 import JSON
 import Model
+import Schedule
 import WebURL
 
 /// Reads the fields of one asset of a JSON list.
@@ -11,7 +12,7 @@ import WebURL
 struct JSONAsset {
     static let fields =
         "url, name, kind, bytes, sha256, sha512, sha1, md5, crc64nvme, crc32, "
-        + "crc32c, mirrors, sidecars"
+        + "crc32c, mirrors, sidecars, notBefore, expiresAt, keepFor"
 
     private var url: WebURL?
     private var name: String?
@@ -20,6 +21,9 @@ struct JSONAsset {
     private var mirrors: [String]?
     private var digests = ListDigests()
     private var sidecars: [SidecarSubmission]?
+    private var notBefore: Double?
+    private var expiresAt: Double?
+    private var keepSeconds: Double?
     /// Start of each field's value.
     private var places: [String: Int] = [:]
 
@@ -55,6 +59,9 @@ struct JSONAsset {
             bytes = try cursor.wholeNumber(field, ListField.byteRange)
         case "mirrors": mirrors = try mirrors(&cursor, field)
         case "sidecars": sidecars = try JSONSidecar.readAll(&cursor, field)
+        case "notBefore": notBefore = try cursor.pointInTime(field)
+        case "expiresAt": expiresAt = try cursor.pointInTime(field)
+        case "keepFor": keepSeconds = try cursor.duration(field)
         case _ where ListDigests.hexDigits(name) != nil:
             try cursor.digest(name, field, into: &digests)
         default:
@@ -79,6 +86,14 @@ struct JSONAsset {
         asset.mirrors = mirrors
         asset.digests = FurtherDigests.text(digests.others)
         asset.sidecars = sidecars
+        (asset.notBefore, asset.expiresAt) = (notBefore, expiresAt)
+        asset.keepSeconds = keepSeconds
+        if let notBefore, let expiresAt, expiresAt <= notBefore {
+            throw Failure(
+                .inputRights,
+                at: cursor.place(places["expiresAt"] ?? start, field: prefix + "expiresAt"),
+                "it is not later than \(prefix)notBefore")
+        }
         try asset.rekey(rules)
         try Self.check(asset, cursor, places["sidecars"] ?? start, prefix + "sidecars", rules)
         guard asset.kind != .file else { return asset }
@@ -191,5 +206,32 @@ extension JSONCursor {
                 allowed: "1 to \(limit) characters without control characters")
         }
         return text
+    }
+
+    /// Reads a point in time in seconds since 1970: RFC 3339 with an offset, which no time zone or
+    /// daylight saving changes.
+    mutating func pointInTime(_ path: String) throws(Failure) -> Double {
+        try expect(.string, path)
+        let start = index
+        let text = try string()
+        guard text.utf8.count > 10, let time = Schedule.pointInTime(text, now: 0) else {
+            throw fieldFailure(
+                at: start, path, "given \"\(Redaction.shown(text))\"",
+                allowed: "a time with a zone: 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z")
+        }
+        return time
+    }
+
+    /// Reads a duration in seconds.
+    mutating func duration(_ path: String) throws(Failure) -> Double {
+        try expect(.string, path)
+        let start = index
+        let text = try string()
+        guard let seconds = lengthOfTime(text), WireLimits.keepSeconds.contains(seconds) else {
+            throw fieldFailure(
+                at: start, path, "given \"\(Redaction.shown(text))\"",
+                allowed: "90m, 48h, 30d or the like")
+        }
+        return seconds
     }
 }

@@ -33,6 +33,7 @@ static inline CURLcode dray_curl_global_init(void) {
 
 DRAY_EASY_STRING(dray_easy_set_url, CURLOPT_URL)
 DRAY_EASY_STRING(dray_easy_set_range, CURLOPT_RANGE)
+DRAY_EASY_STRING(dray_easy_set_method, CURLOPT_CUSTOMREQUEST)
 DRAY_EASY_STRING(dray_easy_set_user_agent, CURLOPT_USERAGENT)
 DRAY_EASY_STRING(dray_easy_set_protocols, CURLOPT_PROTOCOLS_STR)
 DRAY_EASY_STRING(dray_easy_set_proxy, CURLOPT_PROXY)
@@ -56,6 +57,7 @@ DRAY_EASY_STRING(dray_easy_set_key_password, CURLOPT_KEYPASSWD)
 
 DRAY_EASY_LONG(dray_easy_set_no_signal, CURLOPT_NOSIGNAL)
 DRAY_EASY_LONG(dray_easy_set_http_get, CURLOPT_HTTPGET)
+DRAY_EASY_LONG(dray_easy_set_no_body, CURLOPT_NOBODY)
 DRAY_EASY_LONG(dray_easy_set_post, CURLOPT_POST)
 DRAY_EASY_LONG(dray_easy_set_follow_location, CURLOPT_FOLLOWLOCATION)
 DRAY_EASY_LONG(dray_easy_set_buffer_size, CURLOPT_BUFFERSIZE)
@@ -83,6 +85,14 @@ static inline CURLcode dray_easy_set_post_body(
     CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
     if (code != CURLE_OK) return code;
     return curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, bytes ? bytes : "");
+}
+
+/// Borrows `bytes` until the end of the request.
+static inline CURLcode dray_easy_set_borrowed_body(
+    CURL *easy, const void *_Nullable bytes, int64_t length) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes ? bytes : "");
 }
 
 /// Borrows `list` until it is replaced.

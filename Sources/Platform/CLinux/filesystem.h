@@ -25,6 +25,7 @@ static const uint64_t dray_resolve_no_symlinks = RESOLVE_NO_SYMLINKS;
 
 /// O_PATH, which fcntl.h declares for _GNU_SOURCE only.
 static const int dray_o_path = __O_PATH;
+static const int dray_o_tmpfile = __O_TMPFILE;
 
 /// glibc's text for an errno value, the same in every locale; null for an unknown one. Declared
 /// here because string.h declares it for _GNU_SOURCE only.

@@ -170,8 +170,9 @@ package final class CurlEasy {
         self.headers = headers
     }
 
-    package func setGet() throws(CurlError) {
+    package func setGet(head: Bool = false) throws(CurlError) {
         try check(dray_easy_set_http_get(handle, 1), "GET")
+        if head { try check(dray_easy_set_no_body(handle, 1), "HEAD") }
     }
 
     /// Sets up a POST with a copy of `body`.

@@ -66,6 +66,24 @@ extension FileDescriptor {
         }
     }
 
+    /// Creates a file without a name on this directory's file system. It ends with its descriptor,
+    /// unless `link` names it. Throws EOPNOTSUPP where a file system has no such files.
+    package func createUnnamed() throws(SystemError) -> FileDescriptor {
+        try open(".", O_RDWR | dray_o_tmpfile)
+    }
+
+    /// Gives an unnamed file a name in a directory. Throws EEXIST if the name exists.
+    package func link(
+        to directory: FileDescriptor, named name: String
+    ) throws(SystemError) {
+        try directory.requireComponent(name, "link")
+        _ = try retrying("link \(name)") {
+            linkat(
+                AT_FDCWD, "/proc/self/fd/\(rawValue)", directory.rawValue, name,
+                AT_SYMLINK_FOLLOW)
+        }
+    }
+
     /// Moves a file into another directory, replacing a file or symlink of the new name.
     package func rename(
         _ name: String, to directory: FileDescriptor, named newName: String
@@ -107,6 +125,12 @@ extension FileDescriptor {
     package func unlink(_ name: String) throws(SystemError) {
         try requireComponent(name, "unlink")
         _ = try retrying("unlink \(name)") { unlinkat(rawValue, name, 0) }
+    }
+
+    /// Removes an empty directory.
+    package func removeDirectory(named name: String) throws(SystemError) {
+        try requireComponent(name, "rmdir")
+        _ = try retrying("rmdir \(name)") { unlinkat(rawValue, name, AT_REMOVEDIR) }
     }
 
     /// Returns the target of the symlink `name`.

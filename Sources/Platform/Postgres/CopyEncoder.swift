@@ -40,6 +40,8 @@ package struct CopyEncoder: Sendable {
         if let value { field(value) } else { null() }
     }
 
+    package mutating func field(_ value: Double?) { field(value.map { "\($0)" }) }
+
     package mutating func field(_ text: String?) {
         if let text { field(text) } else { null() }
     }

@@ -27,6 +27,7 @@ struct AccessWorld {
             LoadTestSubmission(
                 id: .random(), name: "t", queue: "srv-edge", scenario: "{}", atLeast: 1,
                 waitSeconds: 600, durationSeconds: 1))
+        let audit = try await fixture.client.create(SiteAuditSubmission(site: "srv-edge"))
         var hook = WebhookSubmission(
             url: "https://hook.example/x", secret: "0123456789abcdef")
         hook.kinds = ["worker.lost"]
@@ -42,6 +43,7 @@ struct AccessWorld {
         texts = [
             "worker": "\(Self.other)", "lease": "\(lease)", "job": "\(job.id)", "site": "\(site)",
             "queue": "srv-edge", "catalog": "\(catalog)", "test": "\(test.id)",
+            "audit": "\(audit.id)",
             "webhook": "\(webhook.id)", "delivery": String(delivery.prefix { $0.isNumber }),
             "token": "\(token.token.id)", "unknown": Fixture.unknown,
             "sha256": String(repeating: "0", count: 64),

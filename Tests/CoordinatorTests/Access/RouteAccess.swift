@@ -106,8 +106,26 @@ struct RouteAccess {
             #"{"worker":"{worker}","lease":"{lease}","jobs":[{job}]}"#,
             queue: .changesNothing(#"["stale"]"#), lease: .changesNothing(#"["stale"]"#)),
         .work(
+            "POST /v1/purges", #"{\#(held),"results":[]}"#, queue: .leaseLost, lease: .leaseLost),
+        .work(
             "POST /v1/sites/volumes", #"{"worker":"{worker}","site":{site}}"#,
             queue: .outOfScope, lease: .notNamed),
+        .work(
+            "POST /v1/site-audits/{audit}/leases",
+            #"{"worker":"{worker}","name":"n","lease":"{unknown}"}"#,
+            queue: .outOfScope, lease: .notNamed),
+        .work(
+            "POST /v1/site-audits/{audit}/records",
+            #"{"worker":"{worker}","lease":"{lease}","page":0}"#,
+            queue: .leaseLost, lease: .leaseLost),
+        .work(
+            "POST /v1/site-audits/{audit}/checks",
+            #"{"worker":"{worker}","lease":"{lease}","segments":[1],"keys":[],"multiparts":[],"leases":[],"assets":[]}"#,
+            queue: .leaseLost, lease: .leaseLost),
+        .work(
+            "POST /v1/site-audits/{audit}/reports",
+            #"{"worker":"{worker}","lease":"{lease}","page":0,"number":0,"isPageDone":true,"isEnd":true,"files":0,"bytes":0,"readBytes":0,"checkedFiles":0,"findings":[]}"#,
+            queue: .leaseLost, lease: .leaseLost),
         .work(
             "POST /v1/load-tests/{test}/shards", #"{"worker":"{worker}","name":"n"}"#,
             queue: .outOfScope, lease: .notNamed),
@@ -135,6 +153,8 @@ struct RouteAccess {
         .get("/v1/assets", query: "?catalog={catalog}"), .get("/metrics"), .get("/v1/status"),
         .get("/v1/events"), .get("/v1/queues"), .get("/v1/origins"), .get("/v1/sites"),
         .get("/v1/report"), .get("/v1/workers/wanted", query: "?workerSegmentsPerSecond=5"),
+        .get("/v1/site-audits"), .get("/v1/site-audits/{audit}"),
+        .get("/v1/site-audits/{audit}/findings"),
         .get("/v1/workers/history"), .get("/v1/load-tests"), .get("/v1/load-tests/{test}"),
         .change("/v1/catalogs/{catalog}/interrupt", [.operator, .submitter]),
 
@@ -142,6 +162,8 @@ struct RouteAccess {
         .get("/v1/load-tests/{test}/breakdown", [.operator], query: "?shard=0", 404),
         .change("/v1/queues/{queue}/control", [.operator], #"{"action":"pause"}"#),
         .change("/v1/origins/limits", [.operator], #"{"origin":null,"limits":null}"#),
+        .change("/v1/site-audits/{audit}/cancel"),
+        .change("/v1/site-audits", [.operator], #"{"site":"srv-other"}"#),
         .change("/v1/sites/settings", [.operator], #"{"site":"{queue}","floorBytes":1}"#),
         .change(
             "/v1/load-tests", [.operator],

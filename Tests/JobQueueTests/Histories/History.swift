@@ -168,7 +168,7 @@ enum History {
     private static func success(_ granted: Granted, _ digest: String) -> WorkResult.Outcome {
         switch granted.work.kind {
         case .resolve: .resolved(2)
-        case .checksums: .written
+        case .checksums, .purge: .written
         case .refresh: .refreshed(.unchanged)
         case .publish: .refreshed(.changed)
         case .fetch, .verify:

@@ -96,7 +96,7 @@ extension HistoryGenerator {
 
     private mutating func success(of work: Work, _ model: QueueModel) -> WorkResult.Outcome {
         switch work.kind {
-        case .checksums: return .written
+        case .checksums, .purge: return .written
         case .refresh: return .refreshed(chance(0.5) ? .unchanged : .changed)
         case .publish: return .refreshed(chance(0.9) ? .changed : .unchanged)
         case .resolve:
@@ -136,7 +136,7 @@ extension HistoryGenerator {
                 ]
             case .verify: ["integrity.multipartMismatch", "integrity.digestMismatch"]
             case .resolve: ["manifest.live"]
-            case .checksums, .refresh, .publish: ["storage.permission"]
+            case .checksums, .refresh, .publish, .purge: ["storage.permission"]
             }
         return (chance(0.5) ? own : common).randomElement(using: &random) ?? "worker.internal"
     }

@@ -39,6 +39,8 @@ import Testing
         guard seeds == 1...60 else { return }
         seen.formUnion(EdgeTests.ofEndedSubmissions)
         seen.formUnion(EdgeTests.ofAssets)
+        seen.formUnion(EdgeTests.ofRemovals)
+        seen.formUnion(EdgeTests.ofExpiry)
         for edge in TransitionLog.ofCatalogs.subtracting(seen).sorted() {
             Issue.record("never seen: \(edge)")
         }

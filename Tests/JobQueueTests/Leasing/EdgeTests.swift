@@ -185,7 +185,9 @@ import Testing
             title.url += "8"
             try await fixture.submit([title], catalog: "resolving")
             try await fixture.expectSeen(
-                Self.ofAssets.filter { $0.new == "new" && $0.old != "refreshing" })
+                Self.ofAssets.filter {
+                    $0.new == "new" && $0.old != "refreshing" && !Self.gone.contains($0.old)
+                })
         }
     }
 
@@ -207,18 +209,34 @@ import Testing
         return id
     }
 
-    /// Changes that the tests above, `PublicationTests` and `RefreshTests` see; random histories have few of them.
+    /// Changes that the tests above, `PublicationTests`, `RefreshTests` and `SiteAuditTests` see; random histories have few of them.
     static let ofAssets: Set<TransitionLog.Edge> = {
         var edges: [(AssetState, AssetState)] = [
             (.inProgress, .cancelled), (.inProgress, .failed), (.verifying, .cancelled),
             (.verifying, .inProgress), (.verifying, .failed), (.verifying, .interrupted),
-            (.publishing, .failed),
+            (.publishing, .failed), (.completed, .failed),
         ]
         for (state, events) in AssetState.machine.table where events.values.contains(.new) {
             edges.append((state, .new))
         }
         return Set(
             edges.map { .init(table: "asset", old: $0.0.rawValue, new: $0.1.rawValue) })
+    }()
+
+    private static let gone = AssetState.allCases.filter(\.isGone).map(\.rawValue)
+
+    /// Changes that `RemovalTests` see.
+    static let ofRemovals: Set<TransitionLog.Edge> = {
+        let gone = [AssetState.removing, .removed].map(\.rawValue)
+        return TransitionLog.edges(AssetState.machine, "asset").filter { gone.contains($0.new) }
+    }()
+
+    /// Changes that `RightsTests` see.
+    static let ofExpiry: Set<TransitionLog.Edge> = {
+        let gone = [AssetState.expiring, .expired].map(\.rawValue)
+        return TransitionLog.edges(AssetState.machine, "asset").filter {
+            gone.contains($0.new) || gone.contains($0.old)
+        }
     }()
 
     private static let failure = TransitionLog.Edge(

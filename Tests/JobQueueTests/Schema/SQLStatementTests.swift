@@ -18,7 +18,7 @@ import Testing
         SQL.Daily.self, SQL.Status.self, SQL.LoadTests.self, SQL.Browsing.self, SQL.Figures.self,
         SQL.Housekeeping.self, SQL.Access.self, SQL.Events.self,
         SQL.Webhooks.self, SQL.Diagnosis.self,
-        SQL.Common.self, SQL.Schema.self,
+        SQL.Purging.self, SQL.Removing.self, SQL.Common.self, SQL.Schema.self,
     ]
 
     private static let all: [(subject: String, statement: SQLStatement)] = subjects.flatMap {

@@ -208,4 +208,27 @@ import Testing
             #expect(try await fixture.lease().jobs.contains { $0.key.hasSuffix("a") })
         }
     }
+
+    /// One would delete and replace what the other has recorded.
+    @Test func sitesInABucketHaveNoObjectsInCommon() async throws {
+        try await F.with("buckets") { fixture in
+            func code(_ url: String) async -> FailureCode? {
+                do {
+                    _ = try await fixture.queue.submissions.open(
+                        CatalogSubmission(name: "movies", storageURL: url))
+                    return nil
+                } catch {
+                    return error.code
+                }
+            }
+            #expect(await code("s3://edge/a") == nil)
+            #expect(await code("s3://edge/a") == nil)
+            #expect(await code("s3://edge/a?storage-class=STANDARD_IA") == .inputDestination)
+            #expect(await code("s3://edge/a/b") == .inputDestination)
+            #expect(await code("s3://edge") == .inputDestination)
+            #expect(await code("s3://edge/ab") == nil)
+            #expect(await code("s3://edge-2/a") == nil)
+            #expect(await code("s3://edge/a?endpoint=http://10.0.0.1:9000") == nil)
+        }
+    }
 }

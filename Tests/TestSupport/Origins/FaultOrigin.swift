@@ -157,7 +157,9 @@ private final class Core: Sendable {
         var input: [UInt8] = []
         var age = 0.0
         while let head = readHead(descriptor, &input, &age) {
-            guard let (request, handler) = register(head, age: age) else { break }
+            guard let (request, handler) = register(head, age: age),
+                skipBody(of: request, descriptor, &input)
+            else { break }
             let response = handler(request)
             let keeps = send(response, head: request.method == "HEAD", to: descriptor)
             state.withLock { $0.active -= 1 }
@@ -169,8 +171,22 @@ private final class Core: Sendable {
         }
     }
 
-    /// Returns the bytes before the empty line; nil at the end of the connection. Bodies are not
-    /// expected.
+    /// Reads the body of a request and drops it; returns false at the end of the connection.
+    private func skipBody(
+        of request: FaultOrigin.Request, _ descriptor: Int32, _ input: inout [UInt8]
+    ) -> Bool {
+        var rest = request.headers["content-length"].flatMap { Int($0) } ?? 0
+        while true {
+            let count = min(rest, input.count)
+            input.removeFirst(count)
+            rest -= count
+            if rest == 0 { return true }
+            input = Socket.receiveStamped(from: descriptor).0
+            if input.isEmpty { return false }
+        }
+    }
+
+    /// Returns the bytes before the empty line; nil at the end of the connection.
     private func readHead(
         _ descriptor: Int32, _ input: inout [UInt8], _ age: inout Double
     ) -> String? {

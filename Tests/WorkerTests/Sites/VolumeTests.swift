@@ -220,7 +220,7 @@ import Testing
             _ = try await cluster.run([try cluster.file("/a")])
             let worker = try #require(cluster.runningWorkers.first).service
             try await waitUntil(deadlineSeconds: 60, "the closing of the site's directories") {
-                worker.sites.storages.opened.allSatisfy { !$0.isOpen }
+                worker.sites.storages.opened.allSatisfy { !$0.receiving.isOpen }
             }
             let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
                 .compactMap {

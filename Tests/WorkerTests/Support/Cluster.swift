@@ -50,8 +50,10 @@ final class Cluster {
         let url = try await PostgresServer.shared().databaseURL("worker", copying: .cluster)
         database = PostgresServer.database(of: url)
         // Short delays between tries; how long they are is the queue's business.
-        let settings = JobQueue.Settings(
+        var settings = JobQueue.Settings(
             leaseSeconds: leaseSeconds, retry: RetryPolicy(baseSeconds: 0.01, capSeconds: 0.02))
+        // Audits of a few hundred files have several pages.
+        settings.recordsPerAuditPage = 100
         let configuration = Coordinator.Configuration(
             databaseURL: url, address: "127.0.0.1", port: 0, token: .test, queue: settings)
         coordinator = try Coordinator(configuration)
@@ -112,6 +114,11 @@ final class Cluster {
         configuration.drainSeconds = drainSeconds
         configuration.loadShards = loadShards
         configuration.traces = traces
+        return try startWorker(configuration)
+    }
+
+    @discardableResult
+    func startWorker(_ configuration: WorkerService.Configuration) throws -> RunningWorker {
         let service = try WorkerService(configuration)
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)
@@ -129,6 +136,12 @@ final class Cluster {
     /// Sites that one of the workers cannot use.
     var unusableSites: Int {
         Set(workers.flatMap { $0.service.sites.volumes.withLock { $0.unusable() } }).count
+    }
+
+    /// Runs statements in the cluster's database.
+    @discardableResult
+    func execute(_ sql: String) async throws -> String {
+        try await PostgresServer.shared().execute(sql, database: database)
     }
 
     // MARK: Submitting

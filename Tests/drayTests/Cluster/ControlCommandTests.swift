@@ -202,7 +202,7 @@ extension EndToEnd {
                 "off in Europe/Berlin", "--maximum", "8MiB/s")
             #expect(
                 site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin; "
-                    + "maximum: 8MiB/s; floor: none; quota: none; "
+                    + "maximum: 8MiB/s; floor: none; quota: none; keep for: ever; audits: none; "
                     + "volume: set by the next worker.\n")
             let sites = try await Self.run(cluster, "site")
             #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")

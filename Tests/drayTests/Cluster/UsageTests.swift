@@ -89,7 +89,8 @@ import Testing
         (["prefetch", "ftp://host/x", "--to", "edge"], "http"),
         (["prefetch", "http://h/\u{1}x", "--to", "edge"], "URL"),
         (["prefetch", "good.txt", "--to", "good.txt/edge"], "Not a directory"),
-        (["prefetch", "good.txt", "--to", "s3://bucket/x"], "file:///"),
+        (["prefetch", "good.txt", "--to", "gs://bucket/x"], "file:///"),
+        (["prefetch", "good.txt", "--to", "s3://b"], "3 to 63"),
         (["prefetch", "good.txt", "--to", "edge", "--report", "no/r.json"], "--report no/r.json"),
         (
             ["prefetch", "good.txt", "--to", "edge", "--durability", "maybe"],
@@ -151,7 +152,7 @@ import Testing
         (["catalog"], "dray catalog needs a command"),
         (["catalog", "cancel"], "CATALOG is missing"),
         (["catalog", "cancel", "all"], "`all` selects what failed with one code"),
-        (["catalog", "cancel", "x", "--site", "s3://bucket"], "file:///"),
+        (["catalog", "cancel", "x", "--site", "gs://bucket"], "file:///"),
         (["catalog", "reprioritize", "x"], "Did you mean reprioritise?"),
         (["catalog", "reprioritise", "x"], "--priority is missing"),
         (["catalog", "reprioritise", "x", "--priority", "10"], "--priority is '10'"),

@@ -35,7 +35,7 @@ import Testing
         try directory.write(try await dray("completion", "fish"), to: "script")
         for (line, expected) in [
             ("dray pre", ["prefetch"]),
-            ("dray catalog re", ["reprioritise", "reschedule", "retry"]),
+            ("dray catalog re", ["remove", "reprioritise", "reschedule", "retry"]),
             ("dray prefetch l --durability ", ["batch", "file", "none"]),
             ("dray assets list x --asset-state new,com", ["new,completed"]),
             ("dray completion z", ["zsh"]), ("dray man coord", ["coordinator"]),

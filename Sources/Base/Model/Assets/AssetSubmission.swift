@@ -17,6 +17,16 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     package var digests: String?
     /// Files that belong to it, `WireLimits.sidecarsPerAsset` at most. Nil for none.
     package var sidecars: [SidecarSubmission]?
+    /// Nothing of it is fetched before, in seconds since 1970; nil for at once.
+    package var notBefore: Double?
+    /// Its files are deleted then, in seconds since 1970; nil for never.
+    package var expiresAt: Double?
+    /// Its files are deleted so many seconds after it was first complete,
+    /// `WireLimits.keepSeconds`; nil for never.
+    package var keepSeconds: Double?
+    /// A file that is under its key already and may be the object: the origin is asked. `file`
+    /// assets only; nil for none.
+    package var found: FoundFile?
 
     package init(
         name: String, url: String, kind: AssetKind, key: String, bytes: Int64? = nil,
@@ -28,6 +38,32 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
         self.key = key
         self.bytes = bytes
         self.sha256 = sha256
+    }
+}
+
+/// A file of a mirror that another tool made.
+package struct FoundFile: Codable, Hashable, Sendable {
+    package var bytes: Int64
+    /// 64 lower-case hex digits.
+    package var sha256: String
+    /// Its modification time, in whole seconds since 1970: tools that mirror set that of the origin,
+    /// or leave the time of the download.
+    package var modified: Int64
+
+    package init(bytes: Int64, sha256: String, modified: Int64) {
+        self.bytes = bytes
+        self.sha256 = sha256
+        self.modified = modified
+    }
+
+    /// The text that stands for a validator until the origin has confirmed the file.
+    package var validator: String { "\(Self.mark)\(modified)" }
+
+    private static let mark = "modified "
+
+    /// Returns the modification time in such a text; nil for a validator of an origin.
+    package static func modified(in validator: String) -> Int64? {
+        validator.hasPrefix(mark) ? Int64(validator.dropFirst(mark.count)) : nil
     }
 }
 

@@ -39,7 +39,11 @@ extension FailureCode {
     }
 
     /// All failure codes, in the order of their numbers.
-    package static let table: [FailureRow] = [
+    package static let table: [FailureRow] = (commonRows + storageRows).sorted {
+        $0.number < $1.number
+    }
+
+    private static let commonRows: [FailureRow] = [
         // 1xx: input of the caller.
         row(
             100, .inputUsage, .never,
@@ -73,6 +77,12 @@ extension FailureCode {
         row(
             115, .inputLoadTestRunning, .never,
             "Wait for the other load test to end; `dray status` lists those that run."),
+        row(
+            116, .inputAuditRunning, .never,
+            "Wait for the other audit to end, or cancel it: `dray audit list` shows it."),
+        row(
+            117, .inputAuditOfBucket, .never,
+            "Only sites in directories are audited."),
         row(118, .inputTimeout, .never, "Send the whole request within seconds."),
         row(
             119, .inputToken, .never,
@@ -95,6 +105,12 @@ extension FailureCode {
         row(
             124, .inputNameInUse, .never,
             "Use another name, or revoke the token that has it: `dray token revoke NAME`."),
+        row(
+            125, .inputRights, .never,
+            "Correct the fields that the message names: they contradict each other."),
+        row(
+            126, .inputExpired, .never,
+            "The rights of the asset have expired; submit it with a later `expiresAt`."),
         // 2xx: the origin and the network.
         row(200, .originDNS, .attempts(5), "Check the host name and the resolver."),
         row(201, .originConnect, .attempts(5), "Check that the origin is up and can be reached."),
@@ -210,56 +226,6 @@ extension FailureCode {
         row(
             410, .manifestNotManifest, .never,
             "Use `dray fetch URL` for one file; in a list, set the asset's kind to file."),
-        // 5xx: storage at the site.
-        row(
-            500, .storageFull, .siteFault,
-            "Free space at the site; jobs then resume by themselves."),
-        row(501, .storageReadOnly, .siteFault, "Make the site's file system writable again."),
-        row(
-            502, .storageIO, .siteFault, "The site's disk reports errors; check the system's log."),
-        row(503, .storagePermission, .never, "Grant the worker's user write access to the site."),
-        row(
-            504, .storagePathConflict, .never,
-            "Two URLs have the same file name, or one's file is another's directory; "
-                + "keep one. Put URLs that differ only in tokens into one list, or use the "
-                + "name of the catalog in the message."),
-        row(
-            505, .storagePathRefused, .never,
-            "The path is not allowed at the site; check the URL, or the symlink in the "
-                + "message."),
-        row(
-            506, .storageUnreachable, .never, "The worker does not support this kind of storage."),
-        row(
-            507, .storageQuota, .siteFault,
-            "Raise the quota with dray site set --quota, or remove files."),
-        row(
-            508, .storageSyncFailed, .siteFault,
-            "The disk lost written data; it is fetched again. Check the system's log."),
-        row(
-            509, .storageNoRoom, .waitsForSpace,
-            "Free space at the site, or raise its quota; the file waits, and others continue."),
-        row(
-            510, .storageOutgrown, .waitsForSpace,
-            "A file of unknown length did not fit at the site; free space."),
-        row(
-            511, .storageTooLarge, .never,
-            "The file is larger than the site's file system, or a limit of the process, allows."),
-        row(
-            512, .storageOutsideRoots, .never,
-            "Store beneath a root of the workers, or start a worker with --root of that directory."),
-        row(
-            513, .storageForeignDirectory, .siteFault,
-            "Change the owner of the site's .dray to the worker's user and its mode to "
-                + "0700."),
-        row(
-            514, .storageOtherVolume, .siteFault,
-            "Mount the site's file system. To use the present file system from now on, "
-                + "run dray site set SITE --accept-volume, or dray prefetch with "
-                + "--accept-volume."),
-        row(
-            515, .storageSitePermission, .siteFault,
-            "Change the owner of the directory in the message to the worker's user, or "
-                + "run the worker as its owner."),
         // 6xx: the worker and its lease.
         row(600, .workerLost, .attempts(5), "The worker stopped while it held the job."),
         row(601, .workerCancelled, .never, "The work was cancelled."),
@@ -384,7 +350,7 @@ extension FailureCode {
                 + "`dray webhook redeliver`."),
     ]
 
-    private static func row(
+    static func row(
         _ number: Int, _ code: FailureCode, _ retry: FailureRow.Retry, _ hint: String
     ) -> FailureRow {
         FailureRow(number: number, code: code, retry: retry, hint: hint)

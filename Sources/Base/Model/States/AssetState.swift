@@ -14,7 +14,8 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// All bytes are stored; large files are hashed as a whole. Returns to inProgress if parts do
     /// not match. Can move to new, inProgress, completed, interrupted, failed, cancelled.
     case verifying
-    /// Every required segment is stored. Can move to new, inProgress, refreshing.
+    /// Every required segment is stored. Can move to new, inProgress, refreshing, failed, removing,
+    /// expiring.
     case completed
     /// A worker requests each of its files again and stages changed ones; published files stay
     /// unchanged. Can move to new, publishing, completed.
@@ -22,21 +23,43 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Its staged files are published. Nothing interrupts that; another worker completes it if one
     /// fails. Can move to completed, failed.
     case publishing
-    /// Its submitter disconnected. Can move to new, resolving, inProgress, failed.
+    /// Its submitter disconnected. Can move to new, resolving, inProgress, failed,
+    /// removing, expiring.
     case interrupted
     /// At least one segment failed permanently, or its key holds another object. Can move to new,
-    /// resolving, inProgress, failed.
+    /// resolving, inProgress, failed, removing,
+    /// expiring.
     case failed
-    /// An operator ended it. Can move to new, resolving, inProgress, failed.
+    /// An operator ended it. Can move to new, resolving, inProgress, failed,
+    /// removing, expiring.
     case cancelled
+    /// A worker deletes its files that no other asset of the site needs. Can move to new, removed.
+    case removing
+    /// Its files are gone. Can move to new.
+    case removed
+    /// A worker deletes its files, because its rights have expired. Can move to new, expired.
+    case expiring
+    /// Its rights have expired, and its files are gone. Can move to new.
+    case expired
 
     /// True if the state changes only by a new submission or operation.
     package var isSettled: Bool {
         switch self {
-        case .completed, .failed, .cancelled, .interrupted: true
-        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .publishing: false
+        case .completed, .failed, .cancelled, .interrupted, .removed, .expired: true
+        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .publishing,
+            .removing, .expiring:
+            false
         }
     }
+
+    /// True while workers delete its files.
+    package var isPurging: Bool { self == .removing || self == .expiring }
+
+    /// True if its files are gone.
+    package var isCleared: Bool { self == .removed || self == .expired }
+
+    /// True if nothing of it is stored on purpose: its files are gone, or are being deleted.
+    package var isGone: Bool { isPurging || isCleared }
 }
 
 /// An event of an asset.
@@ -65,8 +88,17 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case refresh
     /// All its changes are staged and may be published.
     case publish
-    /// Submitted again with another URL, kind, key, length or digest: its records are dropped.
+    /// An audit found that stored files are missing or damaged.
+    case lose
+    /// Submitted again with another URL, kind, key, length or digest, or after its removal: its
+    /// records are dropped.
     case redefine
+    /// An operator removes it from the edge.
+    case remove
+    /// Its rights expire.
+    case expire
+    /// Its last file is deleted.
+    case purged
 }
 
 extension AssetState {
@@ -94,7 +126,8 @@ extension AssetState {
                 .gaveUp: .failed, .interrupt: .interrupted, .cancel: .cancelled,
             ],
             .completed: [
-                .redefine: .new, .start: .inProgress, .refresh: .refreshing,
+                .redefine: .new, .start: .inProgress, .refresh: .refreshing, .lose: .failed,
+                .remove: .removing, .expire: .expiring,
             ],
             .refreshing: [
                 .redefine: .new, .publish: .publishing, .finished: .completed,
@@ -103,12 +136,19 @@ extension AssetState {
             .publishing: [.finished: .completed, .gaveUp: .failed],
             .interrupted: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
+                .remove: .removing, .expire: .expiring,
             ],
             .failed: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
+                .remove: .removing, .expire: .expiring,
             ],
             .cancelled: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
+                .remove: .removing, .expire: .expiring,
             ],
+            .removing: [.redefine: .new, .purged: .removed],
+            .removed: [.redefine: .new],
+            .expiring: [.redefine: .new, .purged: .expired],
+            .expired: [.redefine: .new],
         ])
 }

@@ -13,7 +13,7 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
         + kinds("asset", AssetState.allCases.map(\.rawValue) + ["paused", "resumed"])
         + kinds("worker", ["joined", "lost", "returned", "troubled", "recovered"])
         + kinds("origin", ["cooldown", "open", "halfOpen", "failing", "closed"])
-        + kinds("site", ["faulty", "recovered", "closed", "opened"])
+        + kinds("site", ["faulty", "recovered", "closed", "opened", "audited", "damaged"])
         + kinds("queue", ["active", "paused", "draining"])
 
     /// The subjects, in the order of `all`.

@@ -30,6 +30,24 @@ enum DoctorProbes {
                 Failure(.storageIO, "\(url.path): no answer within \(Int(seconds)) seconds"))
     }
 
+    /// Checks a bucket with the credentials of this process.
+    static func bucket(
+        _ url: StorageURL, _ bucket: BucketLocation, seconds: Double
+    ) async -> Result<BucketCheck, Failure> {
+        let found = await result(atMost: .seconds(seconds)) { () -> Result<BucketCheck, Failure> in
+            do throws(Failure) {
+                let storage = try S3Storage(url, bucket, access: BucketAccess())
+                return .success(try await storage.check())
+            } catch {
+                return .failure(error)
+            }
+        }
+        return found
+            ?? .failure(
+                Failure(
+                    .storageUnavailable, "\(url.path): no answer within \(Int(seconds)) seconds"))
+    }
+
     private static func check(
         _ url: StorageURL, _ volume: VolumeID?
     ) throws(Failure) -> SiteCheck {

@@ -334,6 +334,11 @@ package final class DoctorSession: Service {
 
     private func localChecks(_ known: [SiteStatus]) async -> [DoctorCheck] {
         await inOrder(subject.sites) { url in
+            if let bucket = url.bucket {
+                return SiteChecks.bucket(
+                    url.path,
+                    await DoctorProbes.bucket(url, bucket, seconds: Self.storageSeconds))
+            }
             let site = known.first { $0.storageURL == url.description }
             return SiteChecks.local(
                 url.path,

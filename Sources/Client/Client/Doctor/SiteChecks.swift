@@ -57,7 +57,32 @@ enum SiteChecks {
         return .ok(.storage, name, finding)
     }
 
-    // MARK: On this machine
+    // MARK: From this machine
+
+    /// Judges the check of a bucket with this process's credentials.
+    static func bucket(_ url: String, _ result: Result<BucketCheck, Failure>) -> DoctorCheck {
+        let name = "bucket \(url)"
+        let check: BucketCheck
+        switch result {
+        case .failure(let failure): return .failed(.storage, name, failure)
+        case .success(let found): check = found
+        }
+        if let skew = check.clockSkewSeconds, abs(skew) > maxSkewSeconds {
+            return .warning(
+                .storage, name, "this clock differs by \(skew) s from the server's",
+                advice: FailureCode.storageClockSkew.row.hint, code: .storageClockSkew)
+        }
+        guard check.staleUploads == 0 else {
+            return .warning(
+                .storage, name,
+                "\(HumanFormat.count(check.staleUploads)) unfinished uploads are older than a day",
+                advice: "Run a worker for this site: it aborts what no job needs after a week.")
+        }
+        return .ok(.storage, name, "puts, reads, lists and deletes")
+    }
+
+    /// S3 refuses requests whose time differs by 15 minutes.
+    private static let maxSkewSeconds: Int64 = 300
 
     /// Judges the check of a directory on this machine.
     static func local(

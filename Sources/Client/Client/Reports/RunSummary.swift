@@ -47,6 +47,9 @@ struct RunSummary {
             rows: [columns.map(\.1)], columns: self.columns)
         let name = printable(status.name)
         var text = "\(name): \(ending), in \(printable(destination))\n\n\(table)"
+        if let files = totals.freedFiles, let bytes = totals.freedBytes {
+            text += "\nRemoved \(HumanFormat.count(files, "file")), \(HumanFormat.bytes(bytes))\n"
+        }
         if let line = WaitText.line(waited) { text += "\n\(line)\n" }
         if status.missedDeadline, let line = DeadlineText.line(status) { text += "\n\(line)\n" }
         if missingSidecars > 0 {

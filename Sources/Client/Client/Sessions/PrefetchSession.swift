@@ -33,6 +33,10 @@ package final class PrefetchSession: FollowingSession {
         package var acceptsVolume: Bool
         /// True to end once the cluster has the whole submission.
         package var detaches: Bool
+        /// True to remove the assets that the list no longer names.
+        package var prunes: Bool
+        /// Files of a mirror that another tool made; nil for none.
+        package var adoption: Adoption?
 
         package init(
             catalog: CatalogSubmission,
@@ -44,7 +48,8 @@ package final class PrefetchSession: FollowingSession {
             isQuiet: Bool,
             isEmbedded: Bool,
             acceptsVolume: Bool,
-            detaches: Bool
+            detaches: Bool,
+            prunes: Bool = false
         ) {
             self.catalog = catalog
             self.source = source
@@ -56,6 +61,7 @@ package final class PrefetchSession: FollowingSession {
             self.isEmbedded = isEmbedded
             self.acceptsVolume = acceptsVolume
             self.detaches = detaches
+            self.prunes = prunes
         }
     }
 
@@ -161,7 +167,7 @@ package final class PrefetchSession: FollowingSession {
             let request = SiteVolumeRequest(
                 worker: .random(), site: known.id)
             let recorded = try await client.volume(request)
-            guard let volume = recorded.recorded else { return }
+            guard let volume = recorded.recorded, try StorageURL(url).bucket == nil else { return }
             return try DirectoryStorage.check(try StorageURL(url), isOn: volume)
         }
         var settings = SiteSettings(site: url)
@@ -181,7 +187,7 @@ package final class PrefetchSession: FollowingSession {
         _ = try await plan.source.read(purpose) { assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure(.workerCancelled, "interrupted") }
-                guard let full = batch.add(asset) else { continue }
+                guard let full = batch.add(plan.adoption?.offer(asset) ?? asset) else { continue }
                 if sending.count == 2 { try await sending.removeFirst().value.get() }
                 sending.append(Task { await Self.send(full, to: handle.id, client) })
             }
@@ -195,7 +201,9 @@ package final class PrefetchSession: FollowingSession {
             "\(printable(plan.catalog.name)): "
                 + "\(HumanFormat.count(plan.list.counts.assets, "asset")) to "
                 + printable(plan.destination.path))
-        if let left = started.left, left > 0 {
+        if plan.prunes {
+            try await prune(handle, client)
+        } else if let left = started.left, left > 0 {
             let assets = HumanFormat.count(left, "asset")
             display.note(
                 "\(assets) of the previous list of this name \(left == 1 ? "is" : "are") "
@@ -204,6 +212,20 @@ package final class PrefetchSession: FollowingSession {
         if let begin = plan.catalog.notBefore, begin > SystemWallClock().nowSeconds {
             display.note("it does not start before \(TimeText.minute(ofSeconds: begin))")
         }
+    }
+
+    /// Removes the assets that the list no longer names, those of earlier lists too. The catalog
+    /// ends after that.
+    private func prune(
+        _ handle: CatalogHandle, _ client: CoordinatorClient
+    ) async throws(Failure) {
+        var selection = SelectionAction(.remove, catalog: CatalogReference(handle.id))
+        selection.ofLeft = true
+        selection.generation = handle.generation
+        let removed = try await client.apply(selection)
+        guard removed.assets > 0 else { return }
+        display.note(
+            "removing \(HumanFormat.count(removed.assets, "asset")) that the list no longer names")
     }
 
     private static func send(
@@ -246,6 +268,9 @@ package final class PrefetchSession: FollowingSession {
             summary.waited = display.waited
             try? await complete(&summary, status, client)
             Console.write(summary.text)
+            if let adoption = plan.adoption {
+                Console.write("\n" + (try await adoption.result(of: status.id, client)))
+            }
         }
         if status.totals.failed > 0 {
             let page = try await client.assets(of: status.id, state: .failed)
@@ -310,9 +335,9 @@ package final class PrefetchSession: FollowingSession {
 struct SubmissionBatch {
     /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
     private static let maxBytes = 4 << 20
-    /// A coordinator accepts 100,000 values in a body; an asset has at most 16 besides its
-    /// sidecars.
-    private static let maxValues = 90_000
+    /// A coordinator accepts 100,000 values in a body; an asset has at most 19 besides its
+    /// sidecars and what was found of it.
+    private static let maxValues = 96_000
 
     let generation: Int
     private var assets: [AssetSubmission] = []
@@ -332,7 +357,7 @@ struct SubmissionBatch {
         for sidecar in asset.sidecars ?? [] {
             bytes += sidecar.url.utf8.count + sidecar.key.utf8.count + 400
         }
-        values += 16 + 8 * (asset.sidecars?.count ?? 0)
+        values += 19 + 8 * (asset.sidecars?.count ?? 0) + (asset.found == nil ? 0 : 6)
         let isFull =
             assets.count >= WireLimits.assetsPerRequest || bytes >= Self.maxBytes
             || values >= Self.maxValues

@@ -23,6 +23,11 @@ package struct SelectionAction: Codable, Hashable, Sendable {
     package var deadline: Double?
     /// cancel: only refreshes of completed assets, not first fetches. Nil is false.
     package var ofRefresh: Bool?
+    /// remove: only assets that the catalog's last submission did not name. Nil is false.
+    package var ofLeft: Bool?
+    /// remove with `ofLeft`, which requires it: the generation of that submission. Fails if another
+    /// one was started since.
+    package var generation: Int?
 
     package enum Action: String, Codable, CaseIterable, Sendable {
         /// Ends all work on it. Workers stop leased jobs at their next heartbeat; stored files
@@ -40,6 +45,11 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         case pause
         /// Continues paused and interrupted assets.
         case resume
+        /// Cancels what has not ended, then deletes the files that no other asset of the site
+        /// needs: manifests first.
+        case remove
+        /// Deletes the records of a whole catalog that has ended; stored files stay.
+        case forget
     }
 
     /// True if it selects all assets of its catalogs.
@@ -68,8 +78,10 @@ package struct SelectionAnswer: Codable, Hashable, Sendable {
     package var assets: Int
     /// Number of removed, created or moved jobs.
     package var jobs: Int
-    /// refresh: the catalog to follow.
+    /// refresh, remove: the catalog to follow.
     package var catalog: CatalogID?
+    /// remove: files to delete, unless other assets need them; nil for other actions.
+    package var files: Int?
 
     package init(assets: Int, jobs: Int) {
         self.assets = assets

@@ -13,6 +13,15 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     package var floorBytes: Int64?
     /// Maximum bytes of its catalogs; 0 for no quota.
     package var quotaBytes: Int64?
+    /// Longest time for which assets that are submitted from now on are kept once they are complete,
+    /// in seconds; 0 for no limit.
+    package var keepSeconds: Double?
+    /// Time between audits, within `WireLimits.auditSeconds`; 0 for no schedule.
+    package var auditSeconds: Int?
+    /// True if these audits read every file.
+    package var auditIsDeep: Bool?
+    /// True if these audits repair.
+    package var auditRepairs: Bool?
     /// Clears the site's failure: its jobs are leased again at once.
     package var resumes: Bool?
     /// Records the volume that the next worker finds as the site's, and clears its failure.
@@ -41,6 +50,12 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var nextChange: Double?
     package var floorBytes: Int64?
     package var quotaBytes: Int64?
+    /// Longest time for which completed assets are kept; nil for no limit.
+    package var keepSeconds: Double?
+    /// Time between audits by its schedule; nil for none.
+    package var auditSeconds: Int?
+    package var auditIsDeep = false
+    package var auditRepairs = false
     /// Bytes of its catalogs; an object of two catalogs counts twice.
     package var usedBytes: Int64?
     /// Free bytes of its file system, as last reported by workers; nil before.

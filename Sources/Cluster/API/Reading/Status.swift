@@ -58,6 +58,8 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var cancelled: Int?
     /// Assets that have not ended and are paused; nil for none.
     package var paused: Int?
+    /// Assets whose files are being deleted; nil for none.
+    package var removing: Int?
     /// Segments known so far.
     package var segments = 0
     package var segmentsDone = 0
@@ -71,6 +73,9 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     /// Estimated total bytes: segments of unknown size count as the mean of the others.
     package var expectedBytes: Int64?
     package var retries = 0
+    /// Files and bytes that workers deleted since assets were last removed; nil for none.
+    package var freedFiles: Int?
+    package var freedBytes: Int64?
     /// Seconds from start to end, or to now, by the database's clock.
     package var seconds: Double = 0
 
@@ -93,11 +98,20 @@ package struct AssetStatus: Codable, Sendable {
     package var segments: Int
     package var segmentsDone: Int
     package var bytes: Int64
+    /// Bytes of these that were stored already and not fetched; nil if unknown.
+    package var adoptedBytes: Int64?
     package var expectedBytes: Int64?
     package var retries: Int
     /// Its final key, relative to the site: for a title, the manifest's, which is the entry to
     /// play.
     package var path: String?
+    /// When it may begin, in seconds since 1970; nil once it may.
+    package var notBefore: Double?
+    /// When its files are deleted, in seconds since 1970; nil for never.
+    package var expiresAt: Double?
+    /// Files and bytes that workers have deleted; nil unless it is or was removed.
+    package var freedFiles: Int?
+    package var freedBytes: Int64?
     /// The last change of its state or its counts, in seconds since 1970.
     package var changed: Double?
     /// Outcome of the last refresh, with `failure` if it failed; nil before one, and during one.

@@ -10,7 +10,7 @@ extension Schema.Bound {
         .characters(1...WireLimits.urlBytes), .pattern("^https?://[^\\u0000-\\u0020\\u007F]*$"),
     ]
     fileprivate static let storageURL: [Schema.Bound] = [
-        .characters(8...2_048), .pattern("^file:///[^\\u0000-\\u001F\\u007F]*$"),
+        .characters(8...2_048), .pattern("^(file:///|s3://)[^\\u0000-\\u001F\\u007F]*$"),
     ]
     fileprivate static let key: [Schema.Bound] = text(1...WireLimits.keyBytes)
     fileprivate static let sha256: [Schema.Bound] = [.pattern("^[0-9a-f]{64}$")]
@@ -29,7 +29,8 @@ extension CatalogSubmission: SchemaBounded {
         [
             "name": Schema.Bound.text(1...200), "storageURL": Schema.Bound.storageURL,
             "priority": [.range(0...9)], "notBefore": Schema.Bound.time,
-            "deadline": Schema.Bound.time,
+            "deadline": Schema.Bound.time, "expiresAt": Schema.Bound.time,
+            "keepSeconds": [.range(WireLimits.keepSeconds)],
         ]
     }
 }
@@ -72,6 +73,8 @@ extension AssetSubmission: SchemaBounded {
             "key": Schema.Bound.key, "bytes": Schema.Bound.bytes, "sha256": Schema.Bound.sha256,
             "mirrors": [.items(1...WireLimits.mirrorsPerAsset)],
             "sidecars": [.items(1...WireLimits.sidecarsPerAsset)],
+            "notBefore": Schema.Bound.time, "expiresAt": Schema.Bound.time,
+            "keepSeconds": [.range(WireLimits.keepSeconds)],
         ]
     }
 }
@@ -99,6 +102,7 @@ extension SelectionAction: SchemaBounded {
             "asset": Schema.Bound.text(1...1_000), "priority": [.range(0...9)],
             "notBefore": [.range(0...WireLimits.pointsInTime.upperBound)],
             "deadline": [.range(0...WireLimits.pointsInTime.upperBound)],
+            "generation": [.range(1...Int(Int32.max))],
         ]
     }
 }
@@ -120,6 +124,7 @@ extension SiteSettings: SchemaBounded {
         [
             "site": Schema.Bound.text(1...2_048), "floorBytes": [.range(0...1 << 60)],
             "quotaBytes": [.range(0...1 << 60)],
+            "keepSeconds": [.range(0...WireLimits.keepSeconds.upperBound)],
             "maximumBytesPerSecond": [.range(0...Int(Bandwidth.allowed.upperBound))],
         ]
     }
@@ -255,6 +260,12 @@ extension RefreshBatch: SchemaBounded {
 extension ChecksumTurnRequest: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
         ["jobs": [.items(1...WireLimits.jobsPerLease)]]
+    }
+}
+
+extension PurgeRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["results": [.items(0...WireLimits.filesPerPurge)]]
     }
 }
 

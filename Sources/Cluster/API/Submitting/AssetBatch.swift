@@ -36,6 +36,7 @@ extension AssetBatch: WireTable {
 extension AssetSubmission: WireRow {
     package enum Field: Int, WireField {
         case name, url, kind, key, bytes, sha256, mirrors, digests, sidecars
+        case notBefore, expiresAt, keepSeconds, found
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -54,5 +55,9 @@ extension AssetSubmission: WireRow {
         try coder.code(.mirrors, &mirrors)
         try coder.code(.digests, &digests)
         try coder.codeJSON(.sidecars, &sidecars)
+        try coder.code(.notBefore, &notBefore)
+        try coder.code(.expiresAt, &expiresAt)
+        try coder.code(.keepSeconds, &keepSeconds)
+        try coder.codeJSON(.found, &found)
     }
 }

@@ -5,7 +5,7 @@ package import Model
 package struct CatalogSubmission: Codable, Sendable {
     /// 1 to 200 characters, no control characters; unique at its site.
     package var name: String
-    /// Location of the assets: `file:///absolute/path`.
+    /// Location of the assets: `file:///absolute/path` or `s3://bucket/prefix?endpoint=URL`.
     package var storageURL: String
     /// 0 (last) to 9 (first).
     package var priority: Int
@@ -17,6 +17,12 @@ package struct CatalogSubmission: Codable, Sendable {
     /// Options for its titles from now on; nil for all tracks. Titles that were resolved with other
     /// options are resolved again.
     package var titles: TitleOptions?
+    /// Files of its assets are deleted then, in seconds since 1970; nil for never. An asset's own
+    /// time holds if it is earlier.
+    package var expiresAt: Double?
+    /// Files of an asset are deleted so many seconds after it was first complete; nil for never. An
+    /// asset's or its site's own time holds if it is shorter.
+    package var keepSeconds: Double?
 
     package init(
         name: String, storageURL: String, priority: Int = 5, notBefore: Double? = nil,

@@ -22,7 +22,7 @@ package struct Job: Hashable, Sendable {
         switch task {
         case .fetch(let fetch): fetch.url
         case .resolve(let source), .refresh(let source), .publish(let source): source.url
-        case .verify, .checksums: nil
+        case .verify, .checksums, .purge: nil
         }
     }
 }
@@ -41,6 +41,8 @@ package enum JobTask: Hashable, Sendable {
     case refresh(AssetSource)
     /// Publish the staged files of a refresh.
     case publish(AssetSource)
+    /// Delete files that a catalog's assets no longer need (`POST /v1/purges` names them).
+    case purge
 
     package var kind: JobKind {
         switch self {
@@ -50,6 +52,7 @@ package enum JobTask: Hashable, Sendable {
         case .checksums: .checksums
         case .refresh: .refresh
         case .publish: .publish
+        case .purge: .purge
         }
     }
 }
@@ -104,6 +107,10 @@ package struct PreviousObject: Hashable, Sendable {
     package var validator: String?
     /// True if it was compared with a digest then.
     package var isVerified = false
+
+    /// Modification time of a file that another tool stored, which the origin must confirm; nil for
+    /// others.
+    package var foundModified: Int64? { validator.flatMap { FoundFile.modified(in: $0) } }
 
     package init(_ stored: StoredObject, validator: String? = nil) {
         self.stored = stored
@@ -215,6 +222,7 @@ extension JobTask {
             var directory = ""
             try coder.code(.key, &directory)
             self = .checksums(directory: directory)
+        case .purge: self = .purge
         }
     }
 
@@ -225,6 +233,7 @@ extension JobTask {
             try source.code(with: &coder)
         case .verify(var verification): try verification.code(with: &coder)
         case .checksums(var directory): try coder.code(.key, &directory)
+        case .purge: break
         }
     }
 }

@@ -16,6 +16,9 @@ package struct LeaseRequest: Sendable {
     /// Load tests that the worker has joined or was not needed in, the latest
     /// `WireLimits.pastLoadTests`. Nil for a worker without support for load tests.
     package var pastLoadTests: [LoadTestID]?
+    /// Audits that the worker has or cannot do, the latest `WireLimits.pastAudits`. Nil for a worker
+    /// that takes no audits.
+    package var pastAudits: [SiteAuditID]?
     /// Storage URLs of the directories that the worker may write to: it leases only jobs of sites
     /// within them. 1 to `WireLimits.rootsPerWorker`; nil for a worker that may write to every
     /// site.
@@ -74,6 +77,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var siteShares: [SiteQuota]?
     /// A load test that needs the worker; nil for none.
     package var loadTest: LoadTestCall?
+    /// An audit of a site that needs the worker; nil for none.
+    package var audit: SiteAuditCall?
     /// Traces of the jobs, if the request asks for them; nil for none.
     package var traces: [LeasedTrace]?
     /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
@@ -144,6 +149,7 @@ extension LeaseRequest: WireMessage, WireObject {
     package enum Field: Int, WireField {
         case worker, maxJobs, waitMilliseconds, lease
         case queues, roots, refusedSites, pastLoadTests, slowOrigins, slowMaxJobs, wantsTraces
+        case pastAudits
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -165,6 +171,7 @@ extension LeaseRequest: WireMessage, WireObject {
         try coder.code(.slowOrigins, &origins)
         try coder.code(.slowMaxJobs, &most)
         try coder.codeFlag(.wantsTraces, &wantsTraces)
+        try coder.code(.pastAudits, &pastAudits)
         guard coder.isReading else { return }
         guard (origins == nil) == (most == nil) else {
             throw incomplete("slow origins need both their names and their number of jobs.")
@@ -176,7 +183,7 @@ extension LeaseRequest: WireMessage, WireObject {
 extension LeaseGrant: WireTable {
     package enum Field: Int, WireField {
         case lease, seconds, waitedSeconds, cluster, isAlone
-        case site, storageURL, volume, space, shares, cooling, siteShares, loadTest, traces
+        case site, storageURL, volume, space, shares, cooling, siteShares, loadTest, traces, audit
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -213,5 +220,6 @@ extension LeaseGrant: WireTable {
         try coder.codeJSON(.siteShares, &siteShares)
         try coder.codeJSON(.loadTest, &loadTest)
         try coder.codeJSON(.traces, &traces)
+        try coder.codeJSON(.audit, &audit)
     }
 }

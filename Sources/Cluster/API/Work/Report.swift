@@ -43,7 +43,7 @@ package struct JobReport: Hashable, Sendable {
     }
 
     package struct Done: Hashable, Sendable {
-        /// The stored object (fetch, verify); nil for other jobs.
+        /// The stored object (fetch, verify), or the written checksum file; nil for other jobs.
         package var stored: StoredObject?
         /// True if the bytes were stored already and nothing was fetched.
         package var isReused = false

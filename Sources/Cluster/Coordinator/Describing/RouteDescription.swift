@@ -86,6 +86,9 @@ extension RouteDescription.Parameter {
         "test": Self(
             "test", Schema(.string, .pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")),
             "The load test's id.", isRequired: true),
+        "audit": Self(
+            "audit", Schema(.integer, .range(1...Int.max)), "The audit's number.",
+            isRequired: true),
         "webhook": Self(
             "webhook", Schema(.integer, .range(1...Int.max)), "The webhook's number.",
             isRequired: true),

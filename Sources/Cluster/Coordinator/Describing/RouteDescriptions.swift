@@ -5,7 +5,7 @@ import Model
 /// The descriptions of all routes, by `Route.name`. A test requires one for each.
 extension RouteDescription {
     static let all: [String: RouteDescription] = [
-        open, working, catalogs, operating, loadTests, webhooks, access,
+        open, working, catalogs, operating, audits, loadTests, webhooks, access,
     ].reduce(into: [:]) { all, group in all.merge(group) { $1 } }
 
     private static let open: [String: RouteDescription] = [
@@ -61,9 +61,24 @@ extension RouteDescription {
         "POST /v1/checksums/turns": Self(
             "Returns which jobs may write the checksum files of their directories now.",
             body: ChecksumTurnRequest.self, .json(ChecksumTurns.self)),
+        "POST /v1/purges": Self(
+            "Reports deleted files of a leased purge job; returns the next ones to delete.",
+            body: PurgeRequest.self, .json(PurgePage.self)),
         "POST /v1/sites/volumes": Self(
             "Reads or records the volume of a site.",
             body: SiteVolumeRequest.self, .json(SiteVolumeAnswer.self)),
+        "POST /v1/site-audits/{audit}/leases": Self(
+            "Leases an audit, unless another worker has it.",
+            body: SiteAuditLeaseRequest.self, .json(SiteAuditGrant.self)),
+        "POST /v1/site-audits/{audit}/records": Self(
+            "Returns a page of what is recorded as stored at the site of a leased audit.",
+            body: SiteAuditRecordsRequest.self, .rows(SiteAuditRecords.self)),
+        "POST /v1/site-audits/{audit}/checks": Self(
+            "Returns the present records of what looks wrong in a leased audit.",
+            body: SiteAuditCheck.self, .json(SiteAuditChecked.self)),
+        "POST /v1/site-audits/{audit}/reports": Self(
+            "Records what a leased audit has found.",
+            body: SiteAuditReport.self, .json(SiteAuditOrder.self)),
         "POST /v1/load-tests/{test}/shards": Self(
             "Joins a load test if it still needs workers.",
             body: LoadTestJoin.self, .json(LoadTestPlace.self)),
@@ -123,7 +138,8 @@ extension RouteDescription {
                 Parameter("descending", Schema(.boolean), "True for the reverse order."),
             ] + Parameter.page, .json(AssetListing.self), failures: [404]),
         "POST /v1/selections": Self(
-            "Cancels, retries, refreshes, reprioritises or reschedules what is selected.",
+            "Cancels, retries, pauses, resumes, refreshes, removes, reprioritises or reschedules "
+                + "what is selected.",
             body: SelectionAction.self, .json(SelectionAnswer.self)),
     ]
 

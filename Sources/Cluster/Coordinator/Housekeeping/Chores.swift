@@ -31,6 +31,12 @@ extension Chore {
                 let moved = try await queue.origins.mirrors.move()
                 if moved > 0 { log.info("jobs moved to mirrors", ["jobs": moved]) }
             },
+            Chore("apply rights", every: .seconds(1)) {
+                if try await queue.purges.applyRights() > 0 { signal.fire() }
+            },
+            Chore("reconcile removals", every: .seconds(1)) {
+                if try await queue.purges.reconcile() > 0 { signal.fire() }
+            },
             Chore("end origin quotas", every: .seconds(1)) {
                 if try await queue.sites.quotas.end() { signal.fire() }
             },
@@ -40,6 +46,7 @@ extension Chore {
             Chore("reconcile load tests", every: .seconds(1)) {
                 try await memory.reconcileLoadTests()
             },
+            Chore("reconcile audits", every: .seconds(1)) { try await memory.reconcileAudits() },
             // Due jobs cause no notification.
             Chore("look for work that is due", every: .seconds(1)) {
                 if signal.waiterCount > 0, try await queue.claims.hasWork() { signal.fire() }

@@ -11,6 +11,7 @@ struct ClusterMemory: Sendable {
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
+    let audits = CalledAudits()
     let access: Access
     private let failures: BackgroundFailures
 
@@ -43,6 +44,10 @@ struct ClusterMemory: Sendable {
         for signal in [signal, cooling.signal, loadTests.news] { signal.fire() }
     }
 
+    func loadAudits() async throws {
+        if audits.set(try await queue.siteAudits.called()) { signal.fire() }
+    }
+
     // MARK: Reads that log their failures
 
     func readCooling() async {
@@ -62,6 +67,11 @@ struct ClusterMemory: Sendable {
         loadTests.news.fire()
     }
 
+    /// Reads the audits that need a worker. A new one notifies waiting workers at once.
+    func readAudits() async {
+        await attempt("read the audits") { try await loadAudits() }
+    }
+
     func readTokens() async {
         await attempt("read the access tokens") { try await loadTokens() }
     }
@@ -74,6 +84,12 @@ struct ClusterMemory: Sendable {
         } catch {
             failures.failed(work, error)
         }
+    }
+
+    /// Creates audits that are due, and stores those that need a worker.
+    func reconcileAudits() async throws {
+        try await queue.siteAudits.reconcile()
+        try await loadAudits()
     }
 
     /// Starts and ends load tests that are due, and stores those that need workers.

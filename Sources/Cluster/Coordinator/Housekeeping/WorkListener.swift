@@ -40,6 +40,7 @@ struct WorkListener: Service {
         await memory.readCooling()
         await memory.readSiteBounds()
         await memory.readLoadTests()
+        await memory.readAudits()
         await memory.readTokens()
         signal.fire()
         await withTaskCancellationHandler {
@@ -47,6 +48,9 @@ struct WorkListener: Service {
                 switch notification.payload {
                 case "load tests":
                     await memory.readLoadTests()
+                    continue
+                case "audits":
+                    await memory.readAudits()
                     continue
                 case "tokens":
                     await memory.readTokens()

@@ -13,6 +13,7 @@ struct ClusterMetrics: Sendable {
         ) { cache.ageSeconds }
         declareQueues(in: registry)
         declareSites(in: registry)
+        declareAudits(in: registry)
         declareCatalogs(in: registry)
         declareOrigins(in: registry)
         declareWebhooks(in: registry)
@@ -121,6 +122,27 @@ struct ClusterMetrics: Sendable {
             "dray_site_bandwidth_used_bytes_per_second", ["queue"], maxSeries: most,
             "Bandwidth of the site that workers may use now.",
             byQueue { $0.bytesPerSecond == nil ? nil : Double($0.heldBytesPerSecond ?? 0) })
+    }
+
+    private func declareAudits(in registry: MetricRegistry) {
+        registry.gauges(
+            "dray_audit_findings", ["queue", "kind"], maxSeries: 3 * Self.maxQueues,
+            "What the last audit of the site found and did not repair: damaged files (missing, "
+                + "truncated or changed), foreign files, or others.",
+            samples { figures in
+                figures.audits.flatMap {
+                    [
+                        MetricSample([$0.queue, "damaged"], $0.damaged),
+                        MetricSample([$0.queue, "foreign"], $0.foreign),
+                        MetricSample([$0.queue, "other"], $0.others),
+                    ]
+                }
+            })
+        registry.gauges(
+            "dray_audit_end_timestamp_seconds", ["queue"], maxSeries: Self.maxQueues,
+            overflow: .minimum,
+            "End of the last completed audit of the site, in seconds since 1970.",
+            samples { $0.audits.map { MetricSample([$0.queue], $0.endedAt) } })
     }
 
     private func declareCatalogs(in registry: MetricRegistry) {

@@ -34,8 +34,9 @@ enum FailureAnswer {
         switch code {
         case .inputNotFound: 404
         case .inputMethod: 405
-        case .workerLeaseLost, .inputDraining, .inputLoadTestRunning, .storageOutsideRoots,
-            .inputAlreadyCreated, .inputNameInUse, .clusterRequestRunning:
+        case .workerLeaseLost, .inputDraining, .inputLoadTestRunning, .inputAuditRunning,
+            .inputAuditOfBucket, .storageOutsideRoots, .inputAlreadyCreated, .inputNameInUse,
+            .clusterRequestRunning:
             409
         case .clusterEventsGone: 410
         case .inputTooLarge: 413

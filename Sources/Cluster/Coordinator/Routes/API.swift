@@ -18,6 +18,7 @@ struct API: Sendable {
     let events: EventRoutes
     let document = DocumentRoutes()
     let webhooks: WebhookRoutes
+    let audits: SiteAuditRoutes
 
     /// - Parameters:
     ///   - databaseConnections: the most that this coordinator opens.
@@ -32,7 +33,7 @@ struct API: Sendable {
         metrics = MetricsRoutes(registry: counts.registry, cache: figures)
         leases = LeaseRoutes(
             queue: queue, signal: memory.signal, cooling: memory.cooling,
-            loadTests: memory.loadTests, metrics: counts)
+            loadTests: memory.loadTests, audits: memory.audits, metrics: counts)
         results = ResultRoutes(
             queue: queue, reported: reported, cooling: memory.cooling, metrics: counts)
         catalogs = CatalogRoutes(queue: queue, reported: reported)
@@ -40,6 +41,7 @@ struct API: Sendable {
         pool = WorkerPoolRoutes(queue: queue)
         loadTests = LoadTestRoutes(queue: queue, loadTests: memory.loadTests)
         access = AccessRoutes(queue: queue, memory: memory)
+        audits = SiteAuditRoutes(queue: queue)
         events = EventRoutes(queue: queue, hub: hub)
         webhooks = WebhookRoutes(
             queue: queue, addresses: WebhookAddresses(policy: webhookAddresses))
@@ -48,8 +50,8 @@ struct API: Sendable {
 
     /// All routes.
     var routes: [Route] {
-        healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + loadRoutes + accessRoutes
-            + webhookRoutes
+        healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + auditRoutes + loadRoutes
+            + accessRoutes + webhookRoutes
     }
 
     private var healthRoutes: [Route] {
@@ -74,7 +76,18 @@ struct API: Sendable {
             .post("/v1/rewritten-manifests", .workers, results.rewrittenManifest),
             .get("/v1/checksums", .workers, results.checksums),
             .post("/v1/checksums/turns", .workers, results.checksumTurns),
+            .post("/v1/purges", .workers, results.purge),
             .post("/v1/sites/volumes", .workers, results.volume),
+            .post("/v1/site-audits/{audit}/leases", .workers, audits.lease),
+            .post("/v1/site-audits/{audit}/records", .workers) { request, path, _ in
+                try await audits.records(request, path)
+            },
+            .post("/v1/site-audits/{audit}/checks", .workers) { request, path, _ in
+                try await audits.check(request, path)
+            },
+            .post("/v1/site-audits/{audit}/reports", .workers) { request, path, _ in
+                try await audits.report(request, path)
+            },
             .post("/v1/load-tests/{test}/shards", .workers, loadTests.join),
             .post("/v1/load-tests/{test}/reports", .workers, loadTests.report),
         ]
@@ -110,6 +123,16 @@ struct API: Sendable {
             .get("/v1/report", .readers, operators.report),
             .get("/v1/workers/wanted", .readers, pool.wanted),
             .get("/v1/workers/history", .readers, pool.history),
+        ]
+    }
+
+    private var auditRoutes: [Route] {
+        [
+            .get("/v1/site-audits", .readers, audits.list),
+            .change("/v1/site-audits", .operators, audits.create).creating,
+            .get("/v1/site-audits/{audit}", .readers, audits.status),
+            .get("/v1/site-audits/{audit}/findings", .readers, audits.findings),
+            .change("/v1/site-audits/{audit}/cancel", .operators, audits.cancel),
         ]
     }
 

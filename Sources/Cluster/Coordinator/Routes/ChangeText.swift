@@ -14,10 +14,14 @@ enum ChangeText {
             + list([
                 // An asset's name may be made of a URL.
                 ("asset", action.asset.map { redacted(url: $0) }),
+                ("name", action.name.map { redacted(url: $0) }),
+                ("states", action.states.map { $0.joined(separator: " ") }),
                 ("code", action.failureCode?.rawValue),
                 ("priority", action.priority.map { "\($0)" }),
                 ("notBefore", action.notBefore.map(time)), ("deadline", action.deadline.map(time)),
                 ("ofRefresh", action.ofRefresh.map { "\($0)" }),
+                ("ofLeft", action.ofLeft.map { "\($0)" }),
+                ("generation", action.generation.map { "\($0)" }),
             ])
     }
 
@@ -39,8 +43,22 @@ enum ChangeText {
                 ("maximumBytesPerSecond", settings.maximumBytesPerSecond.map { "\($0)" }),
                 ("floorBytes", settings.floorBytes.map { "\($0)" }),
                 ("quotaBytes", settings.quotaBytes.map { "\($0)" }),
+                ("keepSeconds", settings.keepSeconds.map { $0 == 0 ? "none" : "\($0)" }),
+                ("auditSeconds", settings.auditSeconds.map { $0 == 0 ? "none" : "\($0)" }),
+                ("auditIsDeep", settings.auditIsDeep.map { "\($0)" }),
+                ("auditRepairs", settings.auditRepairs.map { "\($0)" }),
                 ("resumes", settings.resumes.map { "\($0)" }),
                 ("acceptsVolume", settings.acceptsVolume.map { "\($0)" }),
+            ])
+    }
+
+    static func text(of audit: SiteAuditSubmission) -> String {
+        "audit of site \(redacted(url: audit.site))"
+            + list([
+                ("isDeep", audit.isDeep.map { "\($0)" }),
+                ("repairs", audit.repairs.map { "\($0)" }),
+                ("readBytesPerSecond", audit.readBytesPerSecond.map { "\($0)" }),
+                ("filesPerSecond", audit.filesPerSecond.map { "\($0)" }),
             ])
     }
 

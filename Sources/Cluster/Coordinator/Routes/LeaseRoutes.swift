@@ -11,6 +11,7 @@ struct LeaseRoutes: Sendable {
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
+    let audits: CalledAudits
     let metrics: CoordinatorMetrics
 
     /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
@@ -31,7 +32,10 @@ struct LeaseRoutes: Sendable {
             try caller.requireCurrent()
             if let call = loadTests.first(for: wanted) {
                 // The worker must have no jobs during the test.
-                return try .wire(grant(with: call), for: request)
+                return try .wire(grant(loadTest: call), for: request)
+            }
+            if let call = audits.first(for: wanted) {
+                return try .wire(grant(audit: call), for: request)
             }
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
@@ -61,10 +65,13 @@ struct LeaseRoutes: Sendable {
         }
     }
 
-    private func grant(with call: LoadTestCall) -> LeaseGrant {
+    private func grant(
+        loadTest: LoadTestCall? = nil, audit: SiteAuditCall? = nil
+    ) -> LeaseGrant {
         var grant = LeaseGrant(lease: nil, seconds: queue.settings.leaseSeconds)
         grant.cooling = cooling.answer
-        grant.loadTest = call
+        grant.loadTest = loadTest
+        grant.audit = audit
         return grant
     }
 

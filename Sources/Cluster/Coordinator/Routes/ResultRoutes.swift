@@ -88,6 +88,14 @@ struct ResultRoutes: Sendable {
         return try .wire(VerdictAnswer(verdict: verdict))
     }
 
+    func purge(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: PurgeRequest = try RequestBody.read(request)
+        try Validation.check(wanted)
+        let page = try await queue.purges.next(wanted)
+        if !wanted.results.isEmpty { reported.fire() }
+        return try .wire(page)
+    }
+
     func rewrittenManifest(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: RewrittenManifestRequest = try RequestBody.read(request)
         return try .wire(try await queue.segments.rewrittenManifest(wanted))

@@ -26,6 +26,24 @@ extension Validation {
         guard action.ofRefresh == nil || action.action == .cancel else {
             throw wrong("ofRefresh", "\(action.action.rawValue)", "with the action cancel only")
         }
+        guard action.ofLeft == nil || action.action == .remove && action.catalog != nil else {
+            throw wrong(
+                "ofLeft", action.action.rawValue, "with the action remove and a catalog only")
+        }
+        guard (action.ofLeft == true) == (action.generation != nil) else {
+            throw wrong(
+                "generation", action.generation.map { "\($0)" } ?? "none",
+                "with ofLeft only, and with it the generation of the submission")
+        }
+        if let generation = action.generation {
+            try range(generation, "generation", 1...Int(Int32.max))
+        }
+        guard action.action != .forget || action.catalog != nil && action.isWhole else {
+            throw wrong("catalog", "a part or all", "a whole catalog to forget")
+        }
+        guard action.action != .remove || action.catalog != nil else {
+            throw wrong("catalog", "none", "a catalog to remove assets of")
+        }
         try checkSchedule(action)
         switch (action.action, action.priority) {
         case (.reprioritise, let priority?): try range(priority, "priority", 0...9)
@@ -88,12 +106,18 @@ extension Validation {
         guard
             settings.schedule != nil || settings.maximumBytesPerSecond != nil
                 || settings.floorBytes != nil || settings.quotaBytes != nil
+                || settings.keepSeconds != nil || settings.auditSeconds != nil
+                || settings.auditIsDeep != nil || settings.auditRepairs != nil
                 || settings.resumes == true || settings.acceptsVolume == true
         else {
             throw wrong(
-                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, resumes, acceptsVolume",
+                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, keepSeconds, "
+                    + "auditSeconds, auditIsDeep, auditRepairs, resumes, acceptsVolume",
                 "none",
                 "at least one of them")
+        }
+        if let seconds = settings.auditSeconds, seconds != 0 {
+            try range(seconds, "auditSeconds", WireLimits.auditSeconds)
         }
         for (field, bytes) in [
             ("floorBytes", settings.floorBytes), ("quotaBytes", settings.quotaBytes),
@@ -101,6 +125,7 @@ extension Validation {
             guard let bytes, !(0...1 << 60).contains(bytes) else { continue }
             throw wrong(field, "\(bytes)", "0 to \(1 << 60)")
         }
+        if let seconds = settings.keepSeconds, seconds != 0 { try keep(seconds, "keepSeconds") }
         if let most = settings.maximumBytesPerSecond, most != 0 {
             try bandwidth(most, "maximumBytesPerSecond")
         }

@@ -10,6 +10,9 @@ enum Validation {
         try range(submission.priority, "priority", 0...9)
         try times(notBefore: submission.notBefore, deadline: submission.deadline)
         if let titles = submission.titles { try check(titles) }
+        try rights(
+            notBefore: submission.notBefore, expiresAt: submission.expiresAt,
+            keepSeconds: submission.keepSeconds, "")
     }
 
     /// Checks times in seconds since 1970. Also throws for a deadline before the start.
@@ -42,12 +45,28 @@ enum Validation {
             try mirrors(asset, "\(field).mirrors")
             try further(asset.digests, "\(field).digests")
             try sidecars(asset, "\(field).sidecars")
+            try rights(
+                notBefore: asset.notBefore, expiresAt: asset.expiresAt,
+                keepSeconds: asset.keepSeconds, "\(field).")
+            try found(asset, "\(field).found")
         }
     }
 
     private static func further(_ digests: String?, _ field: String) throws(Failure) {
         guard let digests, !FurtherDigests.isValid(digests) else { return }
         throw wrong(field, digests, "crc32c=…,md5=… in hex digits")
+    }
+
+    private static func found(_ asset: AssetSubmission, _ field: String) throws(Failure) {
+        guard let file = asset.found else { return }
+        guard asset.kind == .file else {
+            throw wrong(field, "given for a title", "for kind file only")
+        }
+        try length(file.bytes, "\(field).bytes")
+        try digest(file.sha256, "\(field).sha256")
+        guard WireLimits.pointsInTime.contains(Double(file.modified)) else {
+            throw wrong("\(field).modified", "\(file.modified)", pointsInTime)
+        }
     }
 
     private static func sidecars(_ asset: AssetSubmission, _ field: String) throws(Failure) {
@@ -93,6 +112,7 @@ enum Validation {
         try roots(request.roots, refused: request.refusedSites)
         let past = request.pastLoadTests ?? []
         try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
+        try range(request.pastAudits?.count ?? 0, "pastAudits", 0...WireLimits.pastAudits)
         guard let slow = request.slow else { return }
         try range(slow.origins.count, "slowOrigins", 1...WireLimits.slowOriginsPerLease)
         try range(slow.maxJobs, "slowMaxJobs", 0...WireLimits.jobsPerLease)
@@ -322,12 +342,15 @@ enum Validation {
     static func storageURL(
         _ value: String, _ field: @autoclosure () -> String = "storageURL"
     ) throws(Failure) -> String {
-        guard value.hasPrefix("file:///"), value.utf8.count <= 2_048, !hasControl(value),
-            let url = try? StorageURL(value)
-        else {
-            throw wrong(field(), value, "file:///absolute/path")
+        let allowed = "file:///absolute/path or s3://bucket/prefix"
+        guard value.hasPrefix("file:///") || value.hasPrefix("s3://"), value.utf8.count <= 2_048,
+            !hasControl(value)
+        else { throw wrong(field(), value, allowed) }
+        do throws(Failure) {
+            return try StorageURL(value).description
+        } catch {
+            throw wrong(field(), value, "\(allowed): \(error.message)")
         }
-        return url.description
     }
 
     /// Checks the directories that a worker may write to.

@@ -8,6 +8,7 @@ struct Selection {
     let catalog: CatalogID
     /// A row of `Catalogs.read`.
     let row: PostgresRow
+    let leaseSeconds: Double
 
     private typealias Asset = (id: Int64, state: AssetState?, isPaused: Bool)
 
@@ -37,6 +38,10 @@ struct Selection {
             return try await pause(try await assets(connection), connection)
         case .resume:
             return try await resume(try await assets(connection), connection)
+        case .remove:
+            return try await remove(try await assets(connection), connection)
+        case .forget:
+            preconditionFailure("a catalog is forgotten in several transactions")
         }
     }
 
@@ -53,6 +58,7 @@ struct Selection {
                 "pattern": .optionalText(action.name.map(AssetListings.pattern)),
                 "states": states.named, "is_paused": .bool(states.includesPaused),
                 "failure_code": .optionalText(action.failureCode?.rawValue),
+                "of_left": .bool(action.ofLeft == true),
             ]
         ).rows.map {
             (
@@ -100,7 +106,9 @@ struct Selection {
         _ assets: [Asset], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         let chosen: SQLValues = [
-            "assets": .int64Array(assets.filter { $0.state?.isSettled == false }.map(\.id))
+            "assets": .int64Array(
+                assets.filter { $0.state?.isSettled == false && $0.state?.isPurging == false }
+                    .map(\.id))
         ]
         try await lock(id + chosen, connection)
         let paused = try await connection.query(SQL.Selecting.pause, chosen)
@@ -136,19 +144,28 @@ struct Selection {
     private func move(
         _ changed: PostgresResult, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
-        var assets: [Int64: [Int64]] = [:]
-        for row in changed.rows {
-            assets[try row.int64("own_priority"), default: []].append(try row.int64("id"))
-        }
         var answer = SelectionAnswer(assets: changed.rowCount, jobs: 0)
-        for (priority, assets) in assets.sorted(by: { $0.key < $1.key }) {
-            let moved = try await connection.query(
-                SQL.Selecting.moveJobs,
-                id + ["assets": .int64Array(assets), "priority": .int(priority)])
+        for moved in try await connection.pipeline(Self.moves(changed, id)) {
             answer.jobs += Int(try moved.only().int64("jobs"))
         }
         _ = try await connection.query(SQL.Common.notifyWork)
         return answer
+    }
+
+    /// Returns statements that move what waits of the assets `changed`, rows with their priority
+    /// now. They need the locks of the catalog's lanes.
+    static func moves(
+        _ changed: PostgresResult, _ catalog: SQLValues
+    ) throws -> [PostgresStatement] {
+        var assets: [Int64: [Int64]] = [:]
+        for row in changed.rows {
+            assets[try row.int64("own_priority"), default: []].append(try row.int64("id"))
+        }
+        return assets.sorted { $0.key < $1.key }.map { priority, assets in
+            PostgresStatement(
+                SQL.Selecting.moveJobs,
+                catalog + ["assets": .int64Array(assets), "priority": .int(priority)])
+        }
     }
 
     private static func answer(_ result: PostgresResult) throws -> SelectionAnswer {
@@ -162,9 +179,7 @@ struct Selection {
     ) async throws -> SelectionAnswer {
         // A refresh that publishes its files continues.
         let started = assets.filter {
-            action.ofRefresh == true
-                ? $0.state == .refreshing
-                : $0.state?.isSettled == false && ![.new, .publishing].contains($0.state)
+            action.ofRefresh == true ? $0.state == .refreshing : $0.state?.canBeCancelled == true
         }
         return try await cancel(
             started.map(\.id),
@@ -204,6 +219,93 @@ struct Selection {
         return answer
     }
 
+    // MARK: Removal
+
+    /// Cancels what has not ended, and lets workers delete what no other asset of the site needs.
+    private func remove(
+        _ assets: [Asset], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        if action.ofLeft == true {
+            try CatalogLocks.checkNotOpen(catalog, row, "decides which assets are left")
+            try checkGeneration()
+        }
+        guard !assets.contains(where: { $0.state == .publishing }) else {
+            throw Failure(
+                .clusterBusy,
+                "catalog \(catalog): new files of an asset are just taking their places; a worker of the "
+                    + "site ends that. Remove it after that.")
+        }
+        let active = assets.filter { $0.state?.canBeCancelled == true }.map(\.id)
+        return try await purge(assets.map(\.id), active, as: .removing, connection)
+    }
+
+    /// Throws `input.field` if another submission than the action's was started last.
+    private func checkGeneration() throws {
+        let last = try row.int64("generation")
+        guard let generation = action.generation, Int64(generation) != last else { return }
+        throw Failure(
+            .inputField,
+            "generation: \(generation) of catalog \(catalog); allowed: \(last), because another list was "
+                + "submitted under this name since. Nothing was removed; submit the list again, or use "
+                + "another name.")
+    }
+
+    /// Cancels the `active` of the assets, and lets workers delete their files.
+    private func purge(
+        _ assets: [Int64], _ active: [Int64], as state: AssetState,
+        _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        if !active.isEmpty {
+            let running = id + ["assets": .int64Array(active)]
+            _ = try await connection.query(SQL.Selecting.lockCancelled, running)
+            _ = try await connection.query(SQL.Selecting.lockLanes, id)
+            _ = try await connection.query(SQL.Removing.noteStoring, running)
+        }
+        var answer = try await cancel(active, endsIt: false, connection)
+        _ = try await connection.query(SQL.Catalogs.fold, id)
+        _ = try await connection.query(SQL.Refreshing.dropDeadline, id)
+        let removed = try await connection.query(
+            SQL.Removing.remove,
+            id + [
+                "assets": .int64Array(assets), "state": .text(state.rawValue),
+                "grace_seconds": .double(leaseSeconds + Self.graceSeconds),
+            ]
+        ).only()
+        answer.assets = Int(try removed.int64("assets"))
+        answer.files = Int(try removed.int64("files"))
+        answer.catalog = catalog
+        _ = try await connection.query(SQL.Purging.ensureJobs, id)
+        try await Purges.finish(catalog.rawValue, assets, connection)
+        _ = try await connection.query(SQL.Common.notifyWork)
+        return answer
+    }
+
+    /// Maximum number of segments that expire in one transaction, unless one asset has more.
+    private static let expiringSegments = 20_000
+
+    /// Ends some assets whose rights have expired, and lets workers delete their files.
+    func expire(_ connection: PostgresConnection) async throws -> SelectionAnswer {
+        let due = try await connection.query(
+            SQL.Rights.expiring, id + ["segments": .int(Int64(Self.expiringSegments))]
+        ).rows.map { try $0.int64("id") }
+        guard !due.isEmpty else { return SelectionAnswer(assets: 0, jobs: 0) }
+        return try await purge(due, due, as: .expiring, connection)
+    }
+
+    /// Moves the jobs of assets that may begin by now to the lanes where they belong.
+    func begin(_ connection: PostgresConnection) async throws -> SelectionAnswer {
+        let due = try await connection.query(SQL.Rights.beginning, id).rows.map {
+            try $0.int64("id")
+        }
+        let chosen: SQLValues = ["assets": .int64Array(due)]
+        try await lock(id + chosen, connection)
+        return try await move(
+            try await connection.query(SQL.Rights.begin, id + chosen), connection)
+    }
+
+    /// Seconds beyond a lease for which a worker may still be storing a file of a cancelled job.
+    static let graceSeconds = 5.0
+
     private func retry(
         _ assets: [Asset], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
@@ -222,13 +324,16 @@ struct Selection {
     }
 
     /// Starts the `failed` and the interrupted assets, in the present generation.
-    private func retry(
+    func retry(
         _ failed: [Int64], _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         let generation = try row.int64("generation")
         try CatalogLocks.checkNotOpen(catalog, row, "tries again what failed")
         let both = id + ["generation": .int(generation)]
-        _ = try await connection.query(SQL.KeyConflicts.lock, id)
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.KeyConflicts.lock, id),
+            PurgeGuard.share(catalog: catalog.rawValue),
+        ])
         try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
         _ = try await connection.query(SQL.Catalogs.fold, id)
         // No report of a checksum file runs any more.
@@ -248,12 +353,16 @@ struct Selection {
         let chosen = PostgresValue.int64Array(failed + interrupted)
         _ = try await connection.pipeline(
             KeyConflicts.statements(both, chosen, hasHolders: true))
+        _ = try await connection.query(
+            SQL.Rights.refuseExpired, CatalogStart.refusal(both))
         _ = try await connection.query(SQL.Starting.fileSegments, both)
         _ = try await connection.query(SQL.Starting.dropSidecars, both)
         _ = try await connection.query(SQL.Starting.sidecars, both)
         let started = try await connection.query(
             SQL.Starting.jobs, both + ["assets": chosen])
         _ = try await connection.query(SQL.Starting.isolate, id)
+        try PurgeGuard.check(
+            try await connection.pipeline([PurgeGuard.awaited(catalog: catalog.rawValue)]).last)
         _ = try await connection.query(SQL.Starting.totals, both)
         var changed = try Self.answer(started)
         if lacksChecksums {
@@ -262,5 +371,12 @@ struct Selection {
         }
         _ = try await connection.query(SQL.Common.notifyWork)
         return changed
+    }
+}
+
+extension AssetState {
+    /// True for one that workers have jobs of, except while its files are published.
+    fileprivate var canBeCancelled: Bool {
+        !isSettled && !isPurging && ![.new, .publishing].contains(self)
     }
 }

@@ -6,6 +6,7 @@ import Postgres
 package struct Selections: Sendable {
     let database: QueueDatabase
     let names: CatalogNames
+    let leaseSeconds: Double
 
     /// Applies `action` to everything that it selects, one catalog per transaction.
     ///
@@ -18,6 +19,7 @@ package struct Selections: Sendable {
             answer.assets += part.assets
             answer.jobs += part.jobs
             answer.catalog = part.catalog
+            if let files = part.files { answer.files = (answer.files ?? 0) + files }
         }
         return answer
     }
@@ -31,7 +33,8 @@ package struct Selections: Sendable {
         _ action: SelectionAction, to catalog: CatalogID
     ) async throws(Failure) -> SelectionAnswer {
         let id: SQLValues = ["catalog": .int(catalog.rawValue)]
-        if [.cancel, .retry, .refresh, .resume].contains(action.action) {
+        if action.action == .forget { return try await forget(catalog) }
+        if [.cancel, .retry, .refresh, .resume, .remove].contains(action.action) {
             // Tallies may end assets. In its own transaction, because it locks assets, and reports
             // lock their jobs first.
             try await database.transaction { connection in
@@ -46,8 +49,49 @@ package struct Selections: Sendable {
                 throw Failure.unknownCatalog(catalog)
             }
             try await database.allowCatalogTime(connection)
-            return try await Selection(action: action, catalog: catalog, row: row)
-                .apply(connection)
+            return try await Selection(
+                action: action, catalog: catalog, row: row, leaseSeconds: leaseSeconds
+            ).apply(connection)
         }
+    }
+
+    private static func checkForgettable(_ catalog: CatalogID, _ row: PostgresRow) throws {
+        let state = try row.string("state")
+        guard CatalogState(rawValue: state)?.isTerminal != true else { return }
+        throw Failure(
+            .inputField,
+            "catalog: \(catalog) is \(state); allowed: one that has completed, failed or was "
+                + "cancelled. Cancel it first.")
+    }
+
+    /// Deletes the records of a catalog that has ended; stored files stay.
+    private func forget(_ catalog: CatalogID) async throws(Failure) -> SelectionAnswer {
+        let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+        let (assets, generation) = try await database.transaction { connection in
+            _ = try await connection.query(SQL.Catalogs.lock, id)
+            _ = try await connection.query(SQL.Catalogs.fold, id)
+            guard let row = try await connection.query(SQL.Catalogs.read, id).firstRow else {
+                throw Failure.unknownCatalog(catalog)
+            }
+            try Self.checkForgettable(catalog, row)
+            try CatalogLocks.checkNotOpen(catalog, row, "needs its records")
+            guard try await !connection.query(SQL.Rights.hasAny, id).only().bool("has_rights")
+            else {
+                throw Failure(
+                    .inputField,
+                    "catalog: \(catalog) has assets whose files are to be deleted at a time (expiresAt, "
+                        + "keepFor); allowed: one without. Remove them first, or submit them without."
+                )
+            }
+            return (Int(try row.int64("assets")), try row.int64("generation"))
+        }
+        let retention = CatalogRetention(database: database)
+        guard try await retention.forget(catalog.rawValue, generation: generation) else {
+            throw Failure(
+                .clusterBusy, "catalog \(catalog) has just been changed by another request.")
+        }
+        var answer = SelectionAnswer(assets: assets, jobs: 0)
+        answer.catalog = catalog
+        return answer
     }
 }

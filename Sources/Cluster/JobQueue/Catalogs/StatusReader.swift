@@ -59,6 +59,8 @@ extension CatalogStatus {
         totals.cancelled = cancelled > 0 ? cancelled : nil
         let paused = Int(try row.int64("assets_paused"))
         totals.paused = paused > 0 ? paused : nil
+        let removing = Int(try row.int64("assets_removing"))
+        totals.removing = removing > 0 ? removing : nil
         totals.segments = Int(try row.int64("segments"))
         totals.segmentsDone = Int(try row.int64("segments_done"))
         totals.segmentsFailed = Int(try row.int64("segments_failed"))
@@ -67,6 +69,9 @@ extension CatalogStatus {
         totals.receivingBytes = try row.int64("receiving_bytes")
         totals.expectedBytes = try row.optionalInt64("expected_bytes")
         totals.retries = Int(try row.int64("retries"))
+        let freed = Int(try row.int64("freed_files"))
+        totals.freedFiles = freed > 0 ? freed : nil
+        totals.freedBytes = freed > 0 ? try row.int64("freed_bytes") : nil
         totals.seconds = try row.double("seconds")
         self.init(
             id: CatalogID(try row.int64("id")), name: try row.string("name"),

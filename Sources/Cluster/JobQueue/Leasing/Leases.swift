@@ -178,6 +178,12 @@ package struct Leases: Sendable {
                 SQL.Leasing.jobsOfLeases, ["leases": .uuidArray(leases)]
             ).rows
             guard !jobs.isEmpty else { return (leases.count, 0) }
+            _ = try await connection.query(
+                SQL.Leasing.noteLost,
+                [
+                    "leases": .uuidArray(try jobs.map { try $0.uuid("lease_id") as LeaseID }),
+                    "lanes": .int64Array(try jobs.map { try $0.int64("lane_id") }),
+                ])
             let held = try HeldJob.byID(
                 try await connection.query(
                     SQL.Leasing.lostJobs,

@@ -14,9 +14,21 @@ package struct ClusterFigures: Sendable, Equatable {
     package var coolingOrigins: [CoolingOrigin] = []
     package var quotas: [OriginQuota] = []
     package var webhooks: [Webhook] = []
+    package var audits: [Audit] = []
 
     /// Creates the figures of an empty cluster.
     package init() {}
+
+    /// What the last audit of a site found and did not repair.
+    package struct Audit: Sendable, Equatable {
+        package var queue: String
+        /// In seconds since 1970.
+        package var endedAt: Double
+        /// Missing, truncated and changed files.
+        package var damaged: Int64
+        package var foreign: Int64
+        package var others: Int64
+    }
 
     package struct Count: Sendable, Equatable {
         package var state: String

@@ -43,6 +43,8 @@ package struct Figures: Sendable {
                         "max_waiting": .int(Int64(Self.maxWaitingDeliveries)),
                         "limit": .int(Int64(Webhooks.maxWebhooks)),
                     ]),
+                PostgresStatement(
+                    SQL.Figures.audits, ["limit": .int(Int64(Self.maxQueues))]),
             ])
             let ends =
                 results[3].rows.isEmpty ? [:] : try await self.ends(connection)
@@ -93,6 +95,12 @@ package struct Figures: Sendable {
             ClusterFigures.Webhook(
                 id: WebhookID(try $0.int64("id")), waiting: try $0.int64("waiting"),
                 oldestSeconds: try $0.optionalDouble("oldest_seconds"))
+        }
+        figures.audits = try results[8].rows.map {
+            ClusterFigures.Audit(
+                queue: try $0.string("queue"), endedAt: try $0.double("ended"),
+                damaged: try $0.int64("damaged"), foreign: try $0.int64("foreign_files"),
+                others: try $0.int64("others"))
         }
         return figures
     }

@@ -21,6 +21,7 @@ enum RefreshEnd {
             let asset = PostgresValue.int(job.asset)
             if let segments {
                 relisted.insert(job.id.rawValue)
+                _ = try await connection.query(SQL.Removing.refreshed, ["asset": asset])
                 _ = try await connection.query(
                     SQL.Resolving.trim, ["asset": asset, "segments": .int(segments)])
             }

@@ -119,6 +119,10 @@ package struct Refreshes: Sendable {
                 try await SegmentStore.store(warnings, of: job.asset, connection)
             }
             guard let wanted = batch.publication else { return .accepted }
+            let awaited = try await connection.pipeline([
+                PurgeGuard.share(asset: job.asset), PurgeGuard.awaited(asset: job.asset),
+            ])
+            try PurgeGuard.check(awaited.last)
             let granted = try await connection.query(
                 SQL.Refreshing.grantPublication,
                 [

@@ -140,11 +140,27 @@ extension ReportPlan {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
         var failed: [Int64] = []
+        /// What was written; nil for nothing.
+        var bytes: [Int64?] = []
+        var digests: [String?] = []
 
-        mutating func add(_ job: HeldJob, failed: Bool = false) {
+        mutating func add(_ job: HeldJob, _ written: StoredObject? = nil, failed: Bool = false) {
             lanes.append(job.lane)
             jobs.append(job.id.rawValue)
             self.failed.append(failed ? 1 : 0)
+            bytes.append(written?.bytes)
+            digests.append(written?.sha256)
+        }
+    }
+
+    /// Purge jobs without files left to delete.
+    struct Purges {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+
+        mutating func add(_ job: HeldJob) {
+            lanes.append(job.lane)
+            jobs.append(job.id.rawValue)
         }
     }
 

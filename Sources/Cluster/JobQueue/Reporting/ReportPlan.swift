@@ -23,6 +23,9 @@ struct ReportPlan {
     var retried = Retried()
     var checksums = Checksums()
     var refreshes = Refreshes()
+    var purges = Purges()
+    /// Purge jobs whose workers have reported, whatever.
+    var reportedPurges = Purges()
     var origins = Origins()
     var siteFailures = SiteFailures()
     var renewals = Renewals()
@@ -46,6 +49,7 @@ struct ReportPlan {
     mutating func add(
         _ report: JobReport, of job: HeldJob, delay: (Int, Double?) -> Double
     ) -> Bool {
+        if job.kind == .purge { reportedPurges.add(job) }
         switch report.outcome {
         case .returned(let afterSeconds):
             let wait = afterSeconds ?? 0
@@ -88,7 +92,10 @@ struct ReportPlan {
             else { return false }
             steps.append(.resolved(job, segments: segments))
         case .checksums:
-            checksums.add(job)
+            guard done.stored?.isPlausible ?? true else { return false }
+            checksums.add(job, done.stored)
+        case .purge:
+            purges.add(job)
         case .refresh:
             guard let outcome = done.refreshed, outcome != .failed,
                 done.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
@@ -134,7 +141,7 @@ struct ReportPlan {
                 origins.failed(
                     job.lane, outcome.origin, code, retryAfter: outcome.retryAfterSeconds)
             }
-        } else if job.kind != .publish {
+        } else if job.kind != .publish, job.kind != .purge {
             // A publication asks nothing of the origin in whose lane it still is.
             origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
         }
@@ -249,6 +256,8 @@ struct ReportPlan {
         }
     }
 
+    /// Seconds before a deletion that has failed is tried again.
+    private static let purgeSeconds = 30.0
     /// Seconds for which a full or failing site is paused.
     private static let siteFaultSeconds = 5.0
     /// How often it is seen whether there is room by now, in seconds: less often where that takes fetching
@@ -283,11 +292,13 @@ struct ReportPlan {
     }
 
     private mutating func giveUp(_ job: HeldJob, _ failure: Failure) {
-        ended.failed(job.lane, failure.code)
+        if job.kind != .purge { ended.failed(job.lane, failure.code) }
         switch job.kind {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))
         case .checksums: checksums.add(job, failed: true)
+        // Whatever the reason is, the files still have to go.
+        case .purge: retry(job, seconds: Self.purgeSeconds, attempts: 0, counts: false)
         case .refresh: refreshes.add(job, .failed, failure: failure)
         case .publish: steps.append(.publicationFailed(job, failure))
         case .fetch:

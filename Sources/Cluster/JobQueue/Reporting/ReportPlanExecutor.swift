@@ -25,6 +25,24 @@ struct ReportPlanExecutor: Sendable {
                     "lanes": .int64Array(plan.checksums.lanes),
                     "jobs": .int64Array(plan.checksums.jobs),
                     "failed": .int64Array(plan.checksums.failed),
+                    "bytes": .optionalIntArray(plan.checksums.bytes),
+                    "sha256": .optionalTextArray(plan.checksums.digests),
+                ])
+        }
+        if !plan.reportedPurges.jobs.isEmpty {
+            _ = try await connection.query(
+                SQL.Purging.releaseReturned,
+                [
+                    "lanes": .int64Array(plan.reportedPurges.lanes),
+                    "jobs": .int64Array(plan.reportedPurges.jobs),
+                ])
+        }
+        if !plan.purges.jobs.isEmpty {
+            _ = try await connection.query(
+                SQL.Purging.end,
+                [
+                    "lanes": .int64Array(plan.purges.lanes),
+                    "jobs": .int64Array(plan.purges.jobs),
                 ])
         }
         if !retried.jobs.isEmpty {

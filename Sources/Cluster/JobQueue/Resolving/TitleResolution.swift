@@ -9,12 +9,15 @@ enum TitleResolution {
     ) async throws -> Bool {
         let asset: SQLValues = ["asset": .int(job.asset)]
         let found = try await connection.pipeline([
+            PurgeGuard.share(asset: job.asset),
             PostgresStatement(SQL.Resolving.trim, asset + ["segments": .int(Int64(segments))]),
             PostgresStatement(SQL.Resolving.sidecars, asset),
             PostgresStatement(SQL.Resolving.segmentOrigins, asset),
             PostgresStatement(SQL.KnownFiles.sources, asset),
+            PurgeGuard.awaited(asset: job.asset),
         ])
-        let origins = found[2].rows
+        try PurgeGuard.check(found.last)
+        let origins = found[3].rows
         let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
         guard stored == Int64(segments) else {
             throw Failure(
@@ -24,7 +27,7 @@ enum TitleResolution {
         if let taken = try await connection.query(SQL.KeyConflicts.resolvedHolder, asset).firstRow {
             return try await refuse(job, taken, connection)
         }
-        let sources = try found[3].rows.map { try $0.int64("id") }
+        let sources = try found[4].rows.map { try $0.int64("id") }
         if !sources.isEmpty { try await noteKnown(job.asset, from: sources, connection) }
         let lanes: SQLValues = [
             "lane": .int(job.lane), "asset": .int(job.asset),

@@ -165,10 +165,22 @@ LEFT JOIN segment s ON s.id = h.segment_id AND h.kind = 'fetch'
 LEFT JOIN multipart_file mf ON mf.segment_id = h.whole_id
 WHERE (SELECT count(*) FROM locked) >= 0
 
+-- fragment: mayDelete
+-- Files of site t may be deleted, although nothing may be fetched: a schedule holds it back, or it
+-- has no room.
+(t.fault_code IS NULL OR t.fault_retry_at IS NULL OR t.fault_code IN ('storage.full', 'storage.quota'))
+
 -- fragment: ownPriority
 -- The lanes of asset a: those of its own priority, -1 for its catalog's, or -2, from which nothing
--- is claimed, while it is paused.
-CASE WHEN a.is_paused THEN -2 ELSE coalesce(a.priority, -1) END
+-- is claimed, while it is paused or may not begin.
+CASE WHEN a.is_paused OR a.is_waiting THEN -2 ELSE coalesce(a.priority, -1) END
+
+-- fragment: hasRights
+-- Files of asset a are to be deleted at a time: the condition of the index asset_by_expiry. Of one
+-- that was refused because its time had passed, nothing is stored.
+(a.expires_at IS NOT NULL OR a.kept_until IS NOT NULL)
+AND a.state NOT IN ('new', 'publishing', 'removing', 'removed', 'expiring', 'expired')
+AND (a.state = 'failed' AND a.segments = 0 AND a.failure_code = 'input.expired') IS NOT TRUE
 
 -- fragment: isPaused
 a.is_paused AND a.state IN ({{assetUnsettled}})
@@ -177,10 +189,16 @@ a.is_paused AND a.state IN ({{assetUnsettled}})
 -- Asset a is in one of the @states or, if @is_paused, paused; all are while @states is null.
 (@states::text[] IS NULL OR CASE WHEN {{isPaused}} THEN @is_paused::bool ELSE a.state = ANY(@states) END)
 
+-- fragment: rights
+-- When asset a may begin, while it may not, and when its files are deleted; in seconds since 1970.
+CASE WHEN a.is_waiting THEN extract(epoch FROM a.not_before)::float8 END AS not_before,
+extract(epoch FROM least(a.expires_at, a.kept_until))::float8 AS expires_at
+
 -- fragment: assetColumns
 -- Columns of an asset as clients see it.
 a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings,
+       a.segments_done, a.bytes, a.adopted_bytes, a.expected_bytes, a.retries, a.refreshed,
+       a.warnings, a.freed_files, a.freed_bytes, {{rights}},
        {{isPaused}} AS is_paused
 
 -- name: notifyWork

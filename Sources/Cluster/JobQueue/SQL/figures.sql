@@ -144,3 +144,20 @@ LEFT JOIN LATERAL (
     ORDER BY waiting_since LIMIT 1
 ) AS o ON true
 ORDER BY d.waiting DESC, w.id LIMIT @limit::bigint
+
+-- name: audits
+-- What the last audit of each site that ended has found and not repaired, and when that was.
+SELECT q.name AS queue, extract(epoch FROM a.ended_at)::float8 AS ended,
+       coalesce(sum(c.found - c.repaired) FILTER (WHERE c.kind IN ('missing', 'truncated', 'changed')), 0)::bigint
+           AS damaged,
+       coalesce(sum(c.found) FILTER (WHERE c.kind = 'foreign'), 0)::bigint AS foreign_files,
+       coalesce(sum(c.found - c.repaired) FILTER (WHERE c.kind NOT IN
+           ('missing', 'truncated', 'changed', 'foreign')), 0)::bigint AS others
+FROM queue q
+CROSS JOIN LATERAL (
+    SELECT id, ended_at FROM site_audit
+    WHERE site_id = q.site_id AND state = 'completed' AND NOT is_of_leftovers
+    ORDER BY id DESC LIMIT 1
+) AS a
+LEFT JOIN site_audit_count c ON c.audit_id = a.id
+GROUP BY q.name, a.ended_at ORDER BY q.name LIMIT @limit::bigint

@@ -56,6 +56,8 @@ WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.
            NOT EXISTS (SELECT FROM segment s WHERE s.id = x.target_id)
            OR EXISTS (SELECT FROM result r WHERE r.segment_id = x.target_id AND r.done
                       AND r.recorded_at > x.lost_at)
+       WHEN x.kind = 'purge' THEN
+           NOT EXISTS (SELECT FROM unneeded_file f WHERE f.catalog_id = x.target_id)
        WHEN x.kind = 'checksums' THEN
            NOT EXISTS (SELECT FROM directory d WHERE d.id = x.target_id)
            OR EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id AND c.state = 'completed')
@@ -116,23 +118,35 @@ WITH gone AS (
 DELETE FROM load_interval i USING gone WHERE i.test_id = gone.id
 
 -- unprepared: oldCatalogs
--- Catalogs that ended, or were never started, and that nothing was submitted to for so long.
+-- Catalogs that ended, or were never started, and that nothing was submitted to for so long. Those
+-- with rights stay until the files are deleted.
 SELECT id FROM catalog
 WHERE state <> 'running'
+    AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = catalog.id AND {{hasRights}})
+    AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.catalog_id = catalog.id
+                    AND f.due_at < 'infinity')
     AND greatest(ended_at, opened_at) < now() - make_interval(days => @days::int)
 ORDER BY id LIMIT 100
 
+-- fragment: isUnchanged
+-- Catalog c has ended with @generation, and nothing was submitted to it since; true if that is null.
+(@generation::int IS NULL
+ OR c.generation = @generation AND c.opened_generation = @generation
+    AND c.state IN ({{catalogSettled}}))
+
 -- unprepared: forgetAssets
 -- The catalog's lock is held. Forgets some of its assets with all that is known of them, a bounded
--- number of segments at a time, while it is as old as that. Answers how many.
+-- number of segments at a time, while it is as old as that, without rights, and, if @generation is not
+-- null, ended and not submitted since. Answers how many.
 WITH chosen AS MATERIALIZED (
     SELECT id FROM (
         SELECT a.id, sum(a.segments + 1) OVER (ORDER BY a.id) - a.segments - 1 AS before
         FROM (
             SELECT id, segments FROM asset
             WHERE catalog_id = (
-                SELECT id FROM catalog
-                WHERE id = @catalog::bigint AND state <> 'running'
+                SELECT c.id FROM catalog c
+                WHERE c.id = @catalog::bigint AND c.state <> 'running' AND {{isUnchanged}}
+                  AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id AND {{hasRights}})
                   AND greatest(ended_at, opened_at) < now() - make_interval(days => @days::int))
               AND state <> 'publishing'
             ORDER BY id LIMIT 5000
@@ -142,10 +156,14 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM asset USING chosen WHERE asset.id = chosen.id RETURNING 1
 ), mirrors AS (
     DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
+), found AS (
+    DELETE FROM found_file f USING chosen WHERE f.asset_id = chosen.id
 ), refreshed AS (
     DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
 ), previous AS (
     DELETE FROM previous_file f USING chosen WHERE f.asset_id = chosen.id
+), held AS (
+    DELETE FROM unneeded_file f USING chosen WHERE f.asset_id = chosen.id AND f.due_at = 'infinity'
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (
@@ -160,9 +178,10 @@ SELECT count(*) AS assets FROM assets
 -- directories go with it. A submission that is opened meanwhile keeps it, or makes it again.
 WITH old AS (
     DELETE FROM catalog c
-    WHERE c.id = @catalog::bigint AND c.state <> 'running'
+    WHERE c.id = @catalog::bigint AND c.state <> 'running' AND {{isUnchanged}}
       AND greatest(c.ended_at, c.opened_at) < now() - make_interval(days => @days::int)
       AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id)
+      AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.catalog_id = c.id AND f.due_at < 'infinity')
     RETURNING c.id
 ), lanes AS (
     DELETE FROM lane l USING old WHERE l.catalog_id = old.id

@@ -11,9 +11,16 @@ WHERE cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]) LIMIT @lim
 SELECT q.id, q.site_id, t.storage_url, q.name, (SELECT id FROM cluster) AS cluster
 FROM queue q JOIN site t ON t.id = q.site_id
 WHERE (cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]))
-  AND q.state <> 'paused' AND NOT t.closed
-  AND (EXISTS (SELECT FROM delayed_job d WHERE d.queue_id = q.id AND d.available_at <= now())
-       OR EXISTS (SELECT FROM claim_order(q.id)) OR EXISTS (SELECT FROM isolated_lanes(q.id)))
+  AND q.state <> 'paused'
+  AND CASE WHEN t.closed
+           THEN {{mayDelete}} AND (
+               EXISTS (SELECT FROM delayed_job d WHERE d.queue_id = q.id AND d.kind = 'purge'
+                           AND d.available_at <= now())
+               OR EXISTS (SELECT FROM claim_order(q.id) AS o WHERE o.rank = -1))
+           ELSE EXISTS (SELECT FROM delayed_job d
+                        WHERE d.queue_id = q.id AND d.available_at <= now())
+               OR EXISTS (SELECT FROM claim_order(q.id))
+               OR EXISTS (SELECT FROM isolated_lanes(q.id)) END
 
 -- name: claim
 -- Claims a batch under each new lease: pairwise @leases, @workers and @max_jobs. Pairwise
@@ -145,6 +152,17 @@ RETURNING id, worker_id, (SELECT name FROM worker w WHERE w.id = e.worker_id) AS
     AND (SELECT served_since <= e.expires_at - make_interval(secs => @lease_seconds::float8)
          FROM cluster) AS is_dead
 
+-- name: noteLost
+-- Pairwise leases that ran out and lanes of jobs that they held: what their workers left at the
+-- lanes' sites is removed. Buckets have no such files.
+INSERT INTO lost_lease (id, site_id)
+SELECT DISTINCT u.lease, q.site_id
+FROM unnest(@leases::uuid[], @lanes::bigint[]) AS u(lease, lane)
+JOIN lane l ON l.id = u.lane JOIN queue q ON q.id = l.queue_id JOIN site t ON t.id = q.site_id
+WHERE NOT starts_with(t.storage_url, 's3://')
+ORDER BY 1, 2
+ON CONFLICT DO NOTHING
+
 -- name: jobsOfLeases
 -- Every job that these leases hold, locked.
 SELECT p.lane_id, j.id, p.lease_id
@@ -174,7 +192,9 @@ WITH held AS MATERIALIZED (
 -- times; of a part those count that died with the whole file. A worker that was seen since has not
 -- died.
 WITH lost AS MATERIALIZED (
-    SELECT j.id, j.kind, coalesce(j.segment_id, j.directory_id, j.asset_id) AS target_id,
+    SELECT j.id, j.kind,
+           CASE WHEN j.kind = 'purge' THEN l.catalog_id
+                ELSE coalesce(j.segment_id, j.directory_id, j.asset_id) END AS target_id,
            CASE WHEN j.kind = 'fetch' THEN j.whole_id END AS whole_id, l.catalog_id,
            r.worker, r.name
     FROM unnest(@lanes::bigint[], @jobs::bigint[], @workers::uuid[], @names::text[]) AS r(lane, job,

@@ -36,7 +36,7 @@ ON CONFLICT (url) DO UPDATE SET is_listed = true
 -- A segment that is listed as before keeps its result; another signature or token makes no other
 -- one.
 WITH changed AS MATERIALIZED (
-    SELECT s.id
+    SELECT s.id, s.asset_id, s.key, s.key <> g.key AS is_moved
     FROM staged_segment g
     JOIN segment s ON s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.part = 0
     WHERE (s.key, s.role, s.expected_sha256) IS DISTINCT FROM (g.key, g.role, g.expected_sha256)
@@ -55,8 +55,15 @@ WITH changed AS MATERIALIZED (
         known_sha256 = NULL, known_verified = NULL, known_validator = NULL
     WHERE (s.url, s.key, s.role, s.expected_sha256)
           IS DISTINCT FROM (excluded.url, excluded.key, excluded.role, excluded.expected_sha256)
+), gone AS (
+    DELETE FROM result r USING changed c WHERE r.segment_id = c.id
+    RETURNING c.asset_id, c.key, r.bytes, r.done AND c.is_moved AS is_left
 )
-DELETE FROM result USING changed WHERE result.segment_id = changed.id
+-- Unless it is listed elsewhere.
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
+SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
+FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
+WHERE g.is_left
 
 -- name: mergeMirrors
 -- Where else segments are to be had, after they were merged with those that are staged.
@@ -95,9 +102,15 @@ UPDATE asset SET warnings = @warnings::text WHERE id = @asset::bigint AND warnin
 WITH extra AS (
     DELETE FROM segment WHERE asset_id = @asset::bigint
         AND (ordinal >= @segments::int AND ordinal < {{firstSidecar}} OR part > 0)
-    RETURNING id
+    RETURNING id, asset_id, key, part
 ), results AS (
-    DELETE FROM result USING extra WHERE result.segment_id = extra.id
+    DELETE FROM result r USING extra e WHERE r.segment_id = e.id
+    RETURNING e.asset_id, e.key, r.bytes, r.done AND e.part = 0 AS is_left
+), unneeded AS (
+    INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
+    SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
+    FROM results g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
+    WHERE g.is_left
 )
 DELETE FROM multipart_file mf USING segment s
 WHERE s.id = mf.segment_id AND s.asset_id = @asset::bigint

@@ -5,7 +5,8 @@
 SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        t.schedule_closed AS closed,
        t.bytes_per_second, extract(epoch FROM t.next_change)::float8 AS next_change,
-       t.floor_bytes, t.quota_bytes, t.available_bytes, t.volume_id,
+       t.floor_bytes, t.quota_bytes, t.keep_seconds, t.available_bytes, t.volume_id,
+       t.audit_seconds, t.audit_deep, t.audit_repairs,
        t.fault_code, t.fault_message,
        CASE WHEN t.fault_code IS NOT NULL
             THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
@@ -31,7 +32,10 @@ FROM site
 
 -- name: set
 UPDATE site SET schedule = @schedule, max_bytes_per_second = @max_bytes_per_second::bigint,
-    floor_bytes = @floor_bytes::bigint, quota_bytes = @quota_bytes::bigint
+    floor_bytes = @floor_bytes::bigint, quota_bytes = @quota_bytes::bigint,
+    keep_seconds = @keep_seconds::float8,
+    audit_seconds = @audit_seconds::int, audit_deep = coalesce(@audit_deep::bool, audit_deep),
+    audit_repairs = coalesce(@audit_repairs::bool, audit_repairs)
 WHERE id = @site::bigint
 
 -- name: apply

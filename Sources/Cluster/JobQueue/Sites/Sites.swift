@@ -93,6 +93,10 @@ package struct Sites: Sendable {
                 settings.maximumBytesPerSecond, row, "max_bytes_per_second")
             let text = try schedule ?? row.string("schedule")
             let site = try row.int64("id")
+            let isBucket = try row.string("storage_url").hasPrefix("s3://")
+            guard settings.auditSeconds ?? 0 == 0 || !isBucket else {
+                throw Failure(.inputAuditOfBucket, "The site \(settings.site) is a bucket.")
+            }
             let (floor, quota) = (
                 try Self.bound(settings.floorBytes, row, "floor_bytes"),
                 try Self.bound(settings.quotaBytes, row, "quota_bytes")
@@ -108,6 +112,14 @@ package struct Sites: Sendable {
                     "site": .int(site), "schedule": .text(text),
                     "max_bytes_per_second": .optionalInt(maximum),
                     "floor_bytes": .optionalInt(floor), "quota_bytes": .optionalInt(quota),
+                    "keep_seconds": .optionalDouble(
+                        try settings.keepSeconds.map { $0 == 0 ? nil : $0 }
+                            ?? row.optionalDouble("keep_seconds")),
+                    "audit_seconds": .optionalInt(
+                        try Self.bound(
+                            settings.auditSeconds.map { Int64($0) }, row, "audit_seconds")),
+                    "audit_deep": settings.auditIsDeep.map { .bool($0) } ?? .null,
+                    "audit_repairs": settings.auditRepairs.map { .bool($0) } ?? .null,
                 ])
             if settings.acceptsVolume == true {
                 _ = try await connection.query(SQL.Sites.forgetVolume, ["site": .int(site)])
@@ -185,7 +197,11 @@ extension SiteStatus {
             nextChange: try row.optionalDouble("next_change"))
         floorBytes = try row.optionalInt64("floor_bytes")
         quotaBytes = try row.optionalInt64("quota_bytes")
+        keepSeconds = try row.optionalDouble("keep_seconds")
         usedBytes = try row.int64("used_bytes")
+        auditSeconds = try row.optionalInt64("audit_seconds").map { Int($0) }
+        auditIsDeep = try row.bool("audit_deep")
+        auditRepairs = try row.bool("audit_repairs")
         availableBytes = try row.optionalInt64("available_bytes")
         volume = try row.optionalUUID("volume_id")
         fault = try Failure(in: row, code: "fault_code", message: "fault_message")

@@ -3,8 +3,9 @@ import QueueSQL
 /// The statements of the files of `SQL/`: one case each, so that an unknown name does not compile.
 extension SQL {
     enum Submitting: String, SQLSubject {
-        case site, queue, outsideRoots, openCatalog, redefineTitles, stageAssets, copyAssets
-        case origins, directories, mergeAssets, mergeMirrors
+        case sitesInBucket, site, queue, outsideRoots, openCatalog, redefineTitles, stageAssets,
+            copyAssets
+        case origins, directories, mergeAssets, noteFound, mergeMirrors
 
         static let file = SQL.file(sql_submitting())
     }
@@ -31,14 +32,16 @@ extension SQL {
     }
 
     enum KnownFiles: String, SQLSubject {
-        case stage, storedByFiles, noteFiles, sources, haveResults, storedByTitles, noteTitle
+        case stage, storedByFiles, noteFiles, adoptFound, sources, haveResults, storedByTitles
+        case noteTitle
 
         static let file = SQL.file(sql_known_files())
     }
 
     enum Leasing: String, SQLSubject {
         case queues, queuesWithWork, claim, leasedJobs, traces, parts, dropLease, release, jobsHeld
-        case worker, extend, stoppedJobs, served, sweep, jobsOfLeases, lostJobs, recordLosses
+        case worker, extend, stoppedJobs, served, sweep, noteLost, jobsOfLeases, lostJobs
+        case recordLosses
 
         static let file = SQL.file(sql_leasing())
     }
@@ -73,6 +76,26 @@ extension SQL {
         static let file = SQL.file(sql_refreshing())
     }
 
+    enum Purging: String, SQLSubject {
+        case share, awaited, ensureJobs, catalog, limitWait, lockSite, page, wait, settle, end
+        case releaseHeld, releaseReturned, releaseLost
+
+        static let file = SQL.file(sql_purging())
+    }
+
+    enum Rights: String, SQLSubject {
+        case expired, expiring, hasAny, mayBegin, beginning, begin, rescheduled, reschedule
+        case refuseExpired
+
+        static let file = SQL.file(sql_rights())
+    }
+
+    enum Removing: String, SQLSubject {
+        case noteStoring, remove, refreshed, over, finish
+
+        static let file = SQL.file(sql_removing())
+    }
+
     enum ChecksumFiles: String, SQLSubject {
         case begin, lockWriter, takeOver, page, settle, retry
 
@@ -103,6 +126,16 @@ extension SQL {
         case quotaChanges, applyQuota, seen, fail, volume, recordVolume, forgetVolume, notify
 
         static let file = SQL.file(sql_sites())
+    }
+
+    enum Audits: String, SQLSubject {
+        case site, create, createDue, called, lease, extend, sortInMemory, list, page, records,
+            owned
+        case multiparts, leases, assets, catalogsOf, lose, reusable, rewriteChecksums,
+            queuedBefore, read, count, find, end
+        case release, cancel, status, findings, stuck, trim, notify
+
+        static let file = SQL.file(sql_audits())
     }
 
     enum Selecting: String, SQLSubject {
@@ -146,7 +179,7 @@ extension SQL {
     }
 
     enum Figures: String, SQLSubject {
-        case queues, workers, catalogs, deadlines, origins, cooling, quotas, webhooks
+        case queues, workers, catalogs, deadlines, origins, cooling, quotas, webhooks, audits
 
         static let file = SQL.file(sql_figures())
     }

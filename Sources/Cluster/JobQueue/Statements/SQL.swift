@@ -42,14 +42,24 @@ enum SQL {
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
         // A refresh that publishes its files continues.
         "assetStarted": list(AssetState.machine.sources(of: .cancel)),
-        "assetUnsettled": list(AssetState.allCases.filter { !$0.isSettled }),
+        "assetUnsettled":
+            list(AssetState.allCases.filter { !$0.isSettled && !$0.isPurging }),
+        // Workers delete their files.
+        "assetPurging": list(AssetState.allCases.filter(\.isPurging)),
+        // Their files are gone.
+        "assetCleared": list(AssetState.allCases.filter(\.isCleared)),
+        // No file of the edge is theirs.
+        "assetGone": list(AssetState.allCases.filter(\.isGone)),
+        "assetRemovable": list(AssetState.machine.sources(of: .remove)),
         "assetInterruptible":
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled }),
         // A refresh does not start them.
         "assetToStart":
             list(
                 AssetState.allCases.filter {
-                    $0 == .new || $0.isSettled && ![.completed, .failed, .cancelled].contains($0)
+                    $0 == .new
+                        || $0.isSettled && !$0.isGone
+                            && ![.completed, .failed, .cancelled].contains($0)
                 }),
         // Nothing of them failed, and a start resumes them.
         "assetInterrupted": list([AssetState.new, .interrupted]),
@@ -58,14 +68,21 @@ enum SQL {
         // A start gives them jobs: nothing of them is running.
         "assetStartable": list(AssetState.machine.sources(of: .refuse) + [.completed]),
         "assetRetryable": list([AssetState.failed, .cancelled]),
+        // Their files may turn out to be damaged, and a retry fetches these.
+        "assetLosable": list(AssetState.machine.sources(of: .lose) + [.failed]),
         "assetResolvable": list([AssetState.resolving]),
         "assetRefreshing": list([AssetState.refreshing, .publishing]),
         // All their files are at the edge.
         "assetWhole": list([AssetState.completed, .refreshing, .publishing]),
         "assetEnded": list([AssetState.completed, .failed]),
         "assetHolding":
-            list(AssetState.allCases.filter { $0 == .completed || !$0.isSettled && $0 != .new }),
+            list(
+                AssetState.allCases.filter {
+                    $0 == .completed || !$0.isSettled && !$0.isPurging && $0 != .new
+                }),
 
+        // Nothing of it is under way, and a removal lets it run again.
+        "catalogSettled": list([CatalogState.completed, .failed, .cancelled]),
         "catalogEnded": list(CatalogState.allCases.filter { ![.open, .running].contains($0) }),
         // It serves only a job that tries it.
         "breakerOpen": list([OriginBreaker.open, .halfOpen]),

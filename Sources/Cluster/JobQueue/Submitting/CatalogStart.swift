@@ -20,13 +20,15 @@ struct CatalogStart {
         if row.generation == generation && row.state != .interrupted { return CatalogStarted() }
         try Submissions.checkOpen("of catalog \(catalog)", state: row.queueState)
         try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
+        let moves = try await applyStartTimes()
         if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
         // One round trip: idle workers wait for its end.
         let results = try await connection.pipeline(
-            endPrevious(queue: row.queueID)
+            endPrevious(queue: row.queueID) + moves
                 + addFiles(hasNeighbours: hasNeighbours, isFirst: row.generation == 0)
                 + addJobs(previous: row.generation))
-        let left = try results.last?.only().int64("assets") ?? 0
+        try PurgeGuard.check(results.last)
+        let left = try results.dropLast().last?.only().int64("assets") ?? 0
         return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
     }
 
@@ -37,9 +39,23 @@ struct CatalogStart {
             [
                 try await connection.statementTimeout(seconds: statementSeconds),
                 PostgresStatement(SQL.KeyConflicts.lock, id),
+                PurgeGuard.share(catalog: catalog.rawValue),
                 PostgresStatement(SQL.Starting.hasNeighbours, id),
             ])
         return (row, try found.last?.only().bool("has_neighbours") ?? false)
+    }
+
+    /// Lets the jobs of assets wait until they may begin, which the submission may have changed.
+    /// Returns statements that move the jobs that there are, once the lanes are locked.
+    private func applyStartTimes() async throws -> [PostgresStatement] {
+        let assets = try await connection.query(SQL.Rights.rescheduled, both).rows.map {
+            try $0.int64("id")
+        }
+        guard !assets.isEmpty else { return [] }
+        let chosen = id + ["assets": .int64Array(assets)]
+        _ = try await connection.query(SQL.Selecting.lockReprioritised, chosen)
+        return try Selection.moves(
+            try await connection.query(SQL.Rights.reschedule, chosen), id)
     }
 
     /// Returns statements that end the work of the previous generation, and lock the lanes.
@@ -61,10 +77,12 @@ struct CatalogStart {
         var statements = KeyConflicts.statements(
             both, .null, hasHolders: hasNeighbours || !isFirst)
         statements += [
+            PostgresStatement(SQL.Rights.refuseExpired, Self.refusal(both)),
             PostgresStatement(SQL.Starting.newFiles, both),
             PostgresStatement(SQL.Starting.fileSegments, both),
             PostgresStatement(SQL.Starting.dropSidecars, both),
             PostgresStatement(SQL.Starting.sidecars, both),
+            PostgresStatement(SQL.KnownFiles.adoptFound, both),
         ]
         guard hasNeighbours else { return statements }
         // Files that other catalogs of the site have stored.
@@ -74,8 +92,16 @@ struct CatalogStart {
         ]
     }
 
-    /// Returns statements that create jobs and notify workers. The last one counts the assets that
-    /// only the `previous` generation had.
+    /// Returns the values of `refuseExpired` for a catalog and its generation.
+    static func refusal(_ both: SQLValues) -> SQLValues {
+        both + [
+            "code": .text(FailureCode.inputExpired.rawValue),
+            "message": .text("expiresAt: it has passed, and nothing is fetched."),
+        ]
+    }
+
+    /// Returns statements that create jobs and notify workers. The last two count the assets that
+    /// only the `previous` generation had, and find a key that is just being deleted.
     private func addJobs(previous: Int) -> [PostgresStatement] {
         [
             PostgresStatement(SQL.Starting.dropParts, both),
@@ -85,6 +111,7 @@ struct CatalogStart {
             PostgresStatement(SQL.Common.notifyWork),
             PostgresStatement(
                 SQL.Starting.left, id + ["generation": .int(Int64(previous))]),
+            PurgeGuard.awaited(catalog: catalog.rawValue),
         ]
     }
 }

@@ -7,6 +7,26 @@ import Postgres
 package struct Submissions: Sendable {
     let database: QueueDatabase
 
+    /// Throws `input.destination` for a bucket's URL if another site has objects in common with it:
+    /// one would delete or replace what the other has recorded.
+    private static func checkBucket(
+        _ url: String, _ connection: PostgresConnection
+    ) async throws {
+        guard case .bucket(let bucket) = try StorageURL(url).place else { return }
+        let others = try await connection.query(
+            SQL.Submitting.sitesInBucket,
+            ["start": .text("s3://\(bucket.bucket)"), "storage_url": .text(url)])
+        for row in others.rows {
+            let other = try row.string("storage_url")
+            guard case .bucket(let known) = try StorageURL(other).place, known.overlaps(bucket)
+            else { continue }
+            throw Failure(
+                .inputDestination,
+                "\(url) and the site \(other) would have objects in common; use that URL, or a "
+                    + "prefix of its own")
+        }
+    }
+
     /// Opens a submission to a catalog; creates the catalog, its site and its queue on first use.
     ///
     /// - Parameter trace: the trace of the request.
@@ -14,6 +34,7 @@ package struct Submissions: Sendable {
         _ submission: CatalogSubmission, trace: TraceContext? = nil, key: RequestKey? = nil
     ) async throws(Failure) -> CatalogHandle {
         try await database.once(key) { connection in
+            try await Self.checkBucket(submission.storageURL, connection)
             let site = try await connection.query(
                 SQL.Submitting.site, ["storage_url": .text(submission.storageURL)]
             ).only().int64("id")
@@ -32,6 +53,8 @@ package struct Submissions: Sendable {
                     "not_before": .optionalDouble(submission.notBefore),
                     "deadline": .optionalDouble(submission.deadline),
                     "traceparent": .optionalText(trace?.header),
+                    "expires_at": .optionalDouble(submission.expiresAt),
+                    "keep_seconds": .optionalDouble(submission.keepSeconds),
                 ]
             ).only()
             let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }
@@ -112,6 +135,9 @@ package struct Submissions: Sendable {
                 encoder.field(directory(of: asset.key))
                 encoder.field(asset.mirrors?.joined(separator: "\n"))
                 encoder.field(try Self.sidecars(of: asset))
+                encoder.field(asset.notBefore)
+                encoder.field(asset.expiresAt)
+                encoder.field(asset.keepSeconds)
             }
             _ = try await connection.query(SQL.Submitting.origins)
             _ = try await connection.query(
@@ -120,6 +146,18 @@ package struct Submissions: Sendable {
             _ = try await connection.query(
                 SQL.Submitting.mergeAssets,
                 ["catalog": .int(catalog.rawValue), "generation": .int(Int64(generation))])
+            let found = assets.filter { $0.found != nil }
+            if !found.isEmpty {
+                _ = try await connection.query(
+                    SQL.Submitting.noteFound,
+                    [
+                        "catalog": .int(catalog.rawValue),
+                        "names": .optionalTextArray(found.map(\.name)),
+                        "bytes": .optionalIntArray(found.map { $0.found?.bytes }),
+                        "sha256": .optionalTextArray(found.map { $0.found?.sha256 }),
+                        "validators": .optionalTextArray(found.map { $0.found?.validator }),
+                    ])
+            }
             guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
             _ = try await connection.query(
                 SQL.Submitting.mergeMirrors, ["catalog": .int(catalog.rawValue)])

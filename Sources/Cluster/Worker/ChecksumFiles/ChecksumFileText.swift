@@ -1,4 +1,5 @@
 import API
+import Digest
 import Model
 
 /// The text of a `SHA256SUMS` file: one line per object, names relative to its directory, in the
@@ -12,6 +13,17 @@ struct ChecksumFileText: Sequence, Sendable {
         var key = path("SHA256SUMS")
         while entries.contains(where: { $0.key == key }) { key += ".dray" }
         return key
+    }
+
+    /// Its length and digest, which audits compare.
+    var stored: StoredObject {
+        var hasher = SHA256Hasher()
+        var bytes: Int64 = 0
+        for chunk in self {
+            chunk.withUnsafeBytes { hasher.update($0) }
+            bytes += Int64(chunk.count)
+        }
+        return StoredObject(bytes: bytes, sha256: hasher.finish().description)
     }
 
     private func path(_ name: String) -> String {

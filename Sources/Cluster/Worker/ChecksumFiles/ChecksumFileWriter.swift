@@ -55,20 +55,22 @@ struct ChecksumFileWriter: Sendable {
         let (work, job) = (directory.work, directory.job)
         do {
             let entries = try await entries(of: directory.task, at: work.site.id)
-            let written = await blocking.run { () -> Result<Bool, Failure> in
+            let written = await blocking.run { () -> Result<JobReport.Done?, Failure> in
                 Result { () throws(Failure) in
-                    guard self.held.isWanted(work) else { return false }
-                    guard !entries.isEmpty else { return true }
+                    guard self.held.isWanted(work) else { return nil }
                     let storage = try self.storages.storage(at: work.site.storageURL)
                     let text = ChecksumFileText(directory: directory.task, entries: entries)
+                    guard !entries.isEmpty else {
+                        return try self.remove(text.key, from: storage, work)
+                    }
                     try storage.writeGeneratedFile(
                         key: text.key, lease: work.lease, job: job.id, chunks: text
                     ) { self.held.isWanted(work) }
-                    return true
+                    return JobReport.Done(stored: text.stored)
                 }
             }
-            if try written.get() {
-                reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done()))
+            if let done = try written.get() {
+                reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done(done)))
             } else {
                 reporter.giveBack(work)
             }
@@ -76,6 +78,19 @@ struct ChecksumFileWriter: Sendable {
             reporter.fail(work, any: error)
         }
         pace.ended(1)
+    }
+
+    /// Removes the checksum file of a directory whose last file was removed. Returns nil if the
+    /// lease is lost.
+    private func remove(
+        _ key: String, from storage: SiteStorage, _ work: LeasedJob
+    ) throws(Failure) -> JobReport.Done? {
+        let deletions = try storage.delete([key], lease: work.lease, job: work.job.id) {
+            self.held.isWanted(work)
+        }
+        guard case .failed(let failure)? = deletions.first else { return JobReport.Done() }
+        guard failure.code == .workerLeaseLost else { throw failure }
+        return nil
     }
 
     private func entries(

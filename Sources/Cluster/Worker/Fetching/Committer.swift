@@ -12,6 +12,23 @@ struct FinishedTransfer: Sendable {
     let report: JobReport
 }
 
+/// Passes finished transfers to the object that stores them.
+struct FinishedTransfers: Sendable {
+    /// Those of directories.
+    let committed = Mailbox<FinishedTransfer>()
+    /// Those of buckets.
+    let uploaded = Mailbox<FinishedTransfer>()
+
+    func push(_ transfer: FinishedTransfer) {
+        (transfer.work.storage.isBucket ? uploaded : committed).push(transfer)
+    }
+
+    func close() {
+        committed.close()
+        uploaded.close()
+    }
+}
+
 /// Makes finished transfers durable in batches, with one barrier per batch, and passes on their
 /// results.
 struct Committer: Sendable {
@@ -48,8 +65,10 @@ struct Committer: Sendable {
             }
         }
         var stored: Set<SiteID> = []
-        for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.work.storage) }) {
-            guard let storage = group.first?.work.storage else { continue }
+        for (_, group) in Dictionary(
+            grouping: ours, by: { ObjectIdentifier($0.work.storage.receiving) })
+        {
+            guard let storage = group.first?.work.storage.receiving else { continue }
             // Checked again at each rename: the barrier before it may take longer than the lease
             // lasts.
             let outcomes = storage.commit(group.map(\.object)) { index in
@@ -62,24 +81,29 @@ struct Committer: Sendable {
                     count.files += 1
                     count.bytes += end.report.done?.stored?.bytes ?? 0
                 }
-                reports.append(report(of: end, outcome))
+                reports.append(failures.report(of: end, outcome, metrics))
             }
             metrics.stored(count.files, count.bytes, at: storage.url.description)
         }
         sites.stored(at: stored)
         return reports
     }
+}
 
-    private func report(of end: FinishedTransfer, _ outcome: Result<Void, Failure>) -> JobReport {
+extension SiteFailures {
+    /// Returns the report of a transfer by the outcome of storing it; records a failure.
+    func report(
+        of end: FinishedTransfer, _ outcome: Result<Void, Failure>, _ metrics: WorkerMetrics
+    ) -> JobReport {
         guard case .failure(let failure) = outcome else { return end.report }
         var outcome = JobReport.Outcome.returned()
         switch failure.code {
         case .workerLeaseLost: break
-        case .storageOutsideRoots: failures.refuse(end.work.site, failure)
+        case .storageOutsideRoots: refuse(end.work.site, failure)
         default:
-            failures.note(failure, at: end.work.site)
+            note(failure, at: end.work.site)
             metrics.failed(failure)
-            outcome = .failed(JobReport.Failed(failures.named(failure)))
+            outcome = .failed(JobReport.Failed(named(failure)))
         }
         return JobReport(job: end.work.job.id, lease: end.work.lease, outcome: outcome)
     }

@@ -17,7 +17,7 @@ extension Job {
         switch task {
         case .fetch(let fetch): fetch.isPart
         case .verify: true
-        case .resolve, .checksums, .refresh, .publish: false
+        case .resolve, .checksums, .refresh, .publish, .purge: false
         }
     }
 }

@@ -13,7 +13,7 @@ struct FetchResults: Sendable {
     let partials: PartialBodies
     let sites: SitesInUse
     let suspects: SuspectOrigins
-    let finished: Mailbox<FinishedTransfer>
+    let finished: FinishedTransfers
     let reporter: Reporter
 
     /// Handles a transfer's result on its loop's thread; must not block.
@@ -21,7 +21,11 @@ struct FetchResults: Sendable {
         _ work: Assignment, _ transfer: Transfer, _ result: TransferResult, _ split: Split,
         _ plan: MirrorPlan
     ) {
-        held.downloaded(work.leased)
+        var isToUpload = false
+        if case .success(let fetched) = result.outcome, !fetched.isUnchanged {
+            isToUpload = work.storage.isBucket
+        }
+        if !isToUpload { held.downloaded(work.leased) }
         metrics.ended(transfer, result)
         switch result.outcome {
         case .failure(let failure):

@@ -57,7 +57,7 @@ extension FetchTransfers {
         request.job = job.id
         request.site = work.site
         request.isManifest = fetch.role == .playlist
-        request.opensInBackground = work.storage.isOnNetwork
+        request.opensInBackground = work.storage.receiving.isOnNetwork
         if let part = fetch.part {
             request.range = TransferRequest.ByteRange(
                 offset: part.offset, length: part.length, totalBytes: part.file.totalBytes,
@@ -66,6 +66,8 @@ extension FetchTransfers {
             request.expected.bytes = fetch.length
             request.expected.sha256 = fetch.sha256
             request.expected.furtherDigests = fetch.furtherDigests
+            // An object of a bucket is sent in parts by the worker that has received it.
+            if work.storage.isBucket { return request }
             if case .whole(isDivisible: false, _) = fetch.body { return request }
             request.split = TransferRequest.SplitRule(
                 partBytes: split.partBytes, belowBytesPerSecond: splitBelowBytesPerSecond
@@ -82,13 +84,13 @@ extension FetchTransfers {
     ) throws(Failure) -> PendingObject {
         let job = work.job
         if let part = work.fetch.part {
-            return try work.storage.openMultipart(
+            return try work.storage.receiving.openMultipart(
                 id: part.file.id, offset: part.offset, length: part.length,
                 of: part.file.totalBytes,
                 isFirstTry: job.attempt == 1)
         }
         if let first = split.takeFirstPart() { return first }
-        return try work.storage.createTemporary(
+        return try work.storage.receiving.createTemporary(
             lease: work.lease, job: job.id, key: work.fetch.key, reservingBytes: bytes)
     }
 }

@@ -9,6 +9,7 @@ struct Fetcher: Sendable {
     let rewritten: RewrittenManifestWriter
     let partials: PartialBodies
     let transfers: FetchTransfers
+    let adoption: FoundFileCheck
     let held: HeldWork
     let blocking: BlockingCalls
     let reporter: Reporter
@@ -41,7 +42,13 @@ struct Fetcher: Sendable {
 
     private func reuseOrFetch(_ work: [Assignment]) async {
         let found = await reuse.take(work)
-        for work in found.toConfirm { transfers.start(work, isStored: true) }
+        for work in found.toConfirm {
+            guard work.fetch.previous?.foundModified != nil else {
+                transfers.start(work, isStored: true)
+                continue
+            }
+            adoption.confirm(work) { work in Task { await self.download([work]) } }
+        }
         for work in found.missing where work.fetch.body == .rewrittenManifest {
             await rewritten.write(work)
         }
@@ -81,7 +88,7 @@ struct Fetcher: Sendable {
             work.map { work -> Failure? in
                 guard let length = work.fetch.length, !work.fetch.isPart else { return nil }
                 do throws(Failure) {
-                    try work.storage.checkSpace(for: length)
+                    try work.storage.receiving.checkSpace(for: length)
                 } catch {
                     return error
                 }

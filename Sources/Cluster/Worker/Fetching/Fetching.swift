@@ -8,8 +8,10 @@ struct Fetching: Sendable {
     let fetcher: Fetcher
     let verifier: Verifier
     let checksums: ChecksumFileWriter
-    let finished: Mailbox<FinishedTransfer>
+    let purger: Purger
+    let finished: FinishedTransfers
     let committer: Committer
+    let uploader: Uploader
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting,
@@ -18,16 +20,24 @@ struct Fetching: Sendable {
         let (held, blocking, reporter) = (core.held, core.blocking, reporting.reporter)
         cluster = Shared(nil)
         tally = WorkTally(connections: core.connections, countsCPU: configuration.isAlone)
-        finished = Mailbox()
+        finished = FinishedTransfers()
         committer = Committer(
-            finished: finished, held: held, sites: sites.inUse, failures: sites.failures,
+            finished: finished.committed, held: held, sites: sites.inUse,
+            failures: sites.failures,
             blocking: blocking, metrics: core.metrics, results: reporting.results)
+        uploader = Uploader(
+            finished: finished.uploaded, connections: core.connections, held: held,
+            sites: sites.inUse, failures: sites.failures, metrics: core.metrics,
+            results: reporting.results)
         verifier = Verifier(
             storages: sites.storages, held: held, blocking: blocking, reporter: reporter,
             pace: core.pace)
         checksums = ChecksumFileWriter(
             worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
             blocking: blocking, reporter: reporter, pace: core.pace)
+        purger = Purger(
+            worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
+            draining: core.draining, blocking: blocking, reporter: reporter, pace: core.pace)
         let partials = PartialBodies(cluster: cluster, held: held, blocking: blocking)
         let splitter = Splitter(
             worker: core.identity.id, partBytes: configuration.partBytes, client: core.client,
@@ -49,7 +59,9 @@ struct Fetching: Sendable {
             rewritten: RewrittenManifestWriter(
                 worker: core.identity.id, client: core.client, held: held, blocking: blocking,
                 reporter: reporter, pace: core.pace),
-            partials: partials, transfers: transfers, held: held, blocking: blocking,
-            reporter: reporter)
+            partials: partials, transfers: transfers,
+            adoption: FoundFileCheck(
+                engine: core.engine, held: held, pace: core.pace, reporter: reporter),
+            held: held, blocking: blocking, reporter: reporter)
     }
 }

@@ -12,19 +12,19 @@ struct PartialBodies: Sendable {
     let blocking: BlockingCalls
 
     /// Lists the partial bodies at a site.
-    func index(of storage: DirectoryStorage) async -> PartialIndex {
-        await blocking.run { (try? storage.partials()) ?? PartialIndex() }
+    func index(of storage: SiteStorage) async -> PartialIndex {
+        await blocking.run { (try? storage.receiving.partials()) ?? PartialIndex() }
     }
 
     /// Removes the multipart files of previous attempts, which may be as large as the files.
     func removeAbandoned(of work: [Assignment]) async {
-        let abandoned = work.compactMap { work -> (DirectoryStorage, MultipartID)? in
+        let abandoned = work.compactMap { work -> (SiteStorage, MultipartID)? in
             guard case .whole(_, let id?) = work.fetch.body else { return nil }
             return (work.storage, id)
         }
         guard !abandoned.isEmpty else { return }
         await blocking.run {
-            for (storage, id) in abandoned { storage.removeMultipart(id: id) }
+            for (storage, id) in abandoned { storage.receiving.removeMultipart(id: id) }
         }
     }
 
@@ -35,7 +35,8 @@ struct PartialBodies: Sendable {
             Result { () throws(Failure) in
                 try self.held.isWanted(work.leased) ? self.takeNow(work, of: left) : nil
             }.mapError {
-                work.storage.judge($0, bytes: work.fetch.length ?? .max, isLengthKnown: true)
+                work.storage.receiving.judge(
+                    $0, bytes: work.fetch.length ?? .max, isLengthKnown: true)
             }
         }
     }
@@ -49,7 +50,7 @@ struct PartialBodies: Sendable {
                 multipart: part.file.id, offset: part.offset, length: part.length,
                 totalBytes: part.file.totalBytes)
         }
-        return try work.storage.takePartial(
+        return try work.storage.receiving.takePartial(
             identity(of: work), of: left, for: Self.attempt(at: work), place: place,
             digests: work.fetch.furtherDigests.map(\.algorithm))
     }
@@ -83,7 +84,8 @@ struct PartialBodies: Sendable {
             guard let object else { return }
             let identity = self.identity(of: work, split: split)
             self.blocking.start {
-                work.storage.note(record, of: object, as: identity, by: Self.attempt(at: work))
+                work.storage.receiving.note(
+                    record, of: object, as: identity, by: Self.attempt(at: work))
             }
         }
         resumption.isGuarded =
@@ -95,7 +97,7 @@ struct PartialBodies: Sendable {
     /// Puts back a partial body that was taken and not used. Blocks for a rename at most.
     func putBack(_ partial: PartialBody?, of work: Assignment) {
         guard let partial, let object = partial.object else { return }
-        work.storage.keep(
+        work.storage.receiving.keep(
             partial.record, of: object, as: identity(of: work), by: Self.attempt(at: work))
     }
 
@@ -104,7 +106,7 @@ struct PartialBodies: Sendable {
         guard let left, let object = left.object else { return }
         await blocking.run {
             guard !self.held.isCancelled(work.leased) else { return object.discard() }
-            work.storage.keep(
+            work.storage.receiving.keep(
                 left.record, of: object, as: self.identity(of: work, split: split),
                 by: Self.attempt(at: work))
         }

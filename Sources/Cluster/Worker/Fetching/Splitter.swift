@@ -24,7 +24,8 @@ struct Splitter: Sendable {
         _ split: Split, of work: Assignment, _ large: LargeObject, _ object: PendingObject?
     ) throws(Failure) -> PendingObject? {
         let multipart = MultipartID.random()
-        let (part, total, storage) = (split.partBytes, large.totalBytes, work.storage)
+        let (part, total) = (split.partBytes, large.totalBytes)
+        let storage = work.storage.receiving
         // Before another worker can create a file of that name, or start a part without space.
         var (moved, first) = (PendingObject?.none, PendingObject?.none)
         if let object {
@@ -54,11 +55,11 @@ struct Splitter: Sendable {
     /// Returns true if a split was not confirmed by a coordinator. The multipart file and its
     /// reserved space are then removed. If the coordinator did create the parts, they find no file,
     /// and the download starts over.
-    func isUndone(_ split: Split, _ storage: DirectoryStorage) async -> Bool {
+    func isUndone(_ split: Split, _ storage: SiteStorage) async -> Bool {
         let answer = await split.answer()
         guard let multipart = split.multipart else { return false }
         if case .accepted = answer { return false }
-        await blocking.run { storage.removeMultipart(id: multipart) }
+        await blocking.run { storage.receiving.removeMultipart(id: multipart) }
         return true
     }
 }

@@ -36,17 +36,16 @@ struct StoredFiles: Sendable {
         var missing: [Assignment]
     }
 
-    /// Hashes the files under the jobs' keys, completes the jobs that need no more, and returns the
+    /// Hashes the files under the keys of one site's jobs, completes the jobs that need no more, and returns the
     /// rest.
     func take(_ work: [Assignment]) async -> Found {
         let stored = await blocking.run {
-            work.map { work -> StoredObject? in
-                guard self.held.isHeld(work.lease), let promised = Self.promised(work.fetch) else {
-                    return nil
-                }
-                return work.storage.reuse(
-                    key: work.fetch.key, bytes: promised.bytes, digests: promised.digests)
-            }
+            work.first?.storage.reuse(
+                work.map { work in
+                    guard self.held.isHeld(work.lease), let promised = Self.promised(work.fetch)
+                    else { return nil }
+                    return (work.fetch.key, promised.bytes, promised.digests)
+                }) ?? []
         }
         // Files of other assets, or of a previous track selection, may be of an old edition.
         let isToConfirm = { (fetch: Fetch) in

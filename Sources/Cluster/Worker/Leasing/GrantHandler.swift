@@ -10,6 +10,7 @@ struct JobHandlers: Sendable {
     let fetcher: Fetcher
     let verifier: Verifier
     let checksums: ChecksumFileWriter
+    let purger: Purger
     let titles: TitleQueue
     let refreshes: Mailbox<Refresh>
 }
@@ -64,6 +65,7 @@ struct GrantHandler: Sendable {
             case .resolve(let source): handlers.titles.push(Leased(work, source))
             case .verify(let verification):
                 Task { await handlers.verifier.verify(Leased(work, verification)) }
+            case .purge: Task { await handlers.purger.purge(work) }
             case .checksums(let directory): lists.append(Leased(work, directory))
             case .refresh(let source), .publish(let source):
                 handlers.refreshes.push(Refresh(work: Leased(work, source), ended: ended))

@@ -15,6 +15,7 @@ struct LeaseLoop: Sendable {
     let excluded: ExcludedSites
     let grants: GrantHandler
     let loadTests: LoadTestWorker
+    let auditor: SiteAuditor
     let failures: LeaseFailures
     let draining: ShutdownSignal
     let log: Logger
@@ -66,9 +67,13 @@ struct LeaseLoop: Sendable {
         failures.succeeded()
         let grantedAt = askedAt + .seconds(grant.waitedSeconds)
         loadTests.take(grant.loadTest.map { [$0] })
+        auditor.take(grant.audit)
         await grants.take(
             grant, askedAt: grantedAt, ended: wanted.ended, outsideRoots: outsideRoots)
     }
+
+    /// Maximum wait of a request during an audit, after which others may be taken.
+    private static let auditMilliseconds = 2_000
 
     private func request(
         for wanted: LeaseDemand.Jobs, as lease: LeaseID, outsideRoots: [SiteID]?
@@ -77,12 +82,16 @@ struct LeaseLoop: Sendable {
             worker: worker.id, queues: worker.queues, maxJobs: wanted.count,
             waitMilliseconds: WireLimits.waitMilliseconds, lease: lease)
         request.pastLoadTests = loadTests.past
+        request.pastAudits = auditor.past
         request.roots = roots
         request.wantsTraces = grants.traces != .off
         request.refusedSites = excluded.all(outsideRoots: outsideRoots)
         if request.refusedSites != outsideRoots {
             // The volume may be usable soon.
             request.waitMilliseconds = Int(SiteVolumes.checkSeconds * 1_000)
+        }
+        if !auditor.isIdle {
+            request.waitMilliseconds = min(request.waitMilliseconds, Self.auditMilliseconds)
         }
         if !wanted.slow.origins.isEmpty { demand.limit(&request, to: wanted.slow) }
         return request

@@ -9,7 +9,8 @@ struct Leasing: Sendable {
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
-        _ handlers: JobHandlers, roots: SiteRoots, traces: TraceUse, loadShards: any LoadShardRunner
+        _ auditor: SiteAuditor, _ handlers: JobHandlers, roots: SiteRoots, traces: TraceUse,
+        loadShards: any LoadShardRunner
     ) {
         let limits = Limits(
             origins: OriginQuotas(engine: core.engine),
@@ -32,8 +33,8 @@ struct Leasing: Sendable {
             demand: LeaseDemand(
                 connections: core.connections, engine: core.engine, held: core.held,
                 pace: core.pace),
-            excluded: sites.excluded, grants: grants, loadTests: loadTests, failures: failures,
-            draining: core.draining, log: core.log)
+            excluded: sites.excluded, grants: grants, loadTests: loadTests, auditor: auditor,
+            failures: failures, draining: core.draining, log: core.log)
         keeper = LeaseKeeper(
             held: core.held, engine: core.engine, pace: core.pace, metrics: core.metrics,
             log: core.log)

@@ -13,12 +13,12 @@ struct Refresh: Sendable {
 /// One attempt at a refresh: its storage and the space that its files use.
 final class RefreshAttempt: Sendable {
     let work: Leased<AssetSource>
-    let storage: DirectoryStorage
+    let storage: SiteStorage
     private let held: HeldWork
     /// Bytes of each file by index, and their sum.
     private let begun = Mutex<(files: [Int: Int64], sum: Int64)>(([:], 0))
 
-    init(_ work: Leased<AssetSource>, _ storage: DirectoryStorage, held: HeldWork) {
+    init(_ work: Leased<AssetSource>, _ storage: SiteStorage, held: HeldWork) {
         self.work = work
         self.storage = storage
         self.held = held

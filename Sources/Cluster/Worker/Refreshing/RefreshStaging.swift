@@ -52,7 +52,9 @@ struct RefreshStaging: Sendable {
                 }
                 guard !objects.isEmpty else { continue }
                 let made = await blocking.run { () -> Result<[StagedObject], Failure> in
-                    Result { () throws(Failure) in try storage.stage(objects.map(\.1)) }
+                    Result { () throws(Failure) in
+                        try storage.stage(objects.map(\.1)) { attempt.isHeld }
+                    }
                 }
                 staged += zip(objects.map(\.0), try made.get()).map { ($0, $1) }
             }
@@ -109,7 +111,7 @@ struct RefreshStaging: Sendable {
         let key = file.segment.key
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             attempt.begin(bytes ?? 0, index)
-            return try storage.createTemporary(
+            return try storage.receiving.createTemporary(
                 lease: lease, job: job.id, key: key, number: index + 1, reservingBytes: bytes)
         }
         var request = TransferRequest(
@@ -119,7 +121,7 @@ struct RefreshStaging: Sendable {
         request.site = attempt.work.site
         request.headers = attempt.work.work.originHeaders
         request.isManifest = file.segment.role == .playlist
-        request.opensInBackground = storage.isOnNetwork
+        request.opensInBackground = storage.receiving.isOnNetwork
         request.expected.bytes = file.segment.bytes
         request.expected.sha256 = file.segment.sha256
         request.expected.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
@@ -136,7 +138,7 @@ struct RefreshStaging: Sendable {
         let (job, lease, storage) = (attempt.job, attempt.lease, attempt.storage)
         let written = await blocking.run { () -> Result<PendingObject, Failure> in
             Result { () throws(Failure) in
-                let object = try storage.createTemporary(
+                let object = try storage.receiving.createTemporary(
                     lease: lease, job: job.id, key: key, number: index + 1)
                 try bytes.withUnsafeBufferPointer { (bytes) throws(Failure) in
                     try object.write(UnsafeRawBufferPointer(bytes), at: 0)

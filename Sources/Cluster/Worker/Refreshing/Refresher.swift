@@ -90,7 +90,7 @@ struct Refresher: Sendable {
         let (stored, _) = try await publishing.files(attempt)
         let storage = attempt.storage
         let there = await blocking.run {
-            stored.map { storage.isStored(key: $0.segment.key, bytes: $0.stored.bytes) }
+            storage.areStored(stored.map { ($0.segment.key, $0.stored.bytes) })
         }
         let files = zip(stored, there).map { RefreshChange.File($0, isThere: $1) }
         guard attempt.source.kind != .file else {

@@ -25,45 +25,60 @@ struct SweepTurns {
 /// thread.
 final class SiteStorages: Sendable {
     private struct State {
-        var opened: [String: DirectoryStorage] = [:]
+        var opened: [String: SiteStorage] = [:]
         var sweeps = SweepTurns()
+        /// Made for the first site in a bucket.
+        var bucketAccess: BucketAccess?
     }
 
     private let durability: Durability
     private let roots: SiteRoots
     private let volumes: Shared<SiteVolumes>
+    private let buckets: BucketOptions
     private let blocking: BlockingCalls
     private let log: Logger
     private let state = Mutex(State())
 
     init(
-        durability: Durability, roots: SiteRoots, volumes: Shared<SiteVolumes>,
-        blocking: BlockingCalls, log: Logger
+        durability: Durability, roots: SiteRoots, buckets: BucketOptions,
+        volumes: Shared<SiteVolumes>, blocking: BlockingCalls, log: Logger
     ) {
         self.durability = durability
         self.roots = roots
+        self.buckets = buckets
         self.volumes = volumes
         self.blocking = blocking
         self.log = log
     }
 
     /// The storages opened so far.
-    var opened: [DirectoryStorage] { state.withLock { Array($0.opened.values) } }
+    var opened: [SiteStorage] { state.withLock { Array($0.opened.values) } }
 
     /// Returns the storage of a site on its recorded volume. The volume is checked now, so that
     /// nothing is fetched for another one. Blocks.
-    func storage(at url: String) throws(Failure) -> DirectoryStorage {
+    func storage(at url: String) throws(Failure) -> SiteStorage {
         let volume = volumes.withLock { $0.volume(at: url) }
         if let known = state.withLock({ $0.opened[url] }) {
             try known.require(volume: volume)
             return known
         }
-        let made = try DirectoryStorage(
-            try StorageURL(url), durability: durability, roots: roots, volume: volume)
+        let made = try SiteStorage.open(
+            try StorageURL(url), durability: durability, roots: roots, volume: volume
+        ) { () throws(Failure) in try bucketAccess() }
         sweep(url, made, now: .now)
         return state.withLock { state in
             if let known = state.opened[url] { return known }
             state.opened[url] = made
+            return made
+        }
+    }
+
+    private func bucketAccess() throws(Failure) -> BucketAccess {
+        if let known = state.withLock({ $0.bucketAccess }) { return known }
+        let made = try BucketAccess(buckets)
+        return state.withLock { state in
+            if let known = state.bucketAccess { return known }
+            state.bucketAccess = made
             return made
         }
     }
@@ -78,7 +93,7 @@ final class SiteStorages: Sendable {
     private static let sweptFiles = 10_000
 
     /// Removes the files of dead attempts at a site. Blocks.
-    private func sweep(_ url: String, _ storage: DirectoryStorage, now: HeldWork.Instant) {
+    private func sweep(_ url: String, _ storage: SiteStorage, now: HeldWork.Instant) {
         let outcome = try? storage.sweepTemporaries(
             olderThanSeconds: Self.abandonedSeconds, most: Self.sweptFiles)
         if let outcome, outcome.removed > 0 {
@@ -96,10 +111,10 @@ final class SiteStorages: Sendable {
         return due.map { url, storage in
             Task {
                 await self.blocking.run {
-                    let isInUse = storage.isOpen
+                    let isInUse = storage.receiving.isOpen
                     self.sweep(url, storage, now: now)
                     // Allows unmounting a file system that is not in use otherwise.
-                    if !isInUse { storage.closeIdle(idleSeconds: 0) }
+                    if !isInUse { storage.receiving.closeIdle(idleSeconds: 0) }
                 }
             }
         }
@@ -117,7 +132,7 @@ final class SiteStorages: Sendable {
     func keepClosingIdle() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(1))
-            for storage in opened { storage.closeIdle() }
+            for storage in opened { storage.receiving.closeIdle() }
         }
     }
 }

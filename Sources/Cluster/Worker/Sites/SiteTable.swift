@@ -4,7 +4,7 @@ import Storage
 
 /// The sites that a worker stores to, and its reports on them. A value.
 struct SiteTable {
-    private(set) var storages: [SiteID: DirectoryStorage] = [:]
+    private(set) var storages: [SiteID: SiteStorage] = [:]
     /// Sites whose requested probe succeeded; not reported yet.
     private var sound: Set<SiteID> = []
     /// Sites whose free space is being read, which may hang, and results so far.
@@ -22,7 +22,7 @@ struct SiteTable {
     /// True if others wait for the next report.
     var hasUnreported: Bool { !sound.isEmpty }
 
-    mutating func take(_ storage: DirectoryStorage, of site: SiteID, isSound: Bool) {
+    mutating func take(_ storage: SiteStorage, of site: SiteID, isSound: Bool) {
         storages[site] = storage
         if isSound {
             sound.insert(site)
@@ -47,7 +47,7 @@ struct SiteTable {
     /// Returns the storages of `sites` whose free space should be read now.
     mutating func dueForCheck(
         of sites: Set<SiteID>, now: HeldWork.Instant = .now
-    ) -> [SiteID: DirectoryStorage] {
+    ) -> [SiteID: SiteStorage] {
         guard lookedAt.map({ now - $0 >= .seconds(10) }) ?? true else { return [:] }
         lookedAt = now
         let due = storages.filter { sites.contains($0.key) && !looking.contains($0.key) }

@@ -10,11 +10,12 @@ struct Sites: Sendable {
     let failures: SiteFailures
     let unusable: UnusableSites
 
-    init(_ core: WorkerCore, durability: Durability, roots: SiteRoots) {
+    init(_ core: WorkerCore, durability: Durability, roots: SiteRoots, buckets: BucketOptions) {
         volumes = Shared(SiteVolumes())
         excluded = ExcludedSites(refused: Shared(RefusedSites()), volumes: volumes)
         storages = SiteStorages(
-            durability: durability, roots: roots, volumes: volumes, blocking: core.blocking,
+            durability: durability, roots: roots, buckets: buckets, volumes: volumes,
+            blocking: core.blocking,
             log: core.log)
         inUse = SitesInUse(storages: storages, held: core.held, blocking: core.blocking)
         failures = SiteFailures(

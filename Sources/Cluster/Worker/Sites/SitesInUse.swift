@@ -23,16 +23,16 @@ final class SitesInUse: Sendable {
     /// bytes from the quota's rest.
     func open(
         _ site: LeasedSite, ended: [SiteID: Int64]
-    ) async throws(Failure) -> DirectoryStorage {
+    ) async throws(Failure) -> SiteStorage {
         // Opening a site proves that it can be written; the disk may be slow.
-        try await blocking.run { () -> Result<DirectoryStorage, Failure> in
+        try await blocking.run { () -> Result<SiteStorage, Failure> in
             Result { () throws(Failure) in try self.openNow(site, ended) }
         }.get()
     }
 
     private func openNow(
         _ site: LeasedSite, _ ended: [SiteID: Int64]
-    ) throws(Failure) -> DirectoryStorage {
+    ) throws(Failure) -> SiteStorage {
         let storage = try storages.storage(at: site.storageURL)
         storage.setBounds(
             floorBytes: max(site.space?.floorBytes ?? 0, 0),
@@ -50,7 +50,7 @@ final class SitesInUse: Sendable {
         guard let abandoned = site.space?.abandoned else { return }
         await blocking.run {
             guard let storage = try? self.storages.storage(at: site.storageURL) else { return }
-            for id in abandoned { storage.removeMultipart(id: id) }
+            for id in abandoned { storage.receiving.removeMultipart(id: id) }
         }
     }
 
@@ -60,7 +60,7 @@ final class SitesInUse: Sendable {
     }
 
     /// Records that a site's test file was written.
-    func probed(_ site: SiteID, _ storage: DirectoryStorage) {
+    func probed(_ site: SiteID, _ storage: SiteStorage) {
         table.withLock { $0.take(storage, of: site, isSound: true) }
     }
 
@@ -78,7 +78,7 @@ final class SitesInUse: Sendable {
         let expected = held.expectedBytes(of: work.leased) ?? work.fetch.length
         let bytes = max(expected ?? 0, transfer.receivedBytes)
         return await blocking.run {
-            work.storage.judge(failure, bytes: bytes, isLengthKnown: expected != nil)
+            work.storage.receiving.judge(failure, bytes: bytes, isLengthKnown: expected != nil)
         }
     }
 
@@ -88,7 +88,7 @@ final class SitesInUse: Sendable {
             let storage = table.withLock({ $0.refuses(site) ? $0.storages[site] : nil })
         else { return failure }
         return Failure(
-            storage.refusedByQuota ? .storageQuota : .storageFull,
+            storage.receiving.refusedByQuota ? .storageQuota : .storageFull,
             "many objects in a row have no room: \(failure.message)")
     }
 
@@ -114,7 +114,7 @@ final class SitesInUse: Sendable {
         let heldSites = held.sites
         for (site, storage) in table.withLock({ $0.dueForCheck(of: heldSites) }) {
             Task {
-                let bytes = await self.blocking.run { try? storage.availableBytes() }
+                let bytes = await self.blocking.run { (try? storage.availableBytes()) ?? nil }
                 self.table.withLock { $0.looked(at: site, availableBytes: bytes) }
             }
         }

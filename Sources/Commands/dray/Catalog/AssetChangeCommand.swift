@@ -2,7 +2,7 @@ import API
 import CommandLine
 import Model
 
-/// `dray assets pause`, `resume`, `cancel`, `retry` and `reprioritise`.
+/// `dray assets pause`, `resume`, `cancel`, `retry`, `reprioritise` and `remove`.
 enum AssetChangeCommand {
     static let commands = [
         change(
@@ -23,6 +23,7 @@ enum AssetChangeCommand {
             .reprioritise, "Change the priority of assets.",
             "An asset with its own priority keeps it when the catalog's changes.",
             options: [CatalogCommand.priority]),
+        RemoveCommand.assets,
     ]
 
     private static func change(
@@ -43,7 +44,7 @@ enum AssetChangeCommand {
         }
     }
 
-    private static func selection(
+    static func selection(
         _ action: SelectionAction.Action, _ arguments: Arguments
     ) throws -> SelectionAction {
         try CommonOptions.checkState(arguments, filter: AssetsCommand.stateFilter)

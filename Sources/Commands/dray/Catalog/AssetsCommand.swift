@@ -10,7 +10,7 @@ import Text
 enum AssetsCommand {
     static let command = Command(
         "assets",
-        summary: "List, pause, resume, cancel, retry or reprioritise assets of a catalog.",
+        summary: "List, pause, resume, cancel, retry, reprioritise or remove assets of a catalog.",
         subcommands: [list] + AssetChangeCommand.commands)
 
     static let stateFilter = "asset-state"

@@ -9,7 +9,7 @@ import Rendering
 enum CatalogCommand {
     static let command = Command(
         "catalog",
-        summary: "Check a list; list, show, cancel, retry, reprioritise or reschedule catalogs.",
+        summary: "Check a list; list, show, cancel, retry, remove, forget and schedule catalogs.",
         discussion:
             "\(ClusterCall.place) With --state, uses the private cluster of that directory; `list` "
             + "and `show` also find the default one.",
@@ -25,7 +25,7 @@ enum CatalogCommand {
                 .reprioritise, "Change the priority of a catalog or an asset.",
                 "An asset with its own priority keeps it when the catalog's changes.",
                 options: [priority]),
-            reschedule,
+            reschedule, RemoveCommand.catalog, RemoveCommand.forget,
         ])
 
     static let cancelled = """
@@ -164,6 +164,8 @@ enum CatalogCommand {
             case .refresh: "Refreshing"
             case .pause: "Paused"
             case .resume: "Resumed"
+            case .remove: "Removing"
+            case .forget: "Forgotten"
             }
         return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
             + "\(HumanFormat.count(answer.jobs, "job")).\n"

@@ -47,12 +47,12 @@ extension ClusterCall {
 
     /// Starts a private cluster for one call.
     static func askPrivate(
-        _ statePath: String,
+        _ statePath: String, workers: Int,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
     ) async throws -> ExitCode {
         let cluster = try await ClusterVariables.prepare(
             EmbeddedCluster.Configuration(
-                statePath: statePath, workers: 0,
+                statePath: statePath, workers: workers,
                 connectionsPerWorker: CommonOptions.defaultConnections, address: "127.0.0.1",
                 port: 0, token: .ofThisRun, interruptsOthers: false,
                 drainSeconds: ClientSettings.drainSeconds, environment: ClientSettings.environment))

@@ -47,6 +47,15 @@ enum ClusterCall {
         _ arguments: Arguments, isCheck: Bool = false,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
     ) async -> ExitCode {
+        await run(arguments, isCheck: isCheck, workers: 0) { client, _ in try await body(client) }
+    }
+
+    /// Runs `body` like the function above, with workers in a private cluster; `body` gets true in
+    /// one.
+    private static func run(
+        _ arguments: Arguments, isCheck: Bool, workers: Int,
+        _ body: @escaping @Sendable (CoordinatorClient, Bool) async throws -> String
+    ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .warning)
             try CommonOptions.checkState(arguments)
@@ -56,18 +65,20 @@ enum ClusterCall {
             }
             if let named = try ClusterPlace.named() {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
-                return try await ask(named, body)
+                return try await ask(named) { try await body($0, false) }
             }
             // Without a home directory there is no default state.
             if let path = try? CommonOptions.statePath(arguments),
                 let running = try ClusterPlace.running(in: path)
             {
-                return try await ask(running, body)
+                return try await ask(running) { try await body($0, false) }
             }
             guard !isCheck || arguments.text(CommonOptions.state.name) != nil,
                 try await isPrivate(arguments)
-            else { return try await ask(try ClusterPlace.standard(), body) }
-            return try await askPrivate(try CommonOptions.statePath(arguments), body)
+            else { return try await ask(try ClusterPlace.standard()) { try await body($0, false) } }
+            return try await askPrivate(try CommonOptions.statePath(arguments), workers: workers) {
+                try await body($0, true)
+            }
         } catch {
             return Console.fail(error)
         }
@@ -81,6 +92,43 @@ enum ClusterCall {
         do {
             let asked = try asking()
             return await run(arguments, isCheck: isCheck) { try await body(asked, $0) }
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// Runs `body` against the cluster that `dray prefetch` would use; without workers, if that is a
+    /// private one.
+    static func preview(
+        _ arguments: Arguments,
+        _ body: @escaping @Sendable (CoordinatorClient?) async throws -> String
+    ) async -> ExitCode {
+        do {
+            if let named = try ClusterPlace.named() {
+                return try await ask(named) { try await body($0) }
+            }
+            let path = try CommonOptions.statePath(arguments)
+            guard StateDirectory.isUsed(path) else {
+                Console.write(try await body(nil))
+                return .success
+            }
+            return try await askPrivate(path, workers: 0) { try await body($0) }
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// Runs `body` with the parsed command line, with workers in a private cluster; `body` gets
+    /// true in one.
+    static func run<Asked: Sendable>(
+        _ arguments: Arguments, workers: Int, asking: () throws -> Asked,
+        _ body: @escaping @Sendable (Asked, CoordinatorClient, Bool) async throws -> String
+    ) async -> ExitCode {
+        do {
+            let asked = try asking()
+            return await run(arguments, isCheck: false, workers: workers) {
+                try await body(asked, $0, $1)
+            }
         } catch {
             return Console.fail(error)
         }

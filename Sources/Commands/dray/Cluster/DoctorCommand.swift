@@ -18,8 +18,8 @@ enum DoctorCommand {
             CommonOptions.state,
             CommandOption(
                 "site", .text(placeholder: "URL"), repeatable: true,
-                help: "Directory of a site on this machine, whose storage is tested by writing "
-                    + "to it. Repeatable."),
+                help: "Directory of a site on this machine, or s3:// URL, whose storage is tested "
+                    + "by writing to it. Repeatable."),
             CommandOption(
                 "origin", .text(placeholder: "URL"), repeatable: true,
                 help: "URL to request from this machine. Repeatable."),

@@ -193,6 +193,38 @@ enum ListCSV {
         ).text
     }
 
+    static func siteAudits(_ audits: [SiteAuditStatus]) -> String {
+        CSVText(
+            [
+                "id", "queue", "storageURL", "state", "isDeep", "repairs", "isScheduled", "created",
+                "started", "ended", "files", "bytes", "readBytes", "checkedFiles",
+            ] + AuditFindingKind.allCases.map(\.rawValue) + ["failureCode"],
+            audits.map { audit in
+                [
+                    .number("\(audit.id)"), .text(audit.queue),
+                    .text(redacted(url: audit.storageURL)), .text(audit.state.rawValue),
+                    .text("\(audit.isDeep)"), .text("\(audit.repairs)"),
+                    .text("\(audit.isScheduled)"), time(audit.created), time(audit.started),
+                    time(audit.ended), .integer(audit.files), .integer(audit.bytes),
+                    .integer(audit.readBytes), .integer(audit.checkedFiles),
+                ] + AuditFindingKind.allCases.map { .integer(audit[$0].found) }
+                    + [.optional(audit.failure?.code.rawValue)]
+            }
+        ).text
+    }
+
+    static func findings(_ findings: [AuditFinding]) -> String {
+        CSVText(
+            ["kind", "path", "bytes", "expectedBytes", "repair"],
+            findings.map { finding in
+                [
+                    .text(finding.kind.rawValue), .text(finding.path), .integer(finding.bytes),
+                    .integer(finding.expectedBytes), .text(finding.repair.rawValue),
+                ]
+            }
+        ).text
+    }
+
     private static func time(_ seconds: Double?) -> CSVText.Cell {
         seconds.map { .number(timestamp(ofSeconds: $0)) } ?? .none
     }

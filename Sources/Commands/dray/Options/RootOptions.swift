@@ -10,7 +10,7 @@ import Text
 enum RootOptions {
     static let root = CommandOption(
         "root", .directory(placeholder: "DIR"), repeatable: true, setting: Settings.roots,
-        help: "Directory that workers may write to, including its subdirectories. Repeatable. "
+        help: "Directory or s3:// URL that workers may write to, with all below it. Repeatable. "
             + "Default: $\(variable), separated by colons.")
 
     private static let variable = "DRAY_ROOTS"
@@ -21,15 +21,26 @@ enum RootOptions {
         let source = given.isEmpty ? ClientSettings.source(of: variable) : "--root"
         let paths =
             given.isEmpty
-            ? (ClientSettings.environment[variable] ?? "").split(separator: ":").map(String.init)
-            : given
+            ? paths(in: ClientSettings.environment[variable] ?? "") : given
         guard !paths.isEmpty else { return nil }
         do throws(Failure) {
             return try SiteRoots(existing: paths)
         } catch {
             throw UsageError(
                 "\(source): \(printable(error.message))",
-                hint: "Use absolute paths of existing directories below /.")
+                hint: "Use absolute paths of existing directories below /, and s3://bucket/prefix "
+                    + "with the fields that the sites' URLs have.")
+        }
+    }
+
+    /// Splits at colons, but for the one of `s3://`.
+    private static func paths(in text: String) -> [String] {
+        text.split(separator: ":").reduce(into: [String]()) { paths, part in
+            if paths.last == "s3", part.hasPrefix("//") {
+                paths[paths.count - 1] = "s3:\(part)"
+            } else {
+                paths.append(String(part))
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 import Client
 import CommandLine
+import Model
+import Schedule
 import Services
 import Text
 
@@ -16,6 +18,27 @@ enum TimeOptions {
         "deadline", .text(placeholder: "TIME"),
         help: "When the catalog should be complete. Its priority rises up to 9 as the deadline "
             + "approaches.")
+
+    static let expires = CommandOption(
+        "expires", .text(placeholder: "TIME"),
+        help: "Delete the files of this list's assets from the edge at this time.")
+    static let keepFor = CommandOption(
+        "keep-for", .text(placeholder: "DURATION"),
+        help: "Delete the files of an asset so long after it was first complete: 90m, 48h, 30d.")
+
+    /// Reads `--keep-for DURATION` in seconds. Returns `none` for that word if it is allowed.
+    static func keepSeconds(
+        _ arguments: Arguments, none: Double? = nil
+    ) throws(UsageError) -> Double? {
+        guard let text = arguments.text(keepFor.name) else { return nil }
+        if text == "none", let none { return none }
+        guard let seconds = lengthOfTime(text), WireLimits.keepSeconds.contains(seconds) else {
+            throw UsageError(
+                "--\(keepFor.name) is '\(printable(String(text.prefix(100))))'",
+                hint: "Write 90m, 48h or 30d\(none == nil ? "" : ", or none").")
+        }
+        return seconds
+    }
 
     /// Reads `--name TIME` in seconds since 1970. Returns `none` for that word if it is allowed;
     /// nil without the option.

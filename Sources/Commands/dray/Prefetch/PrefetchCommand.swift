@@ -21,8 +21,9 @@ enum PrefetchCommand {
             Without --format, a URL is one asset; with it, the URL of a list. Sitemap indexes \
             are followed.
 
-            DEST is a directory; with DRAY_COORDINATOR set, a directory or file:// URL as the \
-            cluster's workers see it. Files are stored under DEST as HOST/PATH.
+            DEST is a directory, or a bucket: s3://BUCKET/PREFIX?endpoint=URL. With \
+            DRAY_COORDINATOR set, it is as the cluster's workers see it. Files are stored under \
+            DEST as HOST/PATH.
 
             Run the command again to verify the files and fetch only what is missing or damaged.
 
@@ -32,12 +33,13 @@ enum PrefetchCommand {
         options: [
             CommandOption(
                 "to", .directory(placeholder: "DEST"), required: true,
-                help: "Directory or file:// URL to store the files in."),
+                help: "Directory, file:// or s3:// URL to store the files in."),
             CommandOption(
                 "name", .text(placeholder: "NAME"),
                 help: "Name of the catalog. Default: from the JSON list, else from LIST's file "
                     + "name or URL."),
             ListOptions.format, TimeOptions.notBefore, TimeOptions.deadline,
+            TimeOptions.expires, TimeOptions.keepFor,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
@@ -53,6 +55,14 @@ enum PrefetchCommand {
                 "detach", .flag,
                 help: "End once the cluster has the whole list, with exit code 0, and print how to "
                     + "follow the catalog. Needs DRAY_COORDINATOR."),
+            CommandOption(
+                "prune", .flag,
+                help: "Then delete the assets that this list no longer names from the edge, as "
+                    + "`dray assets remove` does."),
+            CommandOption(
+                "dry-run", .flag,
+                help: "Print which assets the list adds to the catalog and which it no longer "
+                    + "names; change nothing."),
             OnInterrupt.option,
             CommandOption("quiet", .flag, help: "Show errors only."),
         ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all + TLSOptions.client
@@ -60,17 +70,23 @@ enum PrefetchCommand {
         do {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
-            return try await run(arguments)
+            return try await run(
+                arguments, list: arguments.operands[0], to: arguments.text("to") ?? "")
         } catch {
             return Console.fail(error)
         }
     }
 
     /// Checks everything possible before starting or writing anything, then runs.
-    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+    ///
+    /// - Parameter mirror: directory of a mirror that another tool made; nil for none.
+    static func run(
+        _ arguments: Arguments, list operand: String, to destinationText: String,
+        adopting mirror: String? = nil
+    ) async throws -> ExitCode {
         let remote = try ClusterPlace.named()
         let isListAtURL =
-            arguments.text("format") != nil && ListSource.isURL(arguments.operands[0])
+            arguments.text("format") != nil && ListSource.isURL(operand)
         if remote != nil {
             noteEmbeddedOptions(arguments, embeddedOptions)
             noteTransferOptions(arguments)
@@ -78,7 +94,6 @@ enum PrefetchCommand {
         }
         try checkDetach(arguments, isEmbedded: remote == nil)
         let interrupts = try onInterrupt(arguments, isEmbedded: remote == nil)
-        let destinationText = arguments.text("to") ?? ""
         let destination =
             remote == nil
             ? try Destination(local: destinationText) : try Destination(remote: destinationText)
@@ -89,37 +104,51 @@ enum PrefetchCommand {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Use a deadline after --not-before.")
         }
+        let expires = try TimeOptions.time(TimeOptions.expires.name, arguments)
+        if let notBefore, let expires, expires <= notBefore {
+            throw UsageError(
+                "--expires comes before --not-before", hint: "Use a time after --not-before.")
+        }
+        let keepSeconds = try TimeOptions.keepSeconds(arguments)
         var titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
         // Checks headers before any request.
-        var configuration = try configuration(arguments, headersOf: arguments.operands[0])
+        var configuration = try configuration(arguments, headersOf: operand)
         let keyQueries = configuration.origins.keyQueries
         if keyQueries != nil { titles = titles ?? TitleOptions() }
         titles?.keyQueries = keyQueries
         let downloader = ListDownloader(
             transfer(configuration.addressPolicy, configuration.origins))
         let source = try ListSource(
-            arguments.operands[0], format: ListOptions.format(arguments), downloader: downloader,
+            operand, format: ListOptions.format(arguments), downloader: downloader,
             rules: KeyQueryRules(keyQueries))
         if source.label == nil, !arguments.flag("quiet") {
-            ListOptions.offer(arguments.operands[0], downloader)
+            ListOptions.offer(operand, downloader)
         }
         let list = try await source.read(.check) { _ throws(Failure) in }
         if !arguments.flag("quiet") { ListOptions.tell(list) }
         let name = arguments.text("name") ?? list.name ?? source.defaultName
         try check(name: name)
 
+        if arguments.flag("dry-run") {
+            let preview = ListPreview(
+                catalog: CatalogReference(name: name, storageURL: destination.storageURL),
+                source: source, sharedKeys: list.sharedKeys, prunes: arguments.flag("prune"))
+            return await ClusterCall.preview(arguments) { try await preview.text($0) }
+        }
         let isQuiet = arguments.flag("quiet")
         var catalog = CatalogSubmission(
             name: name, storageURL: destination.storageURL, priority: list.priority ?? 5,
             notBefore: notBefore, deadline: deadline)
         catalog.titles = titles
-        let plan = PrefetchSession.Plan(
+        (catalog.expiresAt, catalog.keepSeconds) = (expires, keepSeconds)
+        var plan = PrefetchSession.Plan(
             catalog: catalog, source: source, list: list, destination: destination,
             reportPath: arguments.text("report"), mediaCheck: mediaCheck, isQuiet: isQuiet,
             isEmbedded: remote == nil, acceptsVolume: arguments.flag("accept-volume"),
-            detaches: arguments.flag("detach"))
+            detaches: arguments.flag("detach"), prunes: arguments.flag("prune"))
+        plan.adoption = mirror.map { Adoption(directory: $0, site: destination.path) }
         let display = ProgressDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: ClientSettings.environment),
             style: TerminalStyle(environment: ClientSettings.environment))

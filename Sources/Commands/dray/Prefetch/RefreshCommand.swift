@@ -16,7 +16,7 @@ enum RefreshCommand {
             Sends a conditional request for each file of each completed asset. An unchanged file \
             costs no body. New files are stored beside the old ones and published together when \
             the asset is whole; if that fails, the old files stay. The manifests of titles are \
-            read again. Files that a manifest no longer lists are kept.
+            read again. Files that a manifest no longer lists are deleted.
 
             CATALOG must have been fetched by `dray prefetch`, in its private cluster or in the \
             cluster at DRAY_COORDINATOR. Failed and missing files are skipped: run `dray \

@@ -58,6 +58,20 @@ enum SiteCommand {
                         "quota", .text(placeholder: "SIZE"),
                         help: "Maximum size of the site's catalogs together; `none` for no quota."),
                     CommandOption(
+                        TimeOptions.keepFor.name, .text(placeholder: "DURATION"),
+                        help: "Delete the files of an asset at most so long after it was complete, "
+                            + "of assets that are submitted from now on; `none` for no limit."),
+                    CommandOption(
+                        "audit-every", .text(placeholder: "TIME"),
+                        help: "Audit the site that often: 24h, 7d; `never` for no schedule."),
+                    CommandOption(
+                        "audit-deep", .choice(placeholder: "BOOL", of: ["yes", "no"]),
+                        help: "Whether these audits read every file and compare its SHA-256."),
+                    CommandOption(
+                        "audit-repair", .choice(placeholder: "BOOL", of: ["yes", "no"]),
+                        help: "Whether these audits fetch damaged files again, and remove "
+                            + "leftovers."),
+                    CommandOption(
                         "accept-volume", .flag,
                         help: "Accept the file system that the site's directory is on now."),
                 ] + ClusterCall.options, action: set),
@@ -99,6 +113,8 @@ enum SiteCommand {
             "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
             "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
             "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
+            "keep for: \(status.keepSeconds.map { HumanFormat.duration(seconds: $0) } ?? "ever")",
+            "audits: \(AuditSchedule.text(status))",
             "volume: \(status.volume?.description ?? "set by the next worker")",
         ]
         return "Site \(printable(status.queue)): \(now(status)) now; "
@@ -117,15 +133,22 @@ enum SiteCommand {
         }
         settings.floorBytes = try size("floor", arguments)
         settings.quotaBytes = try size("quota", arguments)
+        settings.keepSeconds = try TimeOptions.keepSeconds(arguments, none: 0)
+        settings.auditSeconds = try AuditSchedule.seconds(arguments)
+        settings.auditIsDeep = arguments.text("audit-deep").map { $0 == "yes" }
+        settings.auditRepairs = arguments.text("audit-repair").map { $0 == "yes" }
         if arguments.flag("accept-volume") { settings.acceptsVolume = true }
         guard
             settings.schedule != nil || settings.maximumBytesPerSecond != nil
                 || settings.floorBytes != nil || settings.quotaBytes != nil
-                || settings.acceptsVolume != nil
+                || settings.acceptsVolume != nil || settings.keepSeconds != nil
+                || settings.auditSeconds != nil || settings.auditIsDeep != nil
+                || settings.auditRepairs != nil
         else {
             throw UsageError(
                 "nothing to set",
-                hint: "Use --schedule, --maximum, --floor, --quota or --accept-volume.")
+                hint: "Use --schedule, --maximum, --floor, --quota, --keep-for, --audit-every or "
+                    + "--accept-volume.")
         }
         return settings
     }

@@ -121,14 +121,11 @@ private struct BatchCommit {
     ) -> [ObjectIdentifier: (directory: FileDescriptor, objects: [Int])] {
         var entered: [ObjectIdentifier: (directory: FileDescriptor, objects: [Int])] = [:]
         for index in batch.indices where isAlive(index) {
-            guard let directory = targets[index] else { continue }
+            guard var directory = targets[index] else { continue }
             let object = batch[index]
             if case .key(let key) = object.destination {
                 do throws(SystemError) {
-                    let isPlaced = try ReplacingRename(
-                        object: object, directory: directory, name: key.name
-                    ).run { isOurs(index) }
-                    guard isPlaced else {
+                    guard let placed = try place(index, key, in: directory) else {
                         fail(
                             index,
                             Failure(
@@ -136,6 +133,7 @@ private struct BatchCommit {
                                 "the lease is lost; \(Redaction.path(key.path)) is unchanged"))
                         continue
                     }
+                    directory = placed
                 } catch {
                     fail(index, Self.failure(error, of: object, key))
                     continue
@@ -146,6 +144,35 @@ private struct BatchCommit {
         }
         return entered
     }
+
+    /// Renames an object to its key. Returns its directory; nil if it is not ours. A directory that
+    /// was removed with its last file meanwhile is created again.
+    private func place(
+        _ index: Int, _ key: ObjectKey, in opened: FileDescriptor
+    ) throws(SystemError) -> FileDescriptor? {
+        let object = batch[index]
+        var directory = opened
+        for _ in 1..<Self.maxDirectories {
+            do throws(SystemError) {
+                let rename = ReplacingRename(object: object, directory: directory, name: key.name)
+                return try rename.run { isOurs(index) } ? directory : nil
+            } catch {
+                guard error.code == ENOENT,
+                    (try? object.site.temporary.status(of: object.temporaryName)) != nil
+                else { throw error }
+            }
+            var parents = ParentDirectories(root: object.site.root)
+            guard case .success(let made) = parents.open(key.directory) else { break }
+            if durability != .none {
+                for changed in parents.changed { try changed.sync() }
+            }
+            directory = made
+        }
+        let rename = ReplacingRename(object: object, directory: directory, name: key.name)
+        return try rename.run { isOurs(index) } ? directory : nil
+    }
+
+    private static let maxDirectories = 4
 
     /// Returns the failure of a rename. A missing file was removed by a later attempt at the same
     /// work; the disk is fine.

@@ -48,11 +48,25 @@ struct ParentDirectories {
     }
 
     private mutating func openOrMake(_ path: String) throws(SystemError) -> FileDescriptor {
-        do throws(SystemError) {
-            return try root.openDirectory(path.isEmpty ? "." : path)
-        } catch {
-            if error.code != ENOENT { throw error }
+        for _ in 1..<Self.maxTries {
+            do throws(SystemError) {
+                return try root.openDirectory(path.isEmpty ? "." : path)
+            } catch {
+                if error.code != ENOENT { throw error }
+            }
+            do throws(SystemError) {
+                return try make(path)
+            } catch {
+                // Another worker has removed a directory that was empty.
+                if error.code != ENOENT { throw error }
+            }
         }
+        return try make(path)
+    }
+
+    private static let maxTries = 4
+
+    private mutating func make(_ path: String) throws(SystemError) -> FileDescriptor {
         var parent = root
         for component in pathComponents(of: path) {
             let name = String(component)

@@ -88,6 +88,14 @@ package final class PendingObject: Sendable {
         record.remove()
     }
 
+    /// Removes the temporary file of an object that is stored elsewhere; its bytes still count in
+    /// the quota.
+    func removeStored() {
+        guard settle() else { return }
+        try? site.temporary.unlink(temporaryName)
+        record.remove()
+    }
+
     /// Ends the object but keeps its file and its record for a later attempt.
     package func leave() {
         guard settle() else { return }

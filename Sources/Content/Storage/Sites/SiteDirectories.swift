@@ -77,6 +77,8 @@ final class SiteDirectories: Sendable {
     struct Probe {
         /// The file system's present time.
         var modifiedSeconds: Double
+        /// The same, as of the last change of the file's status.
+        var changedSeconds: Double
         var canReserve: Bool
     }
 
@@ -93,8 +95,9 @@ final class SiteDirectories: Sendable {
                 try file.write(UnsafeRawBufferPointer(bytes), at: 0)
             }
             if isDurable { try file.syncData() }
+            let status = try file.status()
             return Probe(
-                modifiedSeconds: try file.status().modifiedSeconds,
+                modifiedSeconds: status.modifiedSeconds, changedSeconds: status.changedSeconds,
                 canReserve: try file.reserve(offset: 0, length: Int64(bytes)))
         }
     }

@@ -10,7 +10,8 @@ package struct SiteRoots: Sendable {
     private struct Root: Sendable {
         /// The operator's name, and the one without symlinks: sites may use either.
         let names: [StorageURL]
-        let directory: RootDirectory
+        /// Nil for a bucket.
+        let directory: RootDirectory?
     }
 
     /// Nil for any site.
@@ -21,8 +22,8 @@ package struct SiteRoots: Sendable {
     /// Any site: for a private cluster, whose own user names the sites.
     package static let anySite = SiteRoots(nil)
 
-    /// Creates roots from existing directories with absolute paths; symlinks on the way are
-    /// followed once, now.
+    /// Creates roots from existing directories with absolute paths, whose symlinks are followed
+    /// once, now, and from URLs of buckets.
     ///
     /// Throws `input.destination` for a path that is not absolute, or leads to no directory or to
     /// `/`. Also throws it for more than `WireLimits.rootsPerWorker` names.
@@ -38,12 +39,20 @@ package struct SiteRoots: Sendable {
 
     /// Creates a single root, whose directory is created with its parents at the first write.
     package init(making url: StorageURL) {
-        roots = [Root(names: [url], directory: RootDirectory(path: url.path, isMade: true))]
+        let directory = url.bucket == nil ? RootDirectory(path: url.path, isMade: true) : nil
+        roots = [Root(names: [url], directory: directory)]
     }
 
     private static func root(_ path: String) throws(Failure) -> Root {
         func refuse(_ reason: String) -> Failure {
             Failure(.inputDestination, "\(path.prefix(200).debugDescription) \(reason)")
+        }
+        if path.hasPrefix("s3:") {
+            do throws(Failure) {
+                return Root(names: [try StorageURL(path)], directory: nil)
+            } catch {
+                throw refuse("cannot be a root: \(error.message)")
+            }
         }
         guard path.hasPrefix("/") else { throw refuse("is not an absolute path") }
         guard let found = realpath(path, nil) else {
@@ -66,7 +75,7 @@ package struct SiteRoots: Sendable {
     /// Paths of roots that this user may not write to. Sites below them may still be writable: each
     /// is checked when it is opened.
     package var unwritable: [String] {
-        (roots ?? []).map(\.directory.path).filter {
+        (roots ?? []).compactMap(\.directory?.path).filter {
             faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) != 0 && errno != EROFS
         }
     }
@@ -80,16 +89,24 @@ package struct SiteRoots: Sendable {
     }
 
     /// Throws `storage.outsideRoots` for a site outside of the roots. Checks names only.
-    package func check(_ site: StorageURL) throws(Failure) { _ = try place(of: site) }
+    package func check(_ site: StorageURL) throws(Failure) {
+        guard site.bucket != nil else { return _ = try place(of: site) }
+        _ = try root(of: site)
+    }
 
     func place(of site: StorageURL) throws(Failure) -> SiteLocation {
-        guard let roots else {
+        guard let (root, name) = try root(of: site), let directory = root.directory else {
             return SiteLocation(root: RootDirectory(path: site.path, isMade: true), below: [])
         }
+        let below = pathComponents(of: site.path).dropFirst(pathComponents(of: name.path).count)
+        return SiteLocation(root: directory, below: below.map(String.init))
+    }
+
+    /// Returns the root that a site is in, by the name that it uses; nil if any site is allowed.
+    private func root(of site: StorageURL) throws(Failure) -> (Root, StorageURL)? {
+        guard let roots else { return nil }
         for root in roots {
-            guard let name = root.names.first(where: { site.isWithin($0) }) else { continue }
-            let below = pathComponents(of: site.path).dropFirst(pathComponents(of: name.path).count)
-            return SiteLocation(root: root.directory, below: below.map(String.init))
+            if let name = root.names.first(where: { site.isWithin($0) }) { return (root, name) }
         }
         throw Failure(
             .storageOutsideRoots,

@@ -84,6 +84,7 @@ final class ActiveTransfer {
         try asFailure { () throws(CurlError) in
             try easy.setURL(url)
             try easy.setProfile(curlProfile)
+            try easy.setGet(head: request.isHead)
             try easy.setHeaders(headers)
             try easy.setConnectTimeout(milliseconds: milliseconds)
         }
@@ -140,6 +141,23 @@ final class ActiveTransfer {
         transfer.handle(.notModified)
         var fetched = Fetched(bytes: 0, sha256: "", finalURL: url)
         fetched.isUnchanged = true
+        finish(TransferResult(.success(fetched)))
+    }
+
+    /// Ends a HEAD request with what the answer states.
+    private func finishDescribed() {
+        transfer.handle(.notModified)
+        var fetched = Fetched(bytes: 0, sha256: "", finalURL: url)
+        fetched.lastModified = easy.header("Last-Modified")
+        fetched.validator = Validator.kept(
+            etag: easy.header("ETag"), lastModified: fetched.lastModified,
+            date: easy.header("Date"))
+        var described = Fetched.Description()
+        described.modifiedSeconds = fetched.lastModified.flatMap { HTTPDate.seconds($0) }
+        if easy.header("Content-Encoding") == nil {
+            described.bytes = easy.header("Content-Length").flatMap { Int64($0) }
+        }
+        fetched.described = described
         finish(TransferResult(.success(fetched)))
     }
 
@@ -229,6 +247,7 @@ extension ActiveTransfer: CurlEasyDelegate {
         case .conclude: conclude()
         case .check(let receiving): check(receiving)
         case .judge:
+            if request.isHead { return finishDescribed() }
             // A response without a body is judged here.
             do throws(Failure) { try decide(mayWait: false) } catch { return end(with: error) }
             perform(life.requestEnded(isComplete: true, status: easy.status), code)

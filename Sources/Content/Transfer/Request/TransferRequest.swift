@@ -23,6 +23,9 @@ package struct TransferRequest: Sendable {
     /// Validator of the stored bytes. If the origin confirms it, the transfer sends no body and
     /// succeeds with `Fetched.isUnchanged`. It is also sent after redirects.
     package var validator: String?
+    /// True to ask for the object's length and date alone, by HEAD. The transfer then opens no
+    /// destination and succeeds with `Fetched.described`.
+    package var isHead = false
     /// Rules for resuming an interrupted body; nil to disable.
     package var resumption: Resumption?
     /// True if a web page is never the requested object, whatever the URL's extension.

@@ -51,6 +51,17 @@ package struct Fetched: Sendable {
     package var validator: String?
     /// True if no body was sent, because the object of `TransferRequest.validator` is unchanged.
     package var isUnchanged = false
+    /// What the answer to a HEAD request states; nil for other requests.
+    package var described: Description?
+
+    /// An object as an answer without a body states it.
+    package struct Description: Sendable {
+        /// Nil if it is not stated, or of an encoded body.
+        package var bytes: Int64?
+        /// Last-Modified, in seconds since 1970.
+        package var modifiedSeconds: Int64?
+    }
+
     package var contentType: String?
     /// Time of the response by the origin's clock, in seconds since 1970, plus its age in a cache;
     /// nil if unknown.

@@ -98,6 +98,7 @@ extension QueueModel {
             case .verify: rare.append(.verifyFailed(work, code))
             case .checksums: rare.append(.checksumsEnded(work, isFailed: true))
             case .refresh, .publish: rare.append(.refreshed(work, .failed, code))
+            case .purge: break
             case .fetch:
                 ended.append(Ended(work: work, result: .failed(code)))
                 if work.offset != nil { rare.append(.partFailed(work, code)) }

@@ -233,7 +233,7 @@ extension QueueModel {
         switch work.kind {
         case .resolve, .refresh: return originOf(asset.spec.url)
         case .fetch, .verify: return asset.segments[work.ordinal].map { originOf($0.spec.url) }
-        case .checksums, .publish: return nil
+        case .checksums, .publish, .purge: return nil
         }
     }
 

@@ -14,7 +14,7 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_sch
        set_config('synchronous_commit', 'off', true)
 
 -- name: read
-SELECT site_id, queue_id, has_mirrors, priority, opened_generation, generation, state,
+SELECT site_id, queue_id, has_mirrors, priority, opened_generation, generation, state, assets,
        (SELECT state FROM queue WHERE queue.id = catalog.queue_id) AS queue_state,
        checksums_failed + (SELECT coalesce(sum(t.checksums_failed), 0)
                            FROM tally t WHERE t.catalog_id = catalog.id) AS checksums_failed
@@ -168,11 +168,11 @@ FROM added
 -- stale. Workers that write a checksum file are notified at their next heartbeat: another one may
 -- begin.
 WITH delayed AS (
-    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'publish'
+    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind NOT IN ('publish', 'purge')
 ), gone AS (
     DELETE FROM job
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = ANY(@catalogs::bigint[])))
-        AND kind <> 'publish'
+        AND kind NOT IN ('publish', 'purge')
     RETURNING lane_id, id, directory_id
 )
 INSERT INTO cancelled_job (lease_id, job_id)
@@ -186,9 +186,9 @@ ON CONFLICT DO NOTHING
 -- unprepared: haveJobs
 -- True when a report that was under way has left new jobs.
 SELECT EXISTS (SELECT FROM delayed_job
-               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'publish')
+               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind NOT IN ('publish', 'purge'))
     OR EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
-               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind <> 'publish') AS have_jobs
+               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind NOT IN ('publish', 'purge')) AS have_jobs
 
 -- unprepared: interruptAssets
 -- A refreshed asset is whole, as it was before. A publication continues.

@@ -81,21 +81,23 @@ FROM checksum_page(@site::bigint, @path::text, @after_directory::bigint, @after_
                    @after_ordinal::int, @limit::int)
 
 -- name: settle
--- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or has failed. Those that
--- were listed with them need no list of their own.
+-- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or has failed, with what was
+-- written, null for nothing. Those that were listed with them need no list of their own.
 WITH ended AS MATERIALIZED (
-    SELECT j.tid, j.lane_id, j.id, j.directory_id, r.failed
-    FROM unnest(@lanes::bigint[], @jobs::bigint[], @failed::int[]) AS r(lane, job, failed)
+    SELECT j.tid, j.lane_id, j.id, j.directory_id, r.failed, r.bytes, r.sha256
+    FROM unnest(@lanes::bigint[], @jobs::bigint[], @failed::int[], @bytes::bigint[],
+                @sha256::text[]) AS r(lane, job, failed, bytes, sha256)
     {{jobOfEach}}
 ), gone AS (
     DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM ended))
 ), turns AS (
     DELETE FROM checksum_file_writer w USING ended e JOIN directory d ON d.id = e.directory_id
     WHERE w.site_id = d.site_id AND w.path = d.path AND w.lane_id = e.lane_id AND w.job_id = e.id
-    RETURNING w.site_id, w.path, e.failed
+    RETURNING w.site_id, w.path, e.failed, e.bytes, e.sha256
 ), written AS (
-    UPDATE directory d SET checksum_state = 'written' FROM turns t
-    WHERE t.failed = 0 AND d.site_id = t.site_id AND d.path = t.path AND d.checksum_state = 'read'
+    UPDATE directory d SET checksum_bytes = t.bytes, checksum_sha256 = t.sha256,
+        checksum_state = CASE WHEN d.checksum_state = 'read' THEN 'written' ELSE d.checksum_state END
+    FROM turns t WHERE t.failed = 0 AND d.site_id = t.site_id AND d.path = t.path
 )
 INSERT INTO tally (catalog_id, checksums_ended, checksums_failed)
 SELECT l.catalog_id, count(*), sum(e.failed)

@@ -62,6 +62,21 @@ UPDATE segment s SET known_bytes = k.bytes, known_sha256 = k.sha256, known_verif
     known_validator = k.validator
 FROM known k WHERE s.id = k.id
 
+-- name: adoptFound
+-- Notes with the segments of files that are started what lies under their keys.
+WITH found AS (
+    DELETE FROM found_file f USING asset a
+    WHERE a.id = f.asset_id AND a.catalog_id = @catalog::bigint
+      AND a.generation = @generation::int
+    RETURNING f.*
+)
+UPDATE segment s SET known_bytes = f.bytes, known_sha256 = f.sha256, known_verified = false,
+    known_validator = f.validator
+FROM found f
+WHERE s.asset_id = f.asset_id AND s.ordinal = 0 AND s.part = 0 AND s.expected_sha256 IS NULL
+  AND s.expected_digests IS NULL
+  AND (s.expected_bytes IS NULL OR s.expected_bytes = f.bytes)
+
 -- name: sources
 -- Assets that may know a title's files: itself, of what was put aside, and other titles of its site
 -- with its manifest, the last ones that changed.
@@ -123,6 +138,13 @@ WITH listed AS MATERIALIZED (
     DELETE FROM previous_file f
     WHERE f.asset_id = @asset::bigint
       AND NOT EXISTS (SELECT FROM sources o WHERE o.source = @asset::bigint AND o.is_same)
+    RETURNING f.asset_id, f.key, f.bytes
+), unneeded AS (
+    -- What was packaged again: deleted once the title is complete.
+    INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
+    SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
+    FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
+    WHERE g.bytes IS NOT NULL AND NOT EXISTS (SELECT FROM listed n WHERE n.key = g.key)
 ), known AS MATERIALIZED (
     SELECT DISTINCT ON (n.id) n.id, t.bytes, t.sha256, t.verified, t.validator
     FROM listed n

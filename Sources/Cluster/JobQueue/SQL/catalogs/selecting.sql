@@ -17,9 +17,11 @@ CASE WHEN c.state = 'running'
 -- unprepared: assets
 -- What they are selected by may be null each; @is_paused selects paused ones beside those in @states.
 -- Assets of the present generation, and those that have not ended although a submission that is not
--- started yet has named them.
+-- started yet has named them; with @of_left only those that the last submission did not name.
 SELECT a.id, a.state, {{isPaused}} AS is_paused FROM asset a JOIN catalog c ON c.id = a.catalog_id
-WHERE c.id = @catalog::bigint AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
+WHERE c.id = @catalog::bigint
+  AND CASE WHEN @of_left::bool THEN a.generation < c.generation AND a.state NOT IN ({{assetGone}})
+           ELSE a.generation = c.generation OR a.state IN ({{assetUnsettled}}) END
   AND (@name::text IS NULL OR a.name = @name) AND (@failure_code::text IS NULL
                                                    OR a.failure_code = @failure_code)
   AND (@pattern::text IS NULL OR a.name LIKE @pattern)

@@ -116,6 +116,12 @@ WITH gone AS MATERIALIZED (
         manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
         sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
         stored_at = excluded.stored_at
+), unneeded AS (
+    -- Of an asset that is a file now nothing is put aside.
+    INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
+    SELECT c.site_id, c.id, s.asset_id, s.key, s.bytes FROM results s, catalog c
+    WHERE c.id = @catalog AND s.kind = 'file' AND s.part = 0 AND s.done
+    ORDER BY s.asset_id, s.ordinal DESC
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
 ), forgotten AS (
@@ -126,6 +132,7 @@ WITH gone AS MATERIALIZED (
             SELECT d.id FROM directory d
             WHERE d.catalog_id = @catalog AND d.path = regexp_replace(a.key, '/?[^/]*$', '')) END,
         redefined = false, resolved = a.resolved AND NOT a.redefined,
+        kept_until = CASE WHEN NOT a.redefined THEN a.kept_until END,
         segments = CASE WHEN gone.is_whole THEN a.segments ELSE 0 END,
         segments_done = CASE WHEN gone.is_whole THEN a.segments_done ELSE 0 END,
         segments_failed = 0,
@@ -276,9 +283,14 @@ WITH changed AS MATERIALIZED (
     DELETE FROM segment s USING changed c
     WHERE s.asset_id = c.id AND s.ordinal >= {{firstSidecar}}
       AND NOT EXISTS (SELECT FROM alike a WHERE a.id = s.id)
-    RETURNING s.id
+    RETURNING s.id, s.asset_id, s.part, s.key
+), results AS (
+    DELETE FROM result r USING gone g WHERE r.segment_id = g.id
+    RETURNING g.asset_id, g.key, r.bytes, r.done AND g.part = 0 AS is_left
 )
-DELETE FROM result USING gone WHERE result.segment_id = gone.id
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
+SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes FROM results g, catalog c
+WHERE g.is_left AND c.id = @catalog::bigint
 
 -- name: sidecars
 -- The segments of sidecars, behind those of their assets; a title that is not resolved gets them
@@ -424,7 +436,8 @@ WITH tallies AS MATERIALIZED (
     FROM tallies HAVING sum(ended) > 0
 ), counted AS MATERIALIZED (
     SELECT directory_id, count(*) AS unsettled FROM asset
-    WHERE catalog_id = @catalog AND generation = @generation AND state IN ({{assetUnsettled}})
+    WHERE catalog_id = @catalog AND generation = @generation
+      AND state IN ({{assetUnsettled}}, {{assetPurging}})
     GROUP BY directory_id
 ), ended AS MATERIALIZED (
     SELECT d.id FROM directory d
@@ -467,6 +480,8 @@ UPDATE catalog c SET
     assets_cancelled = t.cancelled,
     segments = t.segments, segments_done = t.segments_done, segments_failed = t.segments_failed,
     bytes = t.bytes, adopted_bytes = t.adopted_bytes, retries = t.retries,
+    freed_files = CASE WHEN d.is_left THEN c.freed_files ELSE 0 END,
+    freed_bytes = CASE WHEN d.is_left THEN c.freed_bytes ELSE 0 END,
     checksums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
         SELECT count(*) FROM (
             SELECT j.directory_id FROM lane l JOIN job j ON j.lane_id = l.id
@@ -481,20 +496,25 @@ FROM (
            count(*) FILTER (WHERE state = 'completed') AS completed,
            count(*) FILTER (WHERE state = 'failed') AS failed,
            count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
-           count(*) FILTER (WHERE state IN ({{assetUnsettled}})) AS unsettled,
+           count(*) FILTER (WHERE state IN ({{assetUnsettled}}, {{assetPurging}})) AS unsettled,
            coalesce(sum(segments), 0) AS segments,
            coalesce(sum(segments_done), 0) AS segments_done,
            coalesce(sum(segments_failed), 0) AS segments_failed,
            coalesce(sum(bytes), 0) AS bytes, coalesce(sum(adopted_bytes), 0) AS adopted_bytes,
            coalesce(sum(retries), 0) AS retries
-    FROM asset WHERE catalog_id = @catalog AND generation = @generation
-) AS t
+    FROM asset WHERE catalog_id = @catalog AND generation = @generation AND state NOT IN ({{assetCleared}})
+) AS t, (
+    -- A removal that is not over yet.
+    SELECT EXISTS (
+        SELECT FROM unneeded_file WHERE catalog_id = @catalog AND due_at < 'infinity'
+    ) AS is_left
+) AS d
 WHERE c.id = @catalog
 
 -- name: left
 -- Assets of @generation, the one before this start, that were not named again.
 SELECT count(*) AS assets FROM asset WHERE catalog_id = @catalog::bigint
-    AND generation = @generation::int
+    AND generation = @generation::int AND state NOT IN ({{assetGone}})
 
 -- unprepared: interruptedAssets
 -- Assets that a start takes up although nothing of them failed.

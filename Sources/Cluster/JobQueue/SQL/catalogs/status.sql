@@ -14,8 +14,10 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        extract(epoch FROM c.deadline)::float8 AS deadline, c.assets,
        n.assets_completed, n.assets_failed, n.assets_cancelled,
        (SELECT count(*) FROM asset a WHERE a.catalog_id = c.id AND {{isPaused}}) AS assets_paused,
+       (SELECT count(*) FROM asset a
+        WHERE a.catalog_id = c.id AND a.state IN ({{assetPurging}})) AS assets_removing,
        n.segments, n.segments_done,
-       n.segments_failed, n.bytes, n.adopted_bytes, n.retries,
+       n.segments_failed, n.bytes, n.adopted_bytes, n.retries, c.freed_files, c.freed_bytes,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
        CASE WHEN f.code IS NOT NULL THEN f.code
@@ -158,11 +160,12 @@ WITH receiving AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )
 SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes,
+       a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes, a.adopted_bytes,
        -- A file that is fetched in one transfer is as long as its answer says.
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,
-       a.retries, a.refreshed, {{isPaused}} AS is_paused
+       a.retries, a.refreshed, {{isPaused}} AS is_paused, a.freed_files, a.freed_bytes,
+       {{rights}}
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = @catalog::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
 ORDER BY a.changed_at DESC, a.id LIMIT 20

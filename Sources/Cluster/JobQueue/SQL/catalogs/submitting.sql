@@ -1,5 +1,12 @@
 -- Submissions: sites, queues, catalogs and their assets.
 
+-- name: sitesInBucket
+-- URLs of the other sites in a bucket; @start is `s3://bucket`.
+SELECT storage_url FROM site
+WHERE starts_with(storage_url, @start) AND storage_url <> @storage_url
+  AND substr(storage_url, length(@start) + 1, 1) IN ('', '/', '?')
+ORDER BY id
+
 -- name: site
 -- The site's number, made on first use.
 INSERT INTO site (storage_url) VALUES (@storage_url)
@@ -23,13 +30,14 @@ SELECT roots, has_symlink FROM outside_roots(@site::bigint)
 -- Times are in seconds since 1970, or null. Each opening is a submission of its own. What runs
 -- keeps its deadline until the new submission is started.
 INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline, opened_deadline,
-                     traceparent)
+                     traceparent, expires_at, keep_seconds)
 VALUES (@site, @queue, @name, @priority, to_timestamp(@not_before::float8),
-        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @traceparent::text)
+        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @traceparent::text, to_timestamp(@expires_at::float8), @keep_seconds::float8)
 ON CONFLICT (site_id, name) DO UPDATE
 SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
     not_before = excluded.not_before, opened_deadline = excluded.opened_deadline,
-    opened_at = now(), traceparent = excluded.traceparent,
+    opened_at = now(), traceparent = excluded.traceparent, expires_at = excluded.expires_at,
+    keep_seconds = excluded.keep_seconds,
     deadline = CASE WHEN catalog.generation = 0 THEN excluded.deadline ELSE catalog.deadline END
 RETURNING id, opened_generation
 
@@ -54,7 +62,9 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
     expected_digests text, origin text, directory text,
     -- A URL a line.
     mirrors text,
-    sidecars jsonb
+    sidecars jsonb,
+    -- Times in seconds since 1970.
+    not_before float8, expires_at float8, keep_seconds float8
 ) ON COMMIT DELETE ROWS
 
 -- name: copyAssets
@@ -83,10 +93,17 @@ ON CONFLICT (catalog_id, path) DO NOTHING
 -- An asset that is named as before keeps what is known of it.
 WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
-                            expected_bytes, expected_sha256, expected_digests, sidecars)
+                            expected_bytes, expected_sha256, expected_digests, sidecars,
+                            not_before, is_waiting, expires_at, keep_seconds)
     SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
-           s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars
+           s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars,
+           to_timestamp(s.not_before), coalesce(to_timestamp(s.not_before) > now(), false),
+           -- The strictest holds.
+           least(to_timestamp(s.expires_at), c.expires_at),
+           least(s.keep_seconds, c.keep_seconds, t.keep_seconds)
     FROM staged_asset s
+    JOIN catalog c ON c.id = @catalog::bigint
+    JOIN site t ON t.id = c.site_id
     JOIN origin o ON o.url = s.origin
     JOIN directory d ON d.catalog_id = @catalog AND d.path = s.directory
     ORDER BY s.position
@@ -102,10 +119,15 @@ WITH merged AS (
         expected_sha256 = excluded.expected_sha256,
         expected_digests = excluded.expected_digests,
         sidecars = excluded.sidecars,
+        -- Its jobs wait accordingly from the start on.
+        not_before = excluded.not_before,
+        expires_at = excluded.expires_at, keep_seconds = excluded.keep_seconds,
+        kept_until = a.kept_until
+            + make_interval(secs => excluded.keep_seconds - coalesce(a.keep_seconds, 0)),
         sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
+        redefined = a.redefined OR a.state IN ({{assetGone}}) OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
             IS DISTINCT FROM (excluded.kind, excluded.key, excluded.expected_sha256,
                               excluded.expected_digests)
             -- Another signature makes no other object, and another token no other title.
@@ -120,6 +142,19 @@ WITH merged AS (
     RETURNING 1
 )
 SELECT count(*) AS merged FROM merged
+
+-- name: noteFound
+-- Pairwise names of assets that were never started, and the files that lie under their keys.
+INSERT INTO found_file AS f (asset_id, bytes, sha256, validator)
+SELECT a.id, u.bytes, u.sha256, u.validator
+FROM unnest(@names::text[], @bytes::bigint[], @sha256::text[], @validators::text[])
+    AS u(name, bytes, sha256, validator)
+JOIN asset a ON a.catalog_id = @catalog::bigint AND a.name = u.name AND a.kind = 'file'
+WHERE NOT EXISTS (SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+                  WHERE s.asset_id = a.id)
+ORDER BY a.id
+ON CONFLICT (asset_id) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256,
+    validator = excluded.validator
 
 -- name: mergeMirrors
 -- The mirrors of the assets that are staged, in place of those that they had.

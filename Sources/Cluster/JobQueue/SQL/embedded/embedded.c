@@ -11,6 +11,11 @@ static const unsigned char sql_access_bytes[] = {
 };
 EMBEDDED(sql_access)
 
+static const unsigned char sql_audits_bytes[] = {
+#embed "../audits.sql"
+};
+EMBEDDED(sql_audits)
+
 static const unsigned char sql_browsing_bytes[] = {
 #embed "../catalogs/browsing.sql"
 };
@@ -160,6 +165,21 @@ static const unsigned char sql_origins_bytes[] = {
 #embed "../origins.sql"
 };
 EMBEDDED(sql_origins)
+
+static const unsigned char sql_purging_bytes[] = {
+#embed "../catalogs/purging.sql"
+};
+EMBEDDED(sql_purging)
+
+static const unsigned char sql_rights_bytes[] = {
+#embed "../catalogs/rights.sql"
+};
+EMBEDDED(sql_rights)
+
+static const unsigned char sql_removing_bytes[] = {
+#embed "../catalogs/removing.sql"
+};
+EMBEDDED(sql_removing)
 
 static const unsigned char sql_quotas_bytes[] = {
 #embed "../quotas.sql"

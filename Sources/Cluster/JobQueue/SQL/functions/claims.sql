@@ -164,6 +164,8 @@ DECLARE
     counts int[];
     i int;
     is_active boolean;
+    -- Nothing may be fetched, but files may be deleted.
+    is_closed boolean;
     is_due boolean;
     is_ready boolean;
     setting text;
@@ -185,13 +187,13 @@ BEGIN
     granted := 0;
     alone := '{}';
     -- What a claim costs is mostly its statements: one looks at all that may end it early.
-    SELECT q.state <> 'paused' AND NOT t.closed,
+    SELECT q.state <> 'paused' AND (NOT t.closed OR {{mayDelete}}), t.closed,
            EXISTS (SELECT FROM delayed_job WHERE queue_id = of_queue AND available_at <= now()),
            EXISTS (SELECT FROM lane WHERE queue_id = of_queue AND ready_since IS NOT NULL),
            EXISTS (SELECT FROM lane
                    WHERE queue_id = of_queue AND rank = 4 AND ready_since IS NOT NULL),
            EXISTS (SELECT FROM lease WHERE isolated)
-    INTO is_active, is_due, is_ready, is_isolating, is_alone
+    INTO is_active, is_closed, is_due, is_ready, is_isolating, is_alone
     FROM queue q JOIN site t ON t.id = q.site_id WHERE q.id = of_queue;
     is_known := FOUND;
     IF is_active IS NOT TRUE OR NOT (is_due OR is_ready) THEN RETURN; END IF;
@@ -210,12 +212,12 @@ BEGIN
         is_isolating := EXISTS (SELECT FROM lane
                                 WHERE queue_id = of_queue AND rank = 4 AND ready_since IS NOT NULL);
     END IF;
-    is_isolating := is_isolating AND EXISTS (SELECT FROM isolated_lanes(of_queue));
+    is_isolating := is_isolating AND NOT is_closed AND EXISTS (SELECT FROM isolated_lanes(of_queue));
     -- One order for all: what these claims themselves change of it is in `is_open`.
     SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
            array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(o.level), array_agg(true)
     INTO lanes, catalogs, lefts, ranks, origins, guarded, levels, is_open
-    FROM claim_order(of_queue) AS o;
+    FROM claim_order(of_queue) AS o WHERE NOT is_closed OR o.rank = -1;
     IF lanes IS NULL THEN
         IF NOT is_isolating THEN RETURN; END IF;
         SELECT '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}'

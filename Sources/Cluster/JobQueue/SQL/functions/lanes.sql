@@ -97,7 +97,7 @@ RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smalli
             FROM (SELECT jobs, granted_at FROM span WHERE span.lane_id = l.id
                   ORDER BY last_id DESC LIMIT 10) AS s
         ) AS r
-        WHERE c.not_before IS NULL OR c.not_before <= now()
+        WHERE c.not_before IS NULL OR c.not_before <= now() OR l.rank = -1
     ), shared AS (
         SELECT *, sum(jobs) OVER (PARTITION BY lanes.catalog_id) AS granted FROM lanes
     )

@@ -274,6 +274,7 @@ BEGIN
                                  refused_message)
         SELECT l.queue_id, l.catalog_id, n.origin_id,
                CASE WHEN g.isolates OR l.rank = 4 THEN 4
+                    WHEN l.rank = -1 THEN -1
                     WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
                {{ownPriority}},
                g.asset_id,

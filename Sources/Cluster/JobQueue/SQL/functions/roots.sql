@@ -1,5 +1,14 @@
 -- Where workers may write.
 
+-- name: is_site_within
+-- True if a site is at a root or below it: by components of the path, with the same query.
+CREATE OR REPLACE FUNCTION is_site_within(site text, root text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT split_part(site, '?', 2) = split_part(root, '?', 2)
+           AND (split_part(site, '?', 1) = split_part(root, '?', 1)
+                OR starts_with(split_part(site, '?', 1), split_part(root, '?', 1) || '/'))
+$$
+
 -- name: outside_roots
 -- The roots of the workers that are alive, when none of these may write to the site, and whether a
 -- symlink leads out of them; no row when one may, or there is none. A site is within a root as
@@ -12,7 +21,7 @@ LANGUAGE sql STABLE AS $$
     CROSS JOIN LATERAL (
         SELECT w.roots IS NULL
                OR EXISTS (SELECT FROM unnest(w.roots) AS r
-                          WHERE t.storage_url = r OR starts_with(t.storage_url, r || '/')) AS is_within
+                          WHERE is_site_within(t.storage_url, r)) AS is_within
     ) AS n
     WHERE t.id = of_site
       -- Looked at first, because it is the rule.
@@ -21,6 +30,6 @@ LANGUAGE sql STABLE AS $$
           WHERE o.last_seen > now() - interval '60 seconds' AND t.id <> ALL (o.refused_sites)
             AND (o.roots IS NULL
                  OR EXISTS (SELECT FROM unnest(o.roots) AS r
-                            WHERE t.storage_url = r OR starts_with(t.storage_url, r || '/'))))
+                            WHERE is_site_within(t.storage_url, r))))
     GROUP BY t.id
 $$

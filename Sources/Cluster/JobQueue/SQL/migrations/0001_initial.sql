@@ -42,6 +42,8 @@ CREATE TABLE site (
     floor_bytes bigint CHECK (floor_bytes > 0),
     -- The most that its catalogs may hold.
     quota_bytes bigint CHECK (quota_bytes > 0),
+    -- The longest time for which a completed asset is kept.
+    keep_seconds float8 CHECK (keep_seconds > 0),
     -- Of a site with a quota: the bytes of what its workers had under way when they last reported.
     under_way_bytes bigint NOT NULL DEFAULT 0,
     -- What a worker last found free on its file system, and when.
@@ -62,6 +64,10 @@ CREATE TABLE site (
     fault_tries int NOT NULL DEFAULT 0,
     -- When it could be written again.
     fault_ended_at timestamptz,
+    -- How often it is audited; null for never.
+    audit_seconds int CHECK (audit_seconds > 0),
+    audit_deep boolean NOT NULL DEFAULT false,
+    audit_repairs boolean NOT NULL DEFAULT false,
     -- When an operator last ended a fault.
     resumed_at timestamptz,
     -- Nothing may be fetched, by its schedule or because it cannot be written.
@@ -149,6 +155,9 @@ CREATE TABLE catalog (
     name text NOT NULL,
     priority smallint NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
     not_before timestamptz,
+    -- Rights of all of its assets.
+    expires_at timestamptz,
+    keep_seconds float8 CHECK (keep_seconds > 0),
     -- Of the submission that was last started, and of the one last opened.
     deadline timestamptz,
     opened_deadline timestamptz,
@@ -188,6 +197,9 @@ CREATE TABLE catalog (
     -- Directories whose SHA256SUMS is still to be written; the catalog ends after the last.
     checksums_outstanding bigint NOT NULL DEFAULT 0,
     checksums_failed bigint NOT NULL DEFAULT 0,
+    -- What workers deleted since its files were last removed.
+    freed_files bigint NOT NULL DEFAULT 0,
+    freed_bytes bigint NOT NULL DEFAULT 0,
     -- Two samples of these, 30 to 120 seconds apart: {seconds since 1970, segments that ended, bytes fetched} of the
     -- first one, then of the second. Null before the first one.
     pace float8[],
@@ -205,6 +217,9 @@ CREATE TABLE directory (
     -- Its part of a SHA256SUMS: `due` from the end of its assets on, `read` by the worker whose turn it is, `written`
     -- when that one has reported. Null before its assets have ended for the first time.
     checksum_state text CHECK (checksum_state IN ('due', 'read', 'written')),
+    -- What was last written there.
+    checksum_bytes bigint,
+    checksum_sha256 text,
     UNIQUE (catalog_id, path)
 ) WITH (fillfactor = 70);
 -- The lines of one SHA256SUMS are read catalog by catalog.
@@ -242,7 +257,8 @@ CREATE TABLE asset (
     key_taken boolean NOT NULL DEFAULT false,
     state text NOT NULL DEFAULT 'new'
         CHECK (state IN ('new', 'resolving', 'ready', 'inProgress', 'verifying', 'completed',
-                         'refreshing', 'publishing', 'interrupted', 'failed', 'cancelled')),
+                         'refreshing', 'publishing', 'interrupted', 'failed', 'cancelled',
+                         'removing', 'removed', 'expiring', 'expired')),
     -- Its segments are all known: from the start for a file, by its manifest for the others.
     resolved boolean NOT NULL DEFAULT false,
     segments int NOT NULL DEFAULT 0,
@@ -265,6 +281,18 @@ CREATE TABLE asset (
     renewing_since timestamptz,
     renewals smallint NOT NULL DEFAULT 0,
     renewed_done int NOT NULL DEFAULT 0,
+    -- Nothing of it is leased before; its jobs wait, in lanes of their own, while `is_waiting`.
+    not_before timestamptz,
+    is_waiting boolean NOT NULL DEFAULT false,
+    -- Its files are deleted then; the earlier one of its own and its catalog's.
+    expires_at timestamptz,
+    -- For so long it is kept once it is complete, the shortest time of its own, its catalog's and its site's; and until
+    -- when, once it is.
+    keep_seconds float8 CHECK (keep_seconds > 0),
+    kept_until timestamptz,
+    -- Of one that is removed or has expired: what workers have deleted.
+    freed_files int,
+    freed_bytes bigint,
     changed_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (catalog_id, name),
     CHECK (segments_done + segments_failed <= segments),
@@ -276,8 +304,28 @@ CREATE INDEX asset_by_directory ON asset (directory_id, id);
 -- Who else has a key, which may be longer than what an index takes.
 CREATE INDEX asset_by_key ON asset (hashtextextended(key, 0));
 CREATE INDEX asset_by_catalog_key_taken ON asset (catalog_id) WHERE key_taken;
+CREATE INDEX asset_by_catalog_redefined ON asset (catalog_id) WHERE redefined;
 CREATE INDEX asset_by_catalog_paused ON asset (catalog_id) WHERE is_paused;
+CREATE INDEX asset_by_catalog_purging ON asset (catalog_id, id) 
+    WHERE state IN ('removing', 'expiring');
 CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
+
+CREATE INDEX asset_by_start ON asset (not_before) WHERE is_waiting;
+-- Its condition is the fragment `hasRights`.
+CREATE INDEX asset_by_expiry ON asset (catalog_id, least(expires_at, kept_until))
+    WHERE (expires_at IS NOT NULL OR kept_until IS NOT NULL)
+      AND state NOT IN ('new', 'publishing', 'removing', 'removed', 'expiring', 'expired')
+      AND (state = 'failed' AND segments = 0 AND failure_code = 'input.expired') IS NOT TRUE;
+
+CREATE FUNCTION note_completion() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.kept_until := now() + make_interval(secs => NEW.keep_seconds);
+    RETURN NEW;
+END $$;
+-- From its first completion on: a check of its files does not extend the time.
+CREATE TRIGGER keeping_begins BEFORE UPDATE OF state ON asset
+    FOR EACH ROW WHEN (NEW.keep_seconds IS NOT NULL AND NEW.kept_until IS NULL AND NEW.state = 'completed')
+    EXECUTE FUNCTION note_completion();
 
 CREATE FUNCTION end_pause() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -288,6 +336,16 @@ END $$;
 CREATE TRIGGER pause_ends BEFORE UPDATE OF state ON asset
     FOR EACH ROW WHEN (NEW.is_paused AND NEW.state IN ('completed', 'failed', 'cancelled'))
     EXECUTE FUNCTION end_pause();
+
+-- Files of mirrors that other tools made, under the keys of assets that were not started yet; until they are. The origin
+-- is asked whether they are what it has.
+CREATE TABLE found_file (
+    asset_id bigint PRIMARY KEY,
+    bytes bigint NOT NULL,
+    sha256 text NOT NULL,
+    -- What stands for a validator: the time of its last change.
+    validator text NOT NULL
+);
 
 -- Other URLs of a file's bytes.
 CREATE TABLE mirror (
@@ -337,6 +395,8 @@ CREATE TABLE segment (
     CHECK ((part = 0) = (range_offset IS NULL))
 );
 CREATE INDEX segment_by_parent ON segment (parent_id) WHERE parent_id IS NOT NULL;
+-- Who else needs a file: of an asset that is a file, its own key says it.
+CREATE INDEX segment_by_key ON segment (hashtextextended(key, 0)) WHERE role <> 'file' AND part = 0;
 
 -- How a segment ended. Insert-mostly; written again only when the segment is fetched again.
 CREATE TABLE result (
@@ -420,6 +480,32 @@ CREATE TABLE previous_file (
     CHECK ((sha256 IS NULL) = (bytes IS NULL))
 );
 CREATE UNIQUE INDEX previous_file_by_key ON previous_file (asset_id, hashtextextended(key, 0));
+-- Whose manifest at the edge may still list a file.
+CREATE INDEX previous_file_needed_by_key ON previous_file (hashtextextended(key, 0)) WHERE bytes IS NOT NULL;
+
+-- Stored files that their assets no longer need, in the order in which workers delete them, unless
+-- another asset needs them by then.
+CREATE TABLE unneeded_file (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    site_id bigint NOT NULL,
+    catalog_id bigint NOT NULL,
+    asset_id bigint NOT NULL,
+    key text NOT NULL,
+    bytes bigint NOT NULL,
+    -- Infinity: held back until the asset is complete or removed.
+    due_at timestamptz NOT NULL DEFAULT now(),
+    -- The job that is deleting it. Until that is reported, no job is made for the key.
+    lane_id bigint,
+    job_id bigint,
+    -- When that job was found to be lost.
+    lost_at timestamptz,
+    CHECK ((lane_id IS NULL) = (job_id IS NULL)),
+    CHECK (job_id IS NOT NULL OR lost_at IS NULL)
+);
+CREATE INDEX unneeded_file_by_catalog ON unneeded_file (catalog_id, id) WHERE due_at < 'infinity';
+CREATE INDEX unneeded_file_by_asset_held ON unneeded_file (asset_id) WHERE due_at = 'infinity';
+CREATE INDEX unneeded_file_by_asset ON unneeded_file (asset_id);
+CREATE INDEX unneeded_file_by_site_deleting ON unneeded_file (site_id) WHERE job_id IS NOT NULL;
 
 -- MARK: Refreshing
 
@@ -446,6 +532,8 @@ CREATE TABLE refreshed_file (
     staged int CHECK (staged > 0),
     PRIMARY KEY (asset_id, ordinal)
 );
+
+CREATE INDEX refreshed_file_by_key ON refreshed_file (hashtextextended(key, 0)) WHERE staged IS NOT NULL;
 
 -- Assets whose staged files may replace the stored ones, by job and lease under which they were staged.
 CREATE TABLE refresh_publication (
@@ -558,9 +646,9 @@ CREATE TABLE lane (
     catalog_id bigint NOT NULL,
     -- 0 for jobs that ask no origin.
     origin_id bigint NOT NULL,
-    -- The order in which a catalog's lanes are served: 0 what ends a file or a directory, 1 what was tried before, 2
-    -- manifests, 3 segments, 4 what is tried alone.
-    rank smallint NOT NULL CHECK (rank BETWEEN 0 AND 4),
+    -- The order in which a catalog's lanes are served: -1 what deletes files, which no schedule holds back, 0 what
+    -- ends a file or a directory, 1 what was tried before, 2 manifests, 3 segments, 4 what is tried alone.
+    rank smallint NOT NULL CHECK (rank BETWEEN -1 AND 4),
     -- Of assets with a priority of their own; -1: the catalog's; -2: of paused assets, and never ready.
     own_priority smallint NOT NULL CHECK (own_priority BETWEEN -2 AND 9),
     -- Since when it may have jobs to claim; null when it has none.
@@ -574,14 +662,14 @@ CREATE INDEX lane_by_queue_isolated ON lane (queue_id) WHERE rank = 4 AND ready_
 CREATE TABLE job (
     lane_id bigint NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY,
-    -- 0 for checksums.
+    -- 0 for checksums and purge.
     asset_id bigint NOT NULL,
     segment_id bigint,
     -- Of a part, and of a verification: the segment of the whole file.
     whole_id bigint,
     directory_id bigint,
     kind text NOT NULL
-        CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish')),
+        CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish', 'purge')),
     -- Tries before this one.
     attempt smallint NOT NULL,
     PRIMARY KEY (lane_id, id),
@@ -631,6 +719,7 @@ CREATE TABLE delayed_job (
 CREATE INDEX delayed_job_by_queue ON delayed_job (queue_id, available_at);
 -- A catalog's next try is its first row.
 CREATE INDEX delayed_job_by_catalog ON delayed_job (catalog_id, available_at);
+CREATE INDEX delayed_job_by_catalog_purge ON delayed_job (catalog_id) WHERE kind = 'purge';
 CREATE INDEX delayed_job_by_whole ON delayed_job (whole_id) WHERE whole_id IS NOT NULL;
 CREATE INDEX delayed_job_by_catalog_held_up ON delayed_job (catalog_id, id) WHERE failure_code IS NOT NULL;
 CREATE INDEX delayed_job_by_asset_refused ON delayed_job (asset_id, segment_id) WHERE refused_code IS NOT NULL;
@@ -653,8 +742,9 @@ CREATE TABLE paused_job (
 -- alone, to a worker that holds nothing else. The next death is then caused by that job.
 CREATE TABLE job_loss (
     kind text NOT NULL
-        CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish')),
-    -- Of fetch and verify the segment, of checksums the directory, of others the asset: a job's number changes.
+        CHECK (kind IN ('resolve', 'fetch', 'verify', 'checksums', 'refresh', 'publish', 'purge')),
+    -- Of fetch and verify the segment, of checksums the directory, of purge the catalog, of others the asset: a job's
+    -- number changes.
     target_id bigint NOT NULL,
     worker_id uuid NOT NULL,
     worker_name text,
@@ -698,6 +788,101 @@ CREATE TABLE tally (
     checksums_failed int NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX tally_by_catalog ON tally (catalog_id);
+
+-- MARK: Audits
+
+-- Audits of sites: a worker compares what is stored with what is recorded. The latest of each site are kept.
+CREATE TABLE site_audit (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    site_id bigint NOT NULL REFERENCES site,
+    is_deep boolean NOT NULL,
+    repairs boolean NOT NULL,
+    is_scheduled boolean NOT NULL DEFAULT false,
+    -- Of what lost workers have left, and of nothing else: made by housekeeping.
+    is_of_leftovers boolean NOT NULL DEFAULT false,
+    -- Limits of what it reads; null for none.
+    read_bytes_per_second bigint CHECK (read_bytes_per_second > 0),
+    files_per_second int CHECK (files_per_second > 0),
+    state text NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'running', 'completed', 'failed', 'cancelled')),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
+    ended_at timestamptz,
+    -- Who has it, and until when; the names stay.
+    worker_id uuid,
+    worker_name text,
+    lease_id uuid,
+    expires_at timestamptz,
+    -- How often it was leased since it last made progress.
+    tries int NOT NULL DEFAULT 0,
+    -- Reports that the present lease has made, and the bytes that it has read: what is repeated counts once.
+    reports int NOT NULL DEFAULT 0,
+    lease_read_bytes bigint NOT NULL DEFAULT 0,
+    -- When the site's records were listed.
+    listed_at timestamptz,
+    pages int,
+    expected_files bigint,
+    expected_bytes bigint,
+    -- The first page that is not done.
+    page int NOT NULL DEFAULT 0,
+    checked_files bigint NOT NULL DEFAULT 0,
+    files bigint NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0,
+    read_bytes bigint NOT NULL DEFAULT 0,
+    failure_code text,
+    failure_message text,
+    CHECK ((ended_at IS NULL) = (state IN ('waiting', 'running')))
+) WITH (fillfactor = 50);
+-- One at a time.
+CREATE UNIQUE INDEX site_audit_by_site_open ON site_audit (site_id, is_of_leftovers)
+    WHERE ended_at IS NULL;
+CREATE INDEX site_audit_by_site ON site_audit (site_id, id);
+
+-- The site's records by the bytes of their keys, as text that a worker reads, until the audit has ended.
+CREATE TABLE site_audit_page (
+    audit_id bigint NOT NULL,
+    number int NOT NULL,
+    last_key text NOT NULL,
+    content text NOT NULL,
+    PRIMARY KEY (audit_id, number)
+);
+-- Keys of a page are alike, but compressing them takes longer than all else.
+ALTER TABLE site_audit_page ALTER content SET STORAGE EXTERNAL;
+
+-- By page, because a page that another worker does again is counted again.
+CREATE TABLE site_audit_count (
+    audit_id bigint NOT NULL REFERENCES site_audit ON DELETE CASCADE,
+    page int NOT NULL,
+    kind text NOT NULL,
+    found bigint NOT NULL,
+    -- Queued again, or removed.
+    repaired bigint NOT NULL,
+    PRIMARY KEY (audit_id, page, kind)
+) WITH (fillfactor = 50);
+
+-- The first of them; the others are counted.
+CREATE TABLE site_audit_finding (
+    audit_id bigint NOT NULL REFERENCES site_audit ON DELETE CASCADE,
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    page int NOT NULL,
+    kind text NOT NULL
+        CHECK (kind IN ('missing', 'truncated', 'changed', 'unrecorded', 'leftover', 'symlink', 'foreign')),
+    path text NOT NULL,
+    bytes bigint,
+    expected_bytes bigint,
+    repair text NOT NULL CHECK (repair IN ('none', 'queued', 'removed', 'postponed')),
+    PRIMARY KEY (audit_id, id)
+);
+
+-- Leases of workers that were lost, whose temporary files at the site are leftovers; until a worker has removed these.
+CREATE TABLE lost_lease (
+    id uuid NOT NULL,
+    site_id bigint NOT NULL,
+    noted_at timestamptz NOT NULL DEFAULT now(),
+    is_swept boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (id, site_id)
+);
+CREATE INDEX lost_lease_by_site_unswept ON lost_lease (site_id) WHERE NOT is_swept;
 
 -- MARK: Daily figures
 

@@ -13,6 +13,7 @@ typedef struct {
 } EmbeddedFile;
 
 EmbeddedFile sql_access(void);
+EmbeddedFile sql_audits(void);
 EmbeddedFile sql_browsing(void);
 EmbeddedFile sql_catalogs(void);
 EmbeddedFile sql_checksum_files(void);
@@ -43,6 +44,9 @@ EmbeddedFile sql_migration_0001_initial(void);
 EmbeddedFile sql_mirrors(void);
 EmbeddedFile sql_multipart(void);
 EmbeddedFile sql_origins(void);
+EmbeddedFile sql_purging(void);
+EmbeddedFile sql_rights(void);
+EmbeddedFile sql_removing(void);
 EmbeddedFile sql_quotas(void);
 EmbeddedFile sql_refreshing(void);
 EmbeddedFile sql_reporting(void);

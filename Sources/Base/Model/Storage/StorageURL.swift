@@ -1,20 +1,43 @@
-/// The location of a site's objects: `file:///absolute/path`.
+/// The location of a site's objects: `file:///absolute/path`, or a [bucket](BucketLocation).
 ///
-/// Canonical: each directory has one form (no doubled or trailing slash), so that equal sites
+/// Canonical: each location has one form (no doubled or trailing slash), so that equal sites
 /// compare equal. Source: RFC 8089.
 package struct StorageURL: Hashable, Sendable {
-    /// The directory: absolute, without `.` or `..`.
-    package let path: String
+    package enum Place: Hashable, Sendable {
+        /// A directory: absolute, without `.` or `..`.
+        case directory(String)
+        case bucket(BucketLocation)
+    }
+
+    package let place: Place
+
+    /// The path of a directory; for a bucket its URL without fields, for people alone.
+    package var path: String {
+        switch place {
+        case .directory(let path): path
+        case .bucket(let bucket): bucket.place
+        }
+    }
+
+    /// The bucket; nil for a directory.
+    package var bucket: BucketLocation? {
+        if case .bucket(let bucket) = place { bucket } else { nil }
+    }
 
     /// Parses a site's stored URL.
     ///
-    /// Throws `storage.unreachable` for another scheme or form than the one above, and
+    /// Throws `storage.unreachable` for another scheme or form than the two above, and
     /// `storage.pathRefused` for a path that is not absolute and plain.
     package init(_ text: String) throws(Failure) {
-        guard let colon = text.firstIndex(of: ":"),
-            text[..<colon].lowercased() == "file"
-        else { throw Self.unreachable("this worker stores to file:///absolute/path only") }
+        guard let colon = text.firstIndex(of: ":") else { throw Self.otherScheme }
         var rest = text[text.index(after: colon)...]
+        switch text[..<colon].lowercased() {
+        case "file": break
+        case "s3":
+            self.init(bucket: try BucketLocation(afterScheme: rest))
+            return
+        default: throw Self.otherScheme
+        }
         if rest.hasPrefix("//") {
             rest = rest.dropFirst(2)
             let host = rest.prefix { $0 != "/" }
@@ -24,12 +47,18 @@ package struct StorageURL: Hashable, Sendable {
             rest = rest.dropFirst(host.count)
         }
         guard !rest.contains(where: { $0 == "?" || $0 == "#" }) else {
-            throw Self.unreachable("a storage URL has no query or fragment")
+            throw Self.unreachable("a file URL has no query or fragment")
         }
         guard let decoded = Self.decodePercents(rest) else {
             throw Failure(.storagePathRefused, "a storage URL's path is percent-encoded UTF-8")
         }
         try self.init(directory: decoded)
+    }
+
+    private init(bucket: BucketLocation) { place = .bucket(bucket) }
+
+    private static var otherScheme: Failure {
+        unreachable("workers store to file:///absolute/path and s3://bucket/prefix only")
     }
 
     /// Creates the URL of a directory from its absolute path.
@@ -41,7 +70,7 @@ package struct StorageURL: Hashable, Sendable {
         guard !components.contains(where: { $0 == "." || $0 == ".." }) else {
             throw Failure(.storagePathRefused, "a site's directory has no . or .. in its path")
         }
-        path = "/" + components.joined(separator: "/")
+        place = .directory("/" + components.joined(separator: "/"))
     }
 
     private static func unreachable(_ message: String) -> Failure {
@@ -49,7 +78,7 @@ package struct StorageURL: Hashable, Sendable {
     }
 
     /// Returns nil if an escape is malformed or the bytes are not UTF-8.
-    private static func decodePercents(_ text: Substring) -> String? {
+    static func decodePercents(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
@@ -71,9 +100,17 @@ package struct StorageURL: Hashable, Sendable {
 }
 
 extension StorageURL: CustomStringConvertible {
-    /// `file://` and the path, percent-encoded as RFC 3986 requires.
+    /// `file://` and the path, percent-encoded as RFC 3986 requires, or the bucket's URL.
     package var description: String {
-        var text = "file://"
+        switch place {
+        case .directory(let path): "file://" + Self.percentEncoded(path)
+        case .bucket(let bucket): bucket.description
+        }
+    }
+
+    /// Returns a path whose bytes are unreserved characters, slashes or escapes.
+    package static func percentEncoded(_ path: String) -> String {
+        var text = ""
         for byte in path.utf8 {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -90,8 +127,8 @@ extension StorageURL: CustomStringConvertible {
 }
 
 extension StorageURL {
-    /// Returns true if this is the directory of `root` or lies below it, by the components of their
-    /// paths.
+    /// Returns true if this is the place of `root` or lies below it, by the components of their
+    /// paths. A bucket's fields must be those of the root.
     package func isWithin(_ root: StorageURL) -> Bool {
         Self.isSite(description, within: root.description)
     }
@@ -99,9 +136,18 @@ extension StorageURL {
     /// Does the same for two URLs in their canonical text, by bytes, like `outside_roots` in the
     /// queue's schema.
     package static func isSite(_ site: String, within root: String) -> Bool {
-        let (site, root) = (site.utf8, root.utf8)
-        guard site.starts(with: root) else { return false }
-        return site.count == root.count
-            || site.dropFirst(root.count).first == UInt8(ascii: "/")
+        let (site, root) = (split(site), split(root))
+        guard site.query.elementsEqual(root.query), site.path.starts(with: root.path) else {
+            return false
+        }
+        return site.path.count == root.path.count
+            || site.path.dropFirst(root.path.count).first == UInt8(ascii: "/")
+    }
+
+    private static func split(
+        _ text: String
+    ) -> (path: Substring.UTF8View, query: Substring.UTF8View) {
+        let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) ?? text.utf8.endIndex
+        return (text[..<mark].utf8, text[mark...].utf8)
     }
 }

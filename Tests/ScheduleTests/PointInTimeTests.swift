@@ -1,4 +1,4 @@
-import CommandLine
+import Schedule
 import Testing
 
 @Suite struct PointInTimeTests {

@@ -34,7 +34,8 @@ package func pointInTime(_ text: String, now: Double) -> Double? {
     return Double(seconds - offset)
 }
 
-private func lengthOfTime(_ text: String) -> Double? {
+/// Parses a duration to seconds: `45s`, `90m`, `6h`, `2d`; returns nil if it is invalid.
+package func lengthOfTime(_ text: String) -> Double? {
     guard let unit = text.last, let seconds = ["s": 1, "m": 60, "h": 3_600, "d": 86_400][unit],
         let count = Int(text.dropLast()), (0...1_000_000).contains(count),
         text.first?.isNumber == true

@@ -1,0 +1,48 @@
+/// State of an audit of a site.
+package enum SiteAuditState: String, Codable, CaseIterable, Sendable {
+    /// No worker has it.
+    case waiting
+    /// A worker compares storage and records.
+    case running
+    /// Everything was compared.
+    case completed
+    /// It could not be completed.
+    case failed
+    /// An operator ended it.
+    case cancelled
+
+    package var hasEnded: Bool { ![.waiting, .running].contains(self) }
+}
+
+/// What an audit finds at a site.
+package enum AuditFindingKind: String, Codable, CaseIterable, Sendable {
+    /// A file that is recorded as stored is not there.
+    case missing
+    /// A stored file is shorter than recorded.
+    case truncated
+    /// A stored file is longer than recorded or, in a deep audit, has another digest.
+    case changed
+    /// A file is there that is recorded as not stored.
+    case unrecorded
+    /// A temporary file, a partial body or a multipart file that nothing resumes.
+    case leftover
+    /// A symlink, which Dray never makes and never follows.
+    case symlink
+    /// A file that no record knows.
+    case foreign
+
+    /// True if a file of a completed asset is not what it should be.
+    package var isDamage: Bool { [.missing, .truncated, .changed].contains(self) }
+}
+
+/// What an audit did about a finding.
+package enum AuditRepair: String, Codable, CaseIterable, Sendable {
+    /// Nothing: it was not asked to, or the file is not Dray's.
+    case none
+    /// Its segment is fetched again, or its checksum file written again.
+    case queued
+    /// The file was removed.
+    case removed
+    /// Nothing yet, because its catalog or asset is being changed: audit again.
+    case postponed
+}

@@ -1,0 +1,180 @@
+import API
+import CoordinatorClient
+import Digest
+import FileSystem
+import Glibc
+import Model
+import Rendering
+import Synchronization
+import Text
+
+/// Offers the files of a mirror that another tool made to a catalog: those under the keys of its
+/// assets, and copies of those that have a digest of the list. Nothing gets a key before its digest
+/// was compared. No symlink beneath the mirror or the site is followed. Safe from any thread; blocks.
+package final class Adoption: Sendable {
+    private struct State {
+        /// Hashes of the names of assets whose files the origin is asked about.
+        var asked: Set<Int> = []
+        var copied = 0
+        /// Files that lie elsewhere than at their keys, and were fetched.
+        var undescribed = 0
+        var uncopied = 0
+    }
+
+    /// Absolute paths without a slash at their ends.
+    private let directory: String
+    private let site: String
+    private let state = Mutex(State())
+
+    package init(directory: String, site: String) {
+        self.directory = directory
+        self.site = site
+    }
+
+    /// Returns an asset with the file that may be it. A file that the list has a digest of is compared
+    /// by its worker.
+    func offer(_ asset: AssetSubmission) -> AssetSubmission {
+        guard asset.kind == .file else { return asset }
+        guard let file = Self.open(asset.key, in: site) else {
+            copy(asset)
+            return asset
+        }
+        guard asset.sha256 == nil, asset.digests == nil, let found = Self.read(file),
+            asset.bytes == nil || asset.bytes == found.bytes
+        else { return asset }
+        var asset = asset
+        asset.found = found
+        state.withLock { _ = $0.asked.insert(asset.name.hashValue) }
+        return asset
+    }
+
+    /// Returns a regular file, without following a symlink beneath the directory.
+    private static func open(_ path: String, in directory: String) -> FileDescriptor? {
+        guard let root = try? FileDescriptor.openLocation(directory),
+            let file = try? root.open(path, O_RDONLY | O_NONBLOCK),
+            (try? file.status())?.kind == .regular
+        else { return nil }
+        return file
+    }
+
+    /// Reads a file for its digest; nil if it cannot be read, or changes meanwhile.
+    private static func read(_ file: FileDescriptor) -> FoundFile? {
+        guard let before = try? file.status(), before.bytes >= 0 else { return nil }
+        var hasher = SHA256Hasher()
+        var bytes: Int64 = 0
+        do throws(SystemError) {
+            try forEachBlock(of: file) { (block) throws(SystemError) in
+                hasher.update(block)
+                bytes += Int64(block.count)
+            }
+        } catch { return nil }
+        guard let after = try? file.status(), after.modifiedSeconds == before.modifiedSeconds,
+            bytes == after.bytes, after.modifiedSeconds >= 1
+        else { return nil }
+        return FoundFile(
+            bytes: bytes, sha256: hasher.finish().description,
+            modified: Int64(after.modifiedSeconds))
+    }
+
+    private static func forEachBlock(
+        of file: FileDescriptor,
+        _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+        defer { block.deallocate() }
+        var offset: Int64 = 0
+        while true {
+            let count = try file.read(into: block, at: offset)
+            guard count > 0 else { return }
+            try body(UnsafeRawBufferPointer(rebasing: block[..<count]))
+            offset += Int64(count)
+        }
+    }
+
+    // MARK: Copies
+
+    /// Copies a file that lies elsewhere to its key, if it has the digest of the list. A mirror may
+    /// lack the directory of the host.
+    private func copy(_ asset: AssetSubmission) {
+        let path = String(asset.key.drop { $0 != "/" }.dropFirst())
+        for place in [asset.key, path] {
+            guard !place.isEmpty, let source = Self.open(place, in: directory) else { continue }
+            guard let sha256 = asset.sha256 else {
+                return state.withLock { $0.undescribed += 1 }
+            }
+            do throws(SystemError) {
+                // What the copy has is compared: the mirror may change meanwhile.
+                guard try copy(source, to: asset.key, sha256) else { continue }
+                return state.withLock { $0.copied += 1 }
+            } catch {
+                return state.withLock { $0.uncopied += 1 }
+            }
+        }
+    }
+
+    /// Returns false if the file has another digest. The copy has no name before it is compared.
+    private func copy(
+        _ source: FileDescriptor, to key: String, _ sha256: String
+    ) throws(SystemError) -> Bool {
+        var parent = try FileDescriptor.makeDirectories(site, mode: 0o755)
+        let copy = try parent.createUnnamed()
+        var hasher = SHA256Hasher()
+        var offset: Int64 = 0
+        try Self.forEachBlock(of: source) { (block) throws(SystemError) in
+            hasher.update(block)
+            try copy.write(block, at: offset)
+            offset += Int64(block.count)
+        }
+        guard hasher.finish().description == sha256 else { return false }
+        try copy.setPermissions(0o644)
+        var components = key.split(separator: "/").map(String.init)
+        let name = components.removeLast()
+        for component in components {
+            _ = try parent.makeDirectory(named: component, mode: 0o755)
+            parent = try parent.openDirectory(component)
+        }
+        try copy.link(to: parent, named: name)
+        return true
+    }
+
+    // MARK: The result
+
+    /// Describes how many files were adopted by each method, and how many were fetched.
+    func result(
+        of catalog: CatalogID, _ client: CoordinatorClient
+    ) async throws(Failure) -> String {
+        let state = state.withLock { $0 }
+        var (byDigest, byOrigin, fetched) = (0, 0, 0)
+        var after: String?
+        repeat {
+            let page = try await client.assets(of: catalog, after: after, state: .completed)
+            for asset in page.assets {
+                let isAdopted = asset.adoptedBytes == asset.bytes
+                let wasAsked = state.asked.contains(asset.name.hashValue)
+                if !isAdopted {
+                    fetched += 1
+                } else if wasAsked {
+                    byOrigin += 1
+                } else {
+                    byDigest += 1
+                }
+            }
+            after = page.next
+        } while after != nil
+        var text =
+            "adopted: \(HumanFormat.count(byDigest)) by digest, \(HumanFormat.count(byOrigin)) by "
+            + "length and date; fetched: \(HumanFormat.count(fetched))\n"
+        if state.copied > 0 { text += "\(HumanFormat.count(state.copied, "file")) copied\n" }
+        if state.undescribed > 0 {
+            text +=
+                "\(HumanFormat.count(state.undescribed, "file")) lay elsewhere than at their keys and "
+                + "had to be fetched, because the list has no SHA-256 of them\n"
+        }
+        if state.uncopied > 0 {
+            text +=
+                "\(HumanFormat.count(state.uncopied, "file")) could not be copied into the site and "
+                + "had to be fetched\n"
+        }
+        return text
+    }
+}

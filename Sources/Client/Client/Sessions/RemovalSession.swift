@@ -1,0 +1,151 @@
+package import API
+package import CommandLine
+package import CoordinatorClient
+import FoundationEssentials
+import Model
+import Rendering
+import Services
+import Synchronization
+import Text
+
+/// Removes assets of a catalog, follows the deletion of their files, and reports what it freed. It
+/// is a service, like `PrefetchSession`.
+package final class RemovalSession: FollowingSession {
+    package let name = "removal"
+
+    package struct Plan: Sendable {
+        package var selection: SelectionAction
+        package var printsJSON: Bool
+        package var isQuiet: Bool
+        package var isEmbedded: Bool
+
+        package init(
+            _ selection: SelectionAction, printsJSON: Bool, isQuiet: Bool, isEmbedded: Bool
+        ) {
+            self.selection = selection
+            self.printsJSON = printsJSON
+            self.isQuiet = isQuiet
+            self.isEmbedded = isEmbedded
+        }
+    }
+
+    private let plan: Plan
+    private let makeClient: @Sendable () throws -> CoordinatorClient
+    private let display: ProgressDisplay
+    private let draining = ShutdownSignal()
+    private let detachment = Detachment()
+    private let result = Mutex<ExitCode?>(nil)
+    private let underWay = Atomic<Bool>(false)
+
+    /// Creates a session; `makeClient` is called once the cluster runs.
+    package init(
+        _ plan: Plan, display: ProgressDisplay,
+        makeClient: @escaping @Sendable () throws -> CoordinatorClient
+    ) {
+        self.plan = plan
+        self.display = display
+        self.makeClient = makeClient
+    }
+
+    package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
+
+    package var exitCode: ExitCode? { result.withLock { $0 } }
+
+    package func drain() async { draining.trigger() }
+
+    package var canDetach: Bool { !plan.isEmbedded && detachment.isPossible }
+
+    package func detach() -> Bool {
+        guard canDetach, detachment.detach() else { return false }
+        draining.trigger()
+        return true
+    }
+
+    package func run() async throws {
+        underWay.store(true, ordering: .releasing)
+        defer { underWay.store(false, ordering: .releasing) }
+        let client = try makeClient()
+        defer { client.shutdown() }
+        defer { display.end() }
+        // An absent cluster is retried only briefly: its name may be mistyped.
+        try await client.readiness(retrySeconds: 3)
+        let answer = try await client.apply(plan.selection, retrySeconds: 10)
+        guard answer.assets > 0, let catalog = answer.catalog else {
+            display.end()
+            try report(Outcome(answer, nil))
+            return result.withLock { $0 = .success }
+        }
+        detachment.begin()
+        let status = try await follow(catalog, client)
+        detachment.end()
+        display.end()
+        if let status {
+            try report(Outcome(answer, status))
+            result.withLock { $0 = .success }
+        } else {
+            Console.note(
+                "the cluster continues to delete files. Progress: \(CatalogHints.follow) \(catalog)"
+            )
+            result.withLock { $0 = detachment.hasHappened ? .success : .interrupted }
+        }
+    }
+
+    /// Polls the status until the files are gone and the checksum files are written; returns nil if
+    /// draining started first.
+    private func follow(
+        _ catalog: CatalogID, _ client: CoordinatorClient
+    ) async throws(Failure) -> CatalogStatus? {
+        let began = ContinuousClock.now
+        while !draining.isDraining, !Task.isCancelled {
+            do throws(Failure) {
+                let status = try await client.status(
+                    of: catalog, withActive: false, retrySeconds: 0.01)
+                display.show(status)
+                if Self.isOver(status) { return status }
+            } catch {
+                guard error.code.isOfUnavailableCluster else { throw error }
+                display.showNoAnswer(printable(error.message))
+            }
+            let elapsed = (ContinuousClock.now - began) / .seconds(1)
+            _ = await draining.wait(atMost: .seconds(min(1, 0.05 + elapsed / 20)))
+        }
+        return nil
+    }
+
+    /// A catalog that fetches other assets continues.
+    private static func isOver(_ status: CatalogStatus) -> Bool {
+        let totals = status.totals
+        return totals.removing == nil
+            && (status.state != .running || totals.ended < totals.assets)
+    }
+
+    private func report(_ outcome: Outcome) throws {
+        if plan.printsJSON {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+            Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
+        } else if !plan.isQuiet {
+            Console.write(outcome.text)
+        }
+    }
+
+    /// The output.
+    struct Outcome: Encodable {
+        let assets: Int
+        let freedFiles: Int
+        let freedBytes: Int64
+
+        init(_ answer: SelectionAnswer, _ status: CatalogStatus?) {
+            assets = answer.assets
+            freedFiles = status?.totals.freedFiles ?? 0
+            freedBytes = status?.totals.freedBytes ?? 0
+        }
+
+        var text: String {
+            guard assets > 0 else { return "Nothing to remove.\n" }
+            return "Removed: \(HumanFormat.count(assets, "asset")); freed "
+                + "\(HumanFormat.count(freedFiles, "file")), "
+                + "\(HumanFormat.bytes(freedBytes)).\n"
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import API
+import Model
+
+extension Validation {
+    /// Checks rights. Throws `input.rights` if they contradict each other.
+    static func rights(
+        notBefore: Double?, expiresAt: Double?, keepSeconds: Double?,
+        _ prefix: @autoclosure () -> String
+    ) throws(Failure) {
+        for (field, time) in [("notBefore", notBefore), ("expiresAt", expiresAt)] {
+            guard let time, !WireLimits.pointsInTime.contains(time) else { continue }
+            throw wrong(prefix() + field, "\(time)", pointsInTime)
+        }
+        if let keepSeconds { try keep(keepSeconds, prefix() + "keepSeconds") }
+        if let notBefore, let expiresAt, expiresAt <= notBefore {
+            throw Failure(
+                .inputRights,
+                "\(prefix())notBefore, \(prefix())expiresAt: \(notBefore) and \(expiresAt) were given; "
+                    + "allowed: expiresAt later than notBefore.")
+        }
+    }
+
+    static func keep(_ seconds: Double, _ field: String) throws(Failure) {
+        guard !WireLimits.keepSeconds.contains(seconds) else { return }
+        throw wrong(
+            field, "\(seconds)",
+            "\(Int(WireLimits.keepSeconds.lowerBound)) to "
+                + "\(Int(WireLimits.keepSeconds.upperBound))")
+    }
+
+    static func check(_ request: PurgeRequest) throws(Failure) {
+        try range(request.results.count, "results", 0...WireLimits.filesPerPurge)
+        for (index, result) in request.results.enumerated() {
+            guard let failure = result.failure else { continue }
+            try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
+            try text(failure.message, "results[\(index)].failure.message", 0...1_000)
+        }
+    }
+}

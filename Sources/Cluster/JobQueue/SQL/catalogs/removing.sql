@@ -1,0 +1,180 @@
+-- Assets that are removed, or whose rights have expired: until their last file is gone.
+
+-- unprepared: noteStoring
+-- The jobs and the lanes of these assets are locked. Workers may be storing files that have no result
+-- yet, and will not be asked again: what lies under these keys is unneeded once the assets are removed.
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
+SELECT c.site_id, c.id, s.asset_id, s.key, 0, 'infinity'
+FROM (
+    SELECT DISTINCT coalesce(j.whole_id, j.segment_id) AS id
+    FROM lane l
+    JOIN span p ON p.lane_id = l.id
+    JOIN lease e ON e.id = p.lease_id
+    {{jobsOfSpan}}
+    WHERE l.catalog_id = @catalog::bigint AND j.kind IN ('fetch', 'verify')
+      AND (j.asset_id IN (SELECT unnest(@assets::bigint[]))) IS TRUE
+) AS t
+JOIN segment s ON s.id = t.id
+JOIN catalog c ON c.id = @catalog::bigint
+WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id AND r.done)
+ORDER BY s.asset_id, s.ordinal DESC
+
+-- unprepared: remove
+-- The catalog's lock is held, its tallies are folded, and nothing of these assets has jobs. Their
+-- records are dropped; what they have stored becomes unneeded. Manifests come before what they list.
+-- Where a worker may still be storing a file of an asset that was ended, its files are due after
+-- @grace_seconds. @state is the one that they have until then. Answers how many assets, and how many files.
+WITH chosen AS MATERIALIZED (
+    SELECT a.id, a.state, a.generation >= c.generation AS is_counted, a.segments, a.segments_done,
+           a.segments_failed, a.bytes, a.adopted_bytes,
+           CASE WHEN a.state IN ('cancelled', 'interrupted')
+                THEN greatest(now(), a.changed_at + make_interval(secs => @grace_seconds::float8))
+                ELSE now() END AS due_at
+    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    WHERE a.catalog_id = @catalog::bigint AND a.id = ANY(@assets::bigint[])
+      AND a.state IN ({{assetRemovable}})
+    ORDER BY a.id FOR UPDATE OF a
+), segments AS (
+    DELETE FROM segment s USING chosen c WHERE s.asset_id = c.id
+    RETURNING s.id, s.asset_id, s.ordinal, s.part, s.key, c.due_at
+), results AS (
+    DELETE FROM result r USING segments s WHERE r.segment_id = s.id
+    RETURNING s.asset_id, s.ordinal, s.part, s.key, s.due_at, r.done, r.bytes
+), multipart_files AS (
+    DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
+), previous AS (
+    DELETE FROM previous_file f USING chosen c WHERE f.asset_id = c.id
+    RETURNING f.asset_id, f.key, f.bytes, c.due_at
+), refreshed AS (
+    DELETE FROM refreshed_file f USING chosen c WHERE f.asset_id = c.id
+), held AS (
+    UPDATE unneeded_file f SET due_at = c.due_at FROM chosen c
+    WHERE f.asset_id = c.id AND f.due_at = 'infinity'
+), files AS (
+    SELECT asset_id, ordinal, key, bytes, due_at FROM results WHERE done AND part = 0
+    UNION ALL
+    SELECT asset_id, -1, key, bytes, due_at FROM previous WHERE bytes IS NOT NULL
+), earlier AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM unneeded_file
+                   WHERE catalog_id = @catalog::bigint AND due_at < 'infinity') AS is_left
+), unneeded AS (
+    INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
+    SELECT c.site_id, c.id, f.asset_id, f.key, f.bytes, f.due_at
+    FROM files f JOIN catalog c ON c.id = @catalog::bigint
+    ORDER BY f.asset_id, f.ordinal DESC
+    RETURNING 1
+), changed AS (
+    UPDATE asset a SET
+        state = @state, generation = greatest(a.generation, n.generation), is_paused = false,
+        resolved = false, redefined = false, key_taken = false, sidecars_changed = false,
+        segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
+        verifies_failed = 0, bytes = 0, adopted_bytes = 0, refreshed = NULL, warnings = NULL,
+        failure_code = NULL, failure_message = NULL, freed_files = 0, freed_bytes = 0,
+        changed_at = now()
+    FROM chosen c, catalog n
+    WHERE a.id = c.id AND n.id = @catalog::bigint
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message
+), events AS (
+    {{assetEvents}}
+), directories AS (
+    UPDATE directory d SET unsettled = d.unsettled + n.assets
+    FROM (SELECT directory_id, count(*) AS assets FROM changed GROUP BY directory_id) AS n
+    WHERE d.id = n.directory_id
+    RETURNING d.unsettled = n.assets AS was_settled
+), totals AS MATERIALIZED (
+    SELECT count(*) AS assets, count(*) FILTER (WHERE NOT is_counted) AS uncounted,
+           count(*) FILTER (WHERE is_counted AND state = 'completed') AS completed,
+           count(*) FILTER (WHERE is_counted AND state = 'failed') AS failed,
+           count(*) FILTER (WHERE is_counted AND state = 'cancelled') AS cancelled,
+           coalesce(sum(segments) FILTER (WHERE is_counted), 0) AS segments,
+           coalesce(sum(segments_done) FILTER (WHERE is_counted), 0) AS segments_done,
+           coalesce(sum(segments_failed) FILTER (WHERE is_counted), 0) AS segments_failed,
+           coalesce(sum(bytes) FILTER (WHERE is_counted), 0) AS bytes,
+           coalesce(sum(adopted_bytes) FILTER (WHERE is_counted), 0) AS adopted_bytes
+    FROM chosen
+), counted AS (
+    UPDATE catalog c SET
+        assets = c.assets + t.uncounted, assets_completed = c.assets_completed - t.completed,
+        assets_failed = c.assets_failed - t.failed,
+        assets_cancelled = c.assets_cancelled - t.cancelled,
+        segments = c.segments - t.segments, segments_done = c.segments_done - t.segments_done,
+        segments_failed = c.segments_failed - t.segments_failed, bytes = c.bytes - t.bytes,
+        adopted_bytes = c.adopted_bytes - t.adopted_bytes,
+        checksums_outstanding = c.checksums_outstanding
+            + (SELECT count(*) FROM directories WHERE was_settled),
+        freed_files = CASE WHEN e.is_left THEN c.freed_files ELSE 0 END,
+        freed_bytes = CASE WHEN e.is_left THEN c.freed_bytes ELSE 0 END,
+        state = CASE WHEN c.state IN ({{catalogSettled}}) THEN 'running' ELSE c.state END,
+        started_at = CASE WHEN c.state IN ({{catalogSettled}}) THEN now() ELSE c.started_at END,
+        ended_at = CASE WHEN c.state IN ({{catalogSettled}}) THEN NULL ELSE c.ended_at END
+    FROM totals t, earlier e WHERE c.id = @catalog::bigint AND t.assets > 0
+)
+SELECT assets, (SELECT count(*) FROM unneeded) AS files FROM totals
+
+-- name: refreshed
+-- A refresh of @asset found that its manifest lists other files; those are handed in. Stored files
+-- that it does not list any more.
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
+SELECT c.site_id, c.id, s.asset_id, s.key, r.bytes
+FROM segment s
+JOIN result r ON r.segment_id = s.id AND r.done
+JOIN asset a ON a.id = s.asset_id
+JOIN catalog c ON c.id = a.catalog_id
+WHERE s.asset_id = @asset::bigint AND s.part = 0 AND s.ordinal < {{firstSidecar}}
+  AND NOT EXISTS (SELECT FROM refreshed_file f WHERE f.asset_id = s.asset_id AND f.key = s.key)
+ORDER BY s.ordinal DESC
+
+-- name: over
+-- Up to @limit assets whose last file is gone and whose removal has not ended, by catalog.
+SELECT catalog_id, array_agg(id) AS assets
+FROM (
+    SELECT a.catalog_id, a.id FROM asset a
+    WHERE a.state IN ({{assetPurging}})
+      AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = a.id)
+    LIMIT @limit::int
+) AS a
+GROUP BY catalog_id ORDER BY catalog_id
+
+-- name: finish
+-- The catalog's lock is held. Those of @assets whose last file is gone are removed. Their directories get their
+-- SHA256SUMS written, and the fold that follows ends the catalog after the last of them.
+WITH over AS MATERIALIZED (
+    SELECT a.id, a.directory_id, a.generation >= c.generation AS is_counted
+    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    WHERE a.id = ANY(@assets::bigint[]) AND a.catalog_id = @catalog::bigint
+      AND a.state IN ({{assetPurging}})
+      AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = a.id)
+    ORDER BY a.id FOR UPDATE OF a
+), changed AS (
+    UPDATE asset a SET
+        state = CASE WHEN a.state = 'expiring' THEN 'expired' ELSE 'removed' END, failure_code = NULL, failure_message = NULL,
+        changed_at = now()
+    FROM over o WHERE a.id = o.id
+    RETURNING a.id, a.catalog_id, a.state, NULL::text AS failure_code,
+              format('%s files, %s bytes', a.freed_files, a.freed_bytes) AS failure_message
+), events AS (
+    {{assetEvents}}
+), ended AS MATERIALIZED (
+    SELECT directory_id, count(*) FILTER (WHERE is_counted) AS counted FROM over
+    GROUP BY directory_id
+), directories AS (
+    UPDATE directory d SET unsettled = greatest(b.unsettled - e.counted, 0),
+        checksum_state = CASE WHEN b.unsettled <= e.counted THEN 'due' ELSE d.checksum_state END
+    FROM ended e JOIN directory b ON b.id = e.directory_id
+    WHERE d.id = e.directory_id
+    RETURNING d.id, d.unsettled, b.unsettled AS before
+), checksum_jobs AS (
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             directory_id, kind)
+    SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'checksums'
+    FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = @catalog::bigint
+), counted AS (
+    UPDATE catalog c SET
+        assets = c.assets - (SELECT sum(counted) FROM ended),
+        checksums_outstanding = c.checksums_outstanding
+            + (SELECT count(*) FROM directories WHERE unsettled = 0 AND before = 0)
+    WHERE c.id = @catalog::bigint AND EXISTS (SELECT FROM over)
+), tallied AS (
+    INSERT INTO tally (catalog_id) SELECT @catalog::bigint WHERE EXISTS (SELECT FROM over)
+)
+SELECT count(*) AS assets FROM over

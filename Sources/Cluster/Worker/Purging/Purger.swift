@@ -1,0 +1,79 @@
+import API
+import CoordinatorClient
+import Model
+import Services
+import Storage
+
+/// Deletes the files of purge jobs: page by page, and reports each before it asks for the next.
+struct Purger: Sendable {
+    let worker: WorkerID
+    let client: CoordinatorClient
+    let storages: SiteStorages
+    let held: HeldWork
+    let draining: ShutdownSignal
+    let blocking: BlockingCalls
+    let reporter: Reporter
+    let pace: LeasePace
+
+    func purge(_ work: LeasedJob) async {
+        do throws(Failure) {
+            try await deletePages(work)
+        } catch {
+            reporter.fail(work, error)
+        }
+        pace.ended(1)
+    }
+
+    private func deletePages(_ work: LeasedJob) async throws(Failure) {
+        var request = PurgeRequest(worker: worker, job: work.job.id, lease: work.lease)
+        while true {
+            // What is deleted is reported, before anything else.
+            let isLast = draining.isDraining || !held.isWanted(work)
+            if isLast, request.results.isEmpty { return reporter.giveBack(work) }
+            request.isLast = isLast ? true : nil
+            let page = try await client.purge(request)
+            if isLast { return reporter.giveBack(work) }
+            request.results = []
+            if page.files.isEmpty {
+                guard let seconds = page.waitSeconds else {
+                    return reporter.done(
+                        JobReport(job: work.job.id, lease: work.lease, outcome: .done()))
+                }
+                guard seconds <= 0 else {
+                    return reporter.done(
+                        JobReport(
+                            job: work.job.id, lease: work.lease,
+                            outcome: .returned(afterSeconds: min(seconds, 60))))
+                }
+                continue
+            }
+            request.results = try await delete(page.files, work)
+        }
+    }
+
+    /// Files whose lease was lost meanwhile are not among the results.
+    private func delete(
+        _ files: [PurgePage.File], _ work: LeasedJob
+    ) async throws(Failure) -> [PurgeRequest.Result] {
+        let deletions = await blocking.run { () -> Result<[Deletion], Failure> in
+            Result { () throws(Failure) in
+                let storage = try self.storages.storage(at: work.site.storageURL)
+                return try storage.delete(
+                    files.map(\.key), lease: work.lease, job: work.job.id
+                ) { self.held.isWanted(work) }
+            }
+        }
+        return zip(files, try deletions.get()).compactMap { file, deletion in
+            switch deletion {
+            case .deleted: PurgeRequest.Result(file: file.file, deleted: true)
+            case .absent: PurgeRequest.Result(file: file.file, deleted: false)
+            case .failed(let failure):
+                failure.code == .workerLeaseLost
+                    ? nil
+                    : PurgeRequest.Result(
+                        file: file.file, deleted: false,
+                        failure: Failure(failure.code, String(failure.message.prefix(500))))
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Client
+import CommandLine
+import Model
+import Services
+import Text
+
+/// `dray adopt`: makes a mirror of another tool a catalog of Dray's.
+enum AdoptCommand {
+    static let command = Command(
+        "adopt", summary: "Take over a mirror that wget, aria2, rclone or another tool made.",
+        discussion: """
+            Submits LIST as `dray prefetch` does, and downloads nothing that is right already. A \
+            file of DIR is looked for as HOST/PATH (wget -x) and as PATH. Where the list has a \
+            digest, the file is compared with it. Otherwise the origin is asked for the object's \
+            length and date, without its body: the file is adopted if the length agrees and the \
+            object is not newer than the file. All others are fetched. The SHA-256 of every file is \
+            recorded.
+
+            DIR becomes the site, or DEST of --to. A file that lies elsewhere than at its key is \
+            copied there if it has the SHA-256 of the list, and fetched without one. Symlinks are \
+            not followed. DIR must be readable here. Titles (HLS, DASH) are fetched.
+            """,
+        operands: [CommandOperand("DIR", .directories, help: "Directory of the mirror.")],
+        options: [
+            CommandOption(
+                "catalog", .file(placeholder: "LIST"), required: true,
+                help: "List of the files: a list file, or one URL."),
+            CommandOption(
+                "to", .directory(placeholder: "DEST"),
+                help: "Directory or file:// URL of the site. Default: DIR."),
+            CommandOption(
+                "name", .text(placeholder: "NAME"),
+                help: "Name of the catalog. Default: from the JSON list, else from LIST's file "
+                    + "name or URL."),
+            ListOptions.format, CommonOptions.state, CommonOptions.workers,
+            CommonOptions.connections, CommonOptions.durability,
+            CommandOption(
+                "report", .file(placeholder: "FILE"),
+                help: "Write a JSON report with each asset, file, length and SHA-256."),
+            OnInterrupt.option,
+            CommandOption("quiet", .flag, help: "Show errors only."),
+        ] + HeaderOptions.all + TransferOptions.all + TLSOptions.client
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: ClientSettings.environment, defaultLevel: .warning)
+            let directory = Destination.absolute(arguments.operands[0])
+            return try await PrefetchCommand.run(
+                arguments, list: arguments.text("catalog") ?? "",
+                to: arguments.text("to") ?? directory, adopting: directory)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+}

@@ -1,0 +1,253 @@
+package import Digest
+internal import Dispatch
+internal import Glibc
+package import Model
+import Synchronization
+
+/// A site's storage: a directory or a bucket.
+///
+/// Bodies are received in `receiving`; what names final keys differs. Every method may be called
+/// from any thread and blocks, for file I/O or for requests.
+package enum SiteStorage: Sendable {
+    case directory(DirectoryStorage)
+    case bucket(S3Storage)
+
+    /// Opens the storage of a site within `roots`.
+    ///
+    /// - Parameter access: Called for a bucket.
+    package static func open(
+        _ url: StorageURL, durability: Durability, roots: SiteRoots, volume: SiteVolume?,
+        access: () throws(Failure) -> BucketAccess
+    ) throws(Failure) -> SiteStorage {
+        switch url.place {
+        case .directory:
+            return .directory(
+                try DirectoryStorage(url, durability: durability, roots: roots, volume: volume))
+        case .bucket(let bucket):
+            try roots.check(url)
+            return .bucket(try S3Storage(url, bucket, access: access(), volume: volume))
+        }
+    }
+
+    /// The directory that receives bodies: the site's own, or the spool of a bucket.
+    package var receiving: DirectoryStorage {
+        switch self {
+        case .directory(let storage): storage
+        case .bucket(let storage): storage.spool
+        }
+    }
+
+    package var url: StorageURL {
+        switch self {
+        case .directory(let storage): storage.url
+        case .bucket(let storage): storage.url
+        }
+    }
+
+    package var isBucket: Bool {
+        if case .bucket = self { true } else { false }
+    }
+
+    // MARK: The volume and its space
+
+    /// As `DirectoryStorage.markVolume`.
+    package func markVolume() throws(Failure) -> SiteVolume {
+        switch self {
+        case .directory(let storage): try storage.markVolume()
+        case .bucket(let storage): storage.markVolume()
+        }
+    }
+
+    /// As `DirectoryStorage.require`.
+    package func require(volume: SiteVolume?) throws(Failure) {
+        switch self {
+        case .directory(let storage): try storage.require(volume: volume)
+        case .bucket(let storage): try storage.require(volume: volume)
+        }
+    }
+
+    /// As `DirectoryStorage.setBounds`; a bucket has no floor.
+    package func setBounds(floorBytes: Int64, quotaLeftBytes: Int64?) {
+        switch self {
+        case .directory(let storage):
+            storage.setBounds(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes)
+        case .bucket(let storage): storage.setBounds(quotaLeftBytes: quotaLeftBytes)
+        }
+    }
+
+    /// Returns the bytes that may still be written; nil for a bucket, which has no such limit.
+    package func availableBytes() throws(Failure) -> Int64? {
+        switch self {
+        case .directory(let storage): try storage.availableBytes()
+        case .bucket: nil
+        }
+    }
+
+    /// As `DirectoryStorage.probe`; of a bucket, puts and deletes an object.
+    package func probe() throws(Failure) {
+        switch self {
+        case .directory(let storage): try storage.probe()
+        case .bucket(let storage):
+            try Self.wait { () async throws(Failure) in try await storage.probe() }
+        }
+    }
+
+    /// As `DirectoryStorage.sweepTemporaries`; the bucket itself is swept once an hour.
+    package func sweepTemporaries(
+        olderThanSeconds seconds: Double, most: Int
+    ) throws(Failure) -> SweepOutcome {
+        var outcome = try receiving.sweepTemporaries(olderThanSeconds: seconds, most: most)
+        if case .bucket(let storage) = self, storage.isSweepDue() {
+            outcome.removed += try Self.wait { () async throws(Failure) in
+                try await storage.sweepBucket(olderThanSeconds: seconds, now: Int64(time(nil)))
+            }
+        }
+        return outcome
+    }
+
+    // MARK: Stored objects
+
+    /// Returns the stored objects that have the expected length and digests, as
+    /// `DirectoryStorage.reuse`; nil for others, and where nothing is expected.
+    package func reuse(
+        _ expected: [(key: String, bytes: Int64?, digests: [ExpectedDigest])?]
+    ) -> [StoredObject?] {
+        switch self {
+        case .directory(let storage):
+            expected.map { expected in
+                expected.flatMap {
+                    storage.reuse(key: $0.key, bytes: $0.bytes, digests: $0.digests)
+                }
+            }
+        case .bucket(let storage): Self.wait { await storage.reuse(expected) }
+        }
+    }
+
+    /// Returns true if the object under `key` has the expected length and SHA-256.
+    package func reuse(key: String, expected: StoredObject) -> Bool {
+        guard let digest = SHA256Digest(hex: expected.sha256) else { return false }
+        return reuse([(key, expected.bytes, [ExpectedDigest(digest)])])[0] != nil
+    }
+
+    /// Returns which objects have their keys and lengths; does not read them.
+    package func areStored(_ objects: [(key: String, bytes: Int64)]) -> [Bool] {
+        switch self {
+        case .directory(let storage):
+            objects.map { storage.isStored(key: $0.key, bytes: $0.bytes) }
+        case .bucket(let storage): Self.wait { await storage.areStored(objects) }
+        }
+    }
+
+    /// As `DirectoryStorage.writeGeneratedFile`.
+    package func writeGeneratedFile(
+        key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]> & Sendable,
+        isOurs: @escaping @Sendable () -> Bool
+    ) throws(Failure) {
+        switch self {
+        case .directory(let storage):
+            try storage.writeGeneratedFile(
+                key: key, lease: lease, job: job, chunks: chunks, isOurs: isOurs)
+        case .bucket(let storage):
+            try Self.wait { () async throws(Failure) in
+                try await storage.writeGeneratedFile(
+                    key: key, lease: lease, job: job, chunks: chunks, isOurs: isOurs)
+            }
+        }
+    }
+
+    /// As `DirectoryStorage.delete`; a bucket does not report which keys had no object.
+    package func delete(
+        _ keys: [String], lease: LeaseID, job: JobID, isOurs: @escaping @Sendable () -> Bool
+    ) throws(Failure) -> [Deletion] {
+        switch self {
+        case .directory(let storage):
+            return try storage.delete(keys, lease: lease, job: job, isOurs: isOurs)
+        case .bucket(let storage):
+            return try Self.wait { () async throws(Failure) in
+                try await storage.delete(keys: keys, isOurs: isOurs)
+            }
+        }
+    }
+
+    // MARK: New versions
+
+    /// As `DirectoryStorage.stage`.
+    package func stage(
+        _ objects: [PendingObject], isOurs: @escaping @Sendable () -> Bool
+    ) throws(Failure) -> [StagedObject] {
+        switch self {
+        case .directory(let storage): try storage.stage(objects)
+        case .bucket(let storage):
+            try Self.wait { () async throws(Failure) in
+                try await storage.stage(objects, isOurs: isOurs)
+            }
+        }
+    }
+
+    /// As `DirectoryStorage.discard`.
+    package func discard(_ staged: [StagedObject]) {
+        switch self {
+        case .directory(let storage): storage.discard(staged)
+        case .bucket(let storage): Self.wait { await storage.discard(staged) }
+        }
+    }
+
+    /// As `DirectoryStorage.makeWay`; keys of a bucket are never in each other's way.
+    package func makeWay(for staged: [StagedObject]) throws(Failure) {
+        if case .directory(let storage) = self { try storage.makeWay(for: staged) }
+    }
+
+    /// As `DirectoryStorage.place`.
+    package func place(
+        _ staged: [StagedObject], isOurs: @escaping @Sendable () -> Bool
+    ) throws(Failure) -> [Int] {
+        switch self {
+        case .directory(let storage): try storage.place(staged, isOurs: isOurs)
+        case .bucket(let storage):
+            try Self.wait { () async throws(Failure) in
+                try await storage.place(staged, isOurs: isOurs)
+            }
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Runs requests for a thread that may block, which is none of Swift's tasks.
+    private static func wait<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let result: Result<Value, Failure> = wait {
+            do throws(Failure) { return .success(try await body()) } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private static func wait<Value: Sendable>(
+        _ body: @escaping @Sendable () async -> Value
+    ) -> Value {
+        let slot = Slot<Value>()
+        Task { slot.set(await body()) }
+        return slot.wait()
+    }
+
+    /// The result of a call that a thread waits for.
+    private final class Slot<Value: Sendable>: Sendable {
+        private let value = Mutex<Value?>(nil)
+        private let isSet = DispatchSemaphore(value: 0)
+
+        func set(_ value: Value) {
+            self.value.withLock { $0 = value }
+            isSet.signal()
+        }
+
+        func wait() -> Value {
+            isSet.wait()
+            guard let value = value.withLock({ $0 }) else {
+                preconditionFailure("a signalled slot has a value")
+            }
+            return value
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import API
+import JobQueue
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+/// Rights that a later submission changes, and many that end at once.
+@Suite struct RightsChangeTests: SelectionSuite {
+    private func now(_ fixture: F) async throws -> Double {
+        try #require(
+            try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
+        ).double(0)
+    }
+
+    private func expire(_ fixture: F) async throws {
+        try await fixture.pool.query("UPDATE asset SET expires_at = now() - interval '1 minute'")
+    }
+
+    @Test func jobsThatWaitStartWhenALaterListLetsThem() async throws {
+        try await F.with("rights_sooner") { fixture in
+            var assets = files(1...2)
+            assets[1].notBefore = try await now(fixture) + 3_600
+            let catalog = try await fixture.submit(assets)
+            let first = try await fixture.lease()
+            #expect(first.jobs.count == 1)
+            assets[1].notBefore = nil
+            try await fixture.submit(assets)
+            #expect(try await fixture.count("asset WHERE is_waiting") == 0)
+            let second = try await fixture.lease()
+            #expect(second.jobs.map { $0.key.suffix(2) } == ["f2"])
+            _ = try await fixture.report(first.jobs.map { F.done($0, first) })
+            _ = try await fixture.report(second.jobs.map { F.done($0, second) })
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+        }
+    }
+
+    @Test func jobsThatAreReadyWaitWhenALaterListHoldsThemBack() async throws {
+        try await F.with("rights_later") { fixture in
+            var assets = files(1...2)
+            let catalog = try await fixture.submit(assets)
+            let first = try await fixture.lease(1)
+            assets[1].notBefore = try await now(fixture) + 3_600
+            try await fixture.submit(assets)
+            #expect(try await fixture.lease().jobs.isEmpty)
+            _ = try await fixture.report(first.jobs.map { F.done($0, first) })
+            #expect(try await fixture.queue.catalogs.status(of: catalog).state == .running)
+            try await fixture.pool.query("UPDATE asset SET not_before = now()")
+            #expect(try await fixture.queue.purges.applyRights() == 1)
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+        }
+    }
+
+    /// A list that names no start time any more, and is never started.
+    @Test func aListThatIsNotStartedLeavesNothingWaitingForEver() async throws {
+        try await F.with("rights_unstarted") { fixture in
+            var assets = files(1...1)
+            assets[0].notBefore = try await now(fixture) + 3_600
+            let catalog = try await fixture.submit(assets)
+            assets[0].notBefore = nil
+            let submissions = fixture.queue.submissions
+            let handle = try await submissions.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await submissions.add(assets, to: handle.id, generation: handle.generation)
+            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.lease().jobs.count == 1)
+            _ = catalog
+        }
+    }
+
+    @Test func whatARefusedAssetHasStoredIsDeleted() async throws {
+        try await F.with("rights_refused") { fixture in
+            var title = F.title("t")
+            let catalog = try await fixture.submit([title])
+            let grant = try await fixture.lease()
+            _ = try await fixture.queue.segments.add(
+                TitleTests.batch(fixture, grant, TitleTests.segments(2)))
+            var report = F.done(grant.jobs[0], grant)
+            report.segments = 2
+            _ = try await fixture.report([report])
+            let parts = try await fixture.lease()
+            _ = try await fixture.report([
+                F.done(parts.jobs[0], parts), F.failed(parts.jobs[1], parts, "origin.http.404"),
+            ])
+            try await fixture.drain()
+            title.expiresAt = try await now(fixture) - 10
+            try await fixture.submit([title])
+            #expect(try await fixture.assets(of: catalog).map(\.state) == [.failed])
+            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.assets(of: catalog).map(\.state) == [.expiring])
+            try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
+            #expect(try await RemovalTests.purge(fixture) == ["cdn.test/t/0.ts"])
+            #expect(try await fixture.assets(of: catalog).map(\.state) == [.expired])
+        }
+    }
+
+    @Test func manyExpireInBoundedSteps() async throws {
+        try await F.with("rights_many") { fixture in
+            var assets = files(1...3)
+            for index in assets.indices { assets[index].expiresAt = 4e9 }
+            let catalog = try await fixture.submit(assets)
+            try await fixture.drain()
+            for (table, count) in [("asset", 15_000), ("catalog", 45_000)] {
+                try await fixture.pool.query(
+                    "UPDATE \(table) SET segments = \(count), segments_done = \(count)")
+            }
+            try await expire(fixture)
+            #expect(try await fixture.queue.purges.applyRights() == 2)
+            #expect(try await fixture.queue.purges.applyRights() == 1)
+            #expect(try await fixture.queue.purges.applyRights() == 0)
+            try await RemovalTests.purge(fixture)
+            #expect(
+                try await fixture.assets(of: catalog).allSatisfy { $0.state == .expired })
+        }
+    }
+
+    @Test func aCatalogThatFailsHoldsUpNoOther() async throws {
+        try await F.with("rights_failing") { fixture in
+            for catalog in ["one", "two"] {
+                var assets = files(1...1, in: catalog)
+                assets[0].expiresAt = 4e9
+                try await fixture.submit(assets, catalog: catalog)
+            }
+            try await fixture.drain()
+            try await fixture.pool.query(
+                """
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN RAISE EXCEPTION 'no'; END $$
+                """)
+            try await fixture.pool.query(
+                """
+                CREATE TRIGGER refused BEFORE UPDATE ON asset FOR EACH ROW
+                WHEN (NEW.state = 'expiring' AND NEW.key LIKE '%/one/%') EXECUTE FUNCTION refuse()
+                """)
+            try await expire(fixture)
+            await #expect(throws: Failure.self) {
+                try await fixture.queue.purges.applyRights()
+            }
+            #expect(try await fixture.count("asset WHERE state = 'expiring'") == 1)
+        }
+    }
+}

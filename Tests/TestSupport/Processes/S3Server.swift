@@ -1,0 +1,112 @@
+internal import Foundation
+internal import Glibc
+
+/// A real S3 server on a loopback port, with the bucket `edge`; stopped with the last reference.
+package final class S3Server: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        /// A simulation in Python. It does not check signatures.
+        case moto
+        /// Ceph's gateway over a cluster of its own.
+        case radosgw
+
+        /// True if its programs are installed.
+        package var isInstalled: Bool {
+            switch self {
+            case .moto: S3Server.motoProgram != nil
+            case .radosgw:
+                ["radosgw", "ceph-mon", "ceph-osd", "ceph-mgr"].allSatisfy {
+                    access("/usr/bin/\($0)", X_OK) == 0
+                }
+            }
+        }
+    }
+
+    package static var installed: [Kind] { Kind.allCases.filter(\.isInstalled) }
+
+    package let kind: Kind
+    package let port: Int
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    /// Variables for a client that uses it.
+    package static let environment = [
+        "AWS_ACCESS_KEY_ID": "draytest", "AWS_SECRET_ACCESS_KEY": "draytestsecret",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    ]
+
+    private static let moto = start(.moto)
+    private static let radosgw = start(.radosgw)
+
+    private static func start(_ kind: Kind) -> Task<S3Server, any Error> {
+        Task.detached {
+            let server = try await S3Server(kind)
+            ExitCleanup.add {
+                server.process.signal(SIGTERM)
+                try? blockUntil(deadlineSeconds: 10, "the end of \(kind)") {
+                    server.process.ending != nil
+                }
+                server.directory.remove()
+            }
+            return server
+        }
+    }
+
+    /// Returns the server that all suites of the process share; started on first use.
+    package static func shared(_ kind: Kind) async throws -> S3Server {
+        switch kind {
+        case .moto: try await moto.value
+        case .radosgw: try await radosgw.value
+        }
+    }
+
+    /// `$DRAY_TEST_MOTO`, or else `moto_server` on the path.
+    fileprivate static var motoProgram: String? {
+        let environment = ProcessInfo.processInfo.environment
+        let onPath = (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/moto_server" }
+        return ([environment["DRAY_TEST_MOTO"]].compactMap(\.self) + onPath).first {
+            access($0, X_OK) == 0
+        }
+    }
+
+    private init(_ kind: Kind) async throws {
+        self.kind = kind
+        directory = try TemporaryDirectory("s3")
+        port = Int(try Socket.freePort())
+        switch kind {
+        case .moto:
+            process = try ChildProcess(
+                [Self.motoProgram ?? "moto_server", "-H", "127.0.0.1", "-p", "\(port)"],
+                workingDirectory: directory.path)
+        case .radosgw:
+            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+                .deletingLastPathComponent().deletingLastPathComponent()
+                .appendingPathComponent("Services/radosgw").path
+            process = try ChildProcess(
+                [script, directory.path, "\(port)"], deathSignal: "TERM")
+        }
+        let (process, port) = (process, port)
+        try await waitUntil(deadlineSeconds: 90, "\(kind): \(process.errors)") {
+            switch kind {
+            case .moto: Self.answers(port)
+            case .radosgw: process.output.contains("ready")
+            }
+        }
+        try await ChildProcess.run([
+            "curl", "-fsS", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user",
+            "draytest:draytestsecret", "-H",
+            "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-X", "PUT",
+            "http://127.0.0.1:\(port)/edge",
+        ])
+    }
+
+    private static func answers(_ port: Int) -> Bool {
+        (try? Data(contentsOf: URL(fileURLWithPath: "/proc/net/tcp")))
+            .map { String(decoding: $0, as: UTF8.self) }?
+            .contains(":" + String(port, radix: 16, uppercase: true) + " 00000000:0000 0A") ?? false
+    }
+
+    /// The URL of a site below a prefix of the bucket.
+    package func url(_ prefix: String, port: Int? = nil) -> String {
+        "s3://edge/\(prefix)?endpoint=http://127.0.0.1:\(port ?? self.port)"
+    }
+}

@@ -1,0 +1,146 @@
+"""How fast a site is audited: beside find and stat, and deep beside sha256sum.
+
+Started by loadtest/audit. Standard library only.
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import private_cluster
+
+# Nothing is requested there: every file is at the site with its digest.
+ORIGIN = "origin.invalid"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="loadtest/audit", description=__doc__.split("\n")[0])
+    parser.add_argument("--files", type=int, default=1_000_000, help="files of the site (1000000)")
+    parser.add_argument("--large", type=int, default=4, help="files of 256 MiB for the deep audit (4)")
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
+    parser.add_argument("--min-ratio", type=float, default=0.9, metavar="RATIO",
+                        help="fail when an audit is slower than that, beside find | xargs stat and sha256sum (0.9)")
+    parser.add_argument("--max-growth", type=int, default=96, metavar="MIB",
+                        help="fail when audits let the cluster's process grow by more (96)")
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
+    for name in ("work", "port", "dray"):
+        parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not 1_000 <= options.files <= 10_000_000 or not 1 <= options.rounds <= 100 or options.large < 1:
+        parser.error("--files takes 1000 to 10000000, --rounds 1 to 100, --large 1 or more")
+    return options
+
+
+def fill(site, list_path, files, size, name):
+    """Writes files of up to 50 bytes, or of a size, and a list with their digests."""
+    with open(list_path, "w", encoding="utf-8") as listed:
+        listed.write("url,size,sha256\n")
+        for directory in range((files + 999) // 1_000):
+            path = "%s/series-%03d/title-%05d" % (name, directory // 50, directory)
+            (site / ORIGIN / path).mkdir(parents=True)
+            for number in range(min(1_000, files - directory * 1_000)):
+                if size is None:
+                    body = b"%d" % number * (number % 12)
+                    digest = hashlib.sha256(body).hexdigest()
+                    (site / ORIGIN / path / ("segment-%05d.ts" % number)).write_bytes(body)
+                    length = len(body)
+                else:
+                    block = hashlib.sha256(b"%d" % number).digest() * (1 << 15)
+                    hasher = hashlib.sha256()
+                    with open(site / ORIGIN / path / ("segment-%05d.ts" % number), "wb") as file:
+                        for _ in range(size >> 20):
+                            file.write(block)
+                            hasher.update(block)
+                    digest, length = hasher.hexdigest(), size
+                listed.write("http://%s/%s/segment-%05d.ts,%d,%s\n" % (ORIGIN, path, number, length, digest))
+
+
+def memory_mib(process):
+    for line in pathlib.Path("/proc/%d/status" % process.pid).read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0
+
+
+class Cluster(private_cluster.Cluster):
+    """One with a site for each catalog."""
+
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.largest = 0.0
+
+    def audit(self, site, deep=False):
+        """Seconds from the request to the end."""
+        # The coordinator may have closed an idle one.
+        self.connection.close()
+        begun = time.monotonic()
+        audit = self.ask("POST", "/v1/site-audits", {
+            "site": "file://%s" % site, "isDeep": deep, "readBytesPerSecond": 0})
+        while audit["state"] in ("waiting", "running"):
+            self.largest = max(self.largest, memory_mib(self.process))
+            time.sleep(0.02)
+            audit = self.ask("GET", "/v1/site-audits/%d" % audit["id"])
+        seconds = time.monotonic() - begun
+        if audit["state"] != "completed" or audit["findings"]:
+            sys.exit("audit: %s" % json.dumps(audit))
+        return seconds
+
+
+def run(command):
+    begun = time.monotonic()
+    subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begun
+
+
+def main():
+    options = arguments()
+    work = pathlib.Path(options.work)
+    small, large = work / "small", work / "large"
+    fill(small, work / "small.csv", options.files, None, "s")
+    fill(large, work / "large.csv", options.large, 256 << 20, "l")
+    cluster = Cluster(options.dray, options.work, options.port)
+    try:
+        for name, site in (("small", small), ("large", large)):
+            cluster.run("prefetch", work / (name + ".csv"), "--format", "csv", "--to", site, "--name", name, "--quiet")
+        idle = memory_mib(cluster.process)
+        times = {name: [] for name in ("audit", "find -printf", "find | xargs stat -c", "find | xargs stat",
+                                       "deep audit", "sha256sum")}
+        for _ in range(options.rounds):
+            times["audit"].append(cluster.audit(small))
+            times["find -printf"].append(run("find '%s' -type f -printf '%%s %%p\\n'" % small))
+            times["find | xargs stat -c"].append(run("find '%s' -type f -print0 | xargs -0 stat -c '%%s %%n'" % small))
+            times["find | xargs stat"].append(run("find '%s' -type f -print0 | xargs -0 stat" % small))
+            times["deep audit"].append(cluster.audit(large, deep=True))
+            times["sha256sum"].append(run("find '%s' -name '*.ts' -print0 | xargs -0 sha256sum" % large))
+        growth = cluster.largest - idle
+    finally:
+        cluster.stop()
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    ratio = {name: statistics.median(a / b for a, b in zip(times[name], times[ours]))
+             for name, ours in (("find -printf", "audit"), ("find | xargs stat -c", "audit"),
+                                ("find | xargs stat", "audit"), ("sha256sum", "deep audit"))}
+    print("%d files: audit %.2f s, %.0f files/s" % (options.files, middle["audit"], options.files / middle["audit"]))
+    for name in ("find -printf", "find | xargs stat -c", "find | xargs stat"):
+        print("  %-22s %6.2f s   the audit has %.2f of its speed" % (name, middle[name], ratio[name]))
+    total = options.large * 256
+    print("%d MiB: deep audit %.2f s, %.0f MiB/s" % (total, middle["deep audit"], total / middle["deep audit"]))
+    print("  %-22s %6.2f s   the deep audit has %.2f of its speed" % ("sha256sum", middle["sha256sum"],
+                                                                 ratio["sha256sum"]))
+    print("memory of coordinator and worker: %.0f MiB idle, %.0f MiB at most, growth %.0f MiB" % (
+        idle, cluster.largest, growth))
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(
+            {"files": options.files, "seconds": times, "ratios": ratio, "idleMiB": idle, "growthMiB": growth},
+            indent=2) + "\n")
+    slow = [name for name in ("find | xargs stat", "sha256sum") if ratio[name] < options.min_ratio]
+    if slow or growth > options.max_growth:
+        sys.exit("audit: slower than %g of %s, or more than %d MiB" % (
+            options.min_ratio, " and ".join(slow) or "nothing", options.max_growth))
+
+
+main()
