@@ -11,6 +11,7 @@ import sys
 import time
 
 START_SECONDS = 60
+REUSE_SECONDS = 20
 
 
 class Cluster:
@@ -29,7 +30,8 @@ class Cluster:
                  "--listen", "127.0.0.1:%d" % self.port],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience_seconds)
-        limit = time.monotonic() + START_SECONDS
+        self.used_at = time.monotonic()
+        limit = self.used_at + START_SECONDS
         while not self.is_ready():
             if self.process.poll() is not None or time.monotonic() > limit:
                 self.stop()
@@ -45,21 +47,16 @@ class Cluster:
 
     def answer(self, method, path, body=None):
         """The status and the bytes of an answer."""
-        try:
-            return self.once(method, path, body)
-        except (http.client.RemoteDisconnected, ConnectionError):
-            # The coordinator closes connections that were idle for a while.
+        # The coordinator closes connections that were idle for a minute; the next request opens another.
+        if time.monotonic() - self.used_at > REUSE_SECONDS:
             self.connection.close()
-            if method != "GET":
-                raise
-            return self.once(method, path, body)
-
-    def once(self, method, path, body):
         self.connection.request(
             method, path, body=None if body is None else json.dumps(body),
             headers={"Authorization": "Bearer " + self.token, "Content-Type": "application/json"})
         answer = self.connection.getresponse()
-        return answer.status, answer.read()
+        text = answer.read()
+        self.used_at = time.monotonic()
+        return answer.status, text
 
     def call(self, method, path, body=None):
         """The bytes of an answer that is no failure."""

@@ -77,8 +77,7 @@ import Testing
     }
 
     private static let badInput: [(words: [String], message: String)] = [
-        (["prefetch"], "LIST is missing"),
-        (["prefetch", "list"], "--to is missing"),
+        (["prefetch"], "LIST is missing"), (["prefetch", "list"], "--to is missing"),
         (["prefetch", "list", "--to", "edge", "--audio", "none,en"], "--audio is 'none,en'"),
         (["prefetch", "missing.json", "--to", "edge"], "missing.json: No such file"),
         (["prefetch", ".", "--to", "edge"], "is a directory, not a list"),
@@ -158,6 +157,7 @@ import Testing
         (["catalog", "reprioritise", "x", "--priority", "10"], "--priority is '10'"),
         (["origins", "set", "cdn.example", "--connections", "1"], "ORIGIN is 'cdn.example'"),
         (["origins", "set", "http://h"], "no limit was given"),
+        (["site", "set", "x"], "nothing to set"),
         (["origins", "set", "http://h", "--requests", "0"], "--requests is '0'"),
         (["origins", "set", "http://h", "--requests", "many"], "--requests is 'many'"),
         (["origins", "set", "http://h", "--bandwidth", "5Mb/s"], "--bandwidth: '5Mb/s'"),
@@ -165,7 +165,6 @@ import Testing
             ["origins", "default", "--unlimited", "--connections", "2"],
             "--unlimited cannot be used with a limit"
         ),
-        (["site", "set", "x"], "nothing to set"),
         (
             ["assets", "list", "x", "--min-size", "2MB", "--max-size", "1MB"],
             "--min-size is greater than --max-size"

@@ -78,7 +78,7 @@ struct LeftoverCheck: Sendable {
         /// Assets whose bodies a job may resume.
         var resumable: Set<AssetID> = []
 
-        /// Returns true if nobody needs a file any more.
+        /// Returns true if no asset needs a file any more.
         func haveLeft(_ file: PrivateFile, isOnNetwork: Bool) -> Bool {
             let isAbandoned = file.idleSeconds > LeftoverCheck.abandonedSeconds
             switch file.kind {

@@ -3,7 +3,7 @@ package import S3
 import Synchronization
 
 extension S3Storage {
-    /// Returns the uploads that Dray began below the site's prefix and that nobody has ended since,
+    /// Returns the uploads that Dray began below the site's prefix and that have not ended since,
     /// at most 1,000. Those of other programs are not in it.
     package func abandonedUploads(
         olderThanSeconds seconds: Double, now: Int64

@@ -12,7 +12,7 @@ static const unsigned char sql_access_bytes[] = {
 EMBEDDED(sql_access)
 
 static const unsigned char sql_audits_bytes[] = {
-#embed "../audits.sql"
+#embed "../sites/audits.sql"
 };
 EMBEDDED(sql_audits)
 
@@ -207,7 +207,7 @@ static const unsigned char sql_schema_bytes[] = {
 EMBEDDED(sql_schema)
 
 static const unsigned char sql_sites_bytes[] = {
-#embed "../sites.sql"
+#embed "../sites/sites.sql"
 };
 EMBEDDED(sql_sites)
 

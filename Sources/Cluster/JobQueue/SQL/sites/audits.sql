@@ -150,7 +150,7 @@ FROM (SELECT) AS nothing LEFT JOIN site_audit_page p
 
 -- name: records
 -- In their order, what is recorded now of the keys of segments, by whichever segment of the site was
--- stored there last; of a negative number, of a directory's checksum file while nobody is about to
+-- stored there last; of a negative number, of a directory's checksum file while no job is about to
 -- write it. Nothing of what is under way, in any catalog: its file may be replaced before that is
 -- recorded.
 WITH wanted AS MATERIALIZED (
