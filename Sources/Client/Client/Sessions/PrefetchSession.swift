@@ -1,5 +1,5 @@
 package import API
-package import CommandLine
+import CommandLine
 package import CoordinatorClient
 import Foundation
 import Glibc
@@ -8,7 +8,6 @@ import Model
 import Rendering
 import Services
 import Storage
-import Synchronization
 import Text
 
 /// Submits a checked list to a coordinator, follows the catalog to its end and reports the result.
@@ -68,13 +67,10 @@ package final class PrefetchSession: FollowingSession {
     private let plan: Plan
     private let makeClient: @Sendable () throws -> CoordinatorClient
     private let display: ProgressDisplay
-    private let draining = ShutdownSignal()
-    private let detachment = Detachment()
-    private let result = Mutex<ExitCode?>(nil)
-    private let underWay = Atomic<Bool>(false)
+    package let state: SessionState
 
     private var follower: CatalogFollower {
-        CatalogFollower(display: display, draining: draining, isEmbedded: plan.isEmbedded)
+        CatalogFollower(display: display, draining: state.draining, isEmbedded: plan.isEmbedded)
     }
 
     /// Creates a session; `makeClient` is called once the cluster runs.
@@ -83,29 +79,14 @@ package final class PrefetchSession: FollowingSession {
         makeClient: @escaping @Sendable () throws -> CoordinatorClient
     ) {
         self.plan = plan
+        state = SessionState(isEmbedded: plan.isEmbedded)
         self.display = display
         self.makeClient = makeClient
     }
 
-    /// True between the start of `run` and its end.
-    package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
-
-    /// The exit code; nil while it runs and if `run` threw.
-    package var exitCode: ExitCode? { result.withLock { $0 } }
-
-    package func drain() async { draining.trigger() }
-
-    package var canDetach: Bool { !plan.isEmbedded && detachment.isPossible }
-
-    package func detach() -> Bool {
-        guard canDetach, detachment.detach() else { return false }
-        draining.trigger()
-        return true
-    }
-
     package func run() async throws {
-        underWay.store(true, ordering: .releasing)
-        defer { underWay.store(false, ordering: .releasing) }
+        state.begin()
+        defer { state.end() }
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
@@ -113,11 +94,11 @@ package final class PrefetchSession: FollowingSession {
         case .ended(let status):
             display.end()
             try await conclude(status, client)
-        case .interrupted: result.withLock { $0 = .interrupted }
+        case .interrupted: state.set(.interrupted)
         case .detached(let catalog):
             display.end()
             tellDetached(catalog)
-            result.withLock { $0 = .success }
+            state.set(.success)
         }
     }
 
@@ -130,16 +111,16 @@ package final class PrefetchSession: FollowingSession {
         let handle = try await client.openCatalog(plan.catalog)
         do throws(Failure) {
             try await submit(handle, client)
-            if plan.detaches, detachment.detach() { return .detached(handle.id) }
+            if plan.detaches, state.detachment.detach() { return .detached(handle.id) }
             if let status = try await follower.follow(handle.id, client) {
-                detachment.end()
+                state.detachment.end()
                 return .ended(status)
             }
         } catch {
             // A failure after draining started was caused by it.
-            guard draining.isDraining else { throw error }
+            guard state.draining.isDraining else { throw error }
         }
-        guard !detachment.hasHappened else { return .detached(handle.id) }
+        guard !state.detachment.hasHappened else { return .detached(handle.id) }
         await interrupt(handle, client)
         return .interrupted
     }
@@ -186,7 +167,7 @@ package final class PrefetchSession: FollowingSession {
         let purpose = ListSource.Purpose.submission(plan.list.sharedKeys)
         _ = try await plan.source.read(purpose) { assets throws(Failure) in
             for asset in assets {
-                if draining.isDraining { throw Failure(.workerCancelled, "interrupted") }
+                if state.draining.isDraining { throw Failure(.workerCancelled, "interrupted") }
                 guard let full = batch.add(plan.adoption?.offer(asset) ?? asset) else { continue }
                 if sending.count == 2 { try await sending.removeFirst().value.get() }
                 sending.append(Task { await Self.send(full, to: handle.id, client) })
@@ -196,7 +177,7 @@ package final class PrefetchSession: FollowingSession {
         for task in sending { try await task.value.get() }
         let started = try await client.start(
             handle.id, CatalogStartRequest(generation: handle.generation))
-        detachment.begin()
+        state.detachment.begin()
         display.note(
             "\(printable(plan.catalog.name)): "
                 + "\(HumanFormat.count(plan.list.counts.assets, "asset")) to "
@@ -284,7 +265,7 @@ package final class PrefetchSession: FollowingSession {
                         page.assets, total: status.totals.failed, reportPath: plan.reportPath),
                 to: 2)
         }
-        let media = try await plan.mediaCheck?.run(status, client, draining: draining)
+        let media = try await plan.mediaCheck?.run(status, client, draining: state.draining)
         if let media { tell(media) }
         if let path = plan.reportPath {
             try await writer(path, client, media).write(status)
@@ -293,10 +274,9 @@ package final class PrefetchSession: FollowingSession {
             Console.note(line)
         }
         let allPlay = media?.unplayable.isEmpty ?? true
-        result.withLock {
-            $0 = ExitCode(endOf: status) ?? .interrupted
-            if $0 == .success || $0 == .deadlineMissed, !allPlay { $0 = .someFailed }
-        }
+        let code = ExitCode(endOf: status) ?? .interrupted
+        let isWell = code == .success || code == .deadlineMissed
+        state.set(isWell && !allPlay ? .someFailed : code)
     }
 
     /// Adds missing sidecars and manifest warnings, which only the assets' pages have.

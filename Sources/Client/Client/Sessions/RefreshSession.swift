@@ -1,11 +1,10 @@
 package import API
-package import CommandLine
+import CommandLine
 package import CoordinatorClient
 import FoundationEssentials
 import Model
 import Rendering
 import Services
-import Synchronization
 import Text
 
 /// Refreshes a catalog, follows it to its end and reports the changes. It is a service, like
@@ -41,10 +40,7 @@ package final class RefreshSession: FollowingSession {
     private let plan: Plan
     private let makeClient: @Sendable () throws -> CoordinatorClient
     private let display: ProgressDisplay
-    private let draining = ShutdownSignal()
-    private let detachment = Detachment()
-    private let result = Mutex<ExitCode?>(nil)
-    private let underWay = Atomic<Bool>(false)
+    package let state: SessionState
 
     /// Creates a session; `makeClient` is called once the cluster runs.
     package init(
@@ -52,27 +48,14 @@ package final class RefreshSession: FollowingSession {
         makeClient: @escaping @Sendable () throws -> CoordinatorClient
     ) {
         self.plan = plan
+        state = SessionState(isEmbedded: plan.isEmbedded)
         self.display = display
         self.makeClient = makeClient
     }
 
-    package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
-
-    package var exitCode: ExitCode? { result.withLock { $0 } }
-
-    package func drain() async { draining.trigger() }
-
-    package var canDetach: Bool { !plan.isEmbedded && detachment.isPossible }
-
-    package func detach() -> Bool {
-        guard canDetach, detachment.detach() else { return false }
-        draining.trigger()
-        return true
-    }
-
     package func run() async throws {
-        underWay.store(true, ordering: .releasing)
-        defer { underWay.store(false, ordering: .releasing) }
+        state.begin()
+        defer { state.end() }
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
@@ -80,12 +63,12 @@ package final class RefreshSession: FollowingSession {
         case .ended(let status):
             display.end()
             try await conclude(status, client)
-        case .interrupted: result.withLock { $0 = .interrupted }
+        case .interrupted: state.set(.interrupted)
         case .detached(let catalog):
             display.end()
             Console.note(
                 "detached; the refresh continues. Progress: \(CatalogHints.follow) \(catalog)")
-            result.withLock { $0 = .success }
+            state.set(.success)
         }
     }
 
@@ -101,18 +84,19 @@ package final class RefreshSession: FollowingSession {
         }
         display.note("refreshing \(HumanFormat.count(answer.assets, "asset"))")
         let follower = CatalogFollower(
-            display: display, draining: draining, isEmbedded: plan.isEmbedded, isRefresh: true)
-        detachment.begin()
+            display: display, draining: state.draining, isEmbedded: plan.isEmbedded, isRefresh: true
+        )
+        state.detachment.begin()
         do throws(Failure) {
             if let status = try await follower.follow(catalog, client) {
-                detachment.end()
+                state.detachment.end()
                 return .ended(status)
             }
         } catch {
             // A failure after draining started was caused by it.
-            guard draining.isDraining else { throw error }
+            guard state.draining.isDraining else { throw error }
         }
-        guard !detachment.hasHappened else { return .detached(catalog) }
+        guard !state.detachment.hasHappened else { return .detached(catalog) }
         await cancel(catalog, client)
         return .interrupted
     }
@@ -171,7 +155,7 @@ package final class RefreshSession: FollowingSession {
 
     private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
         let summary = try await client.refreshSummary(of: status.id)
-        let media = try await plan.mediaCheck?.run(status, client, draining: draining)
+        let media = try await plan.mediaCheck?.run(status, client, draining: state.draining)
         let missed = status.missedDeadline ? DeadlineText.line(status) : nil
         if plan.printsJSON {
             let encoder = JSONEncoder()
@@ -201,14 +185,12 @@ package final class RefreshSession: FollowingSession {
         }
         if plan.isQuiet || plan.printsJSON, let missed { Console.note(missed) }
         let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
-        result.withLock {
-            switch status.state {
-            // Assets that were cancelled before the refresh also make a catalog cancelled.
-            case .cancelled where summary.isCancelled: $0 = .cancelled
-            case .completed, .failed, .cancelled:
-                $0 = !isWell ? .someFailed : status.missedDeadline ? .deadlineMissed : .success
-            case .interrupted, .open, .running: $0 = .interrupted
-            }
+        switch status.state {
+        // Assets that were cancelled before the refresh also make a catalog cancelled.
+        case .cancelled where summary.isCancelled: state.set(.cancelled)
+        case .completed, .failed, .cancelled:
+            state.set(!isWell ? .someFailed : status.missedDeadline ? .deadlineMissed : .success)
+        case .interrupted, .open, .running: state.set(.interrupted)
         }
     }
 

@@ -1,11 +1,10 @@
 package import API
-package import CommandLine
+import CommandLine
 package import CoordinatorClient
 import FoundationEssentials
 import Model
 import Rendering
 import Services
-import Synchronization
 import Text
 
 /// Removes assets of a catalog, follows the deletion of their files, and reports what it freed. It
@@ -32,10 +31,7 @@ package final class RemovalSession: FollowingSession {
     private let plan: Plan
     private let makeClient: @Sendable () throws -> CoordinatorClient
     private let display: ProgressDisplay
-    private let draining = ShutdownSignal()
-    private let detachment = Detachment()
-    private let result = Mutex<ExitCode?>(nil)
-    private let underWay = Atomic<Bool>(false)
+    package let state: SessionState
 
     /// Creates a session; `makeClient` is called once the cluster runs.
     package init(
@@ -43,27 +39,14 @@ package final class RemovalSession: FollowingSession {
         makeClient: @escaping @Sendable () throws -> CoordinatorClient
     ) {
         self.plan = plan
+        state = SessionState(isEmbedded: plan.isEmbedded)
         self.display = display
         self.makeClient = makeClient
     }
 
-    package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
-
-    package var exitCode: ExitCode? { result.withLock { $0 } }
-
-    package func drain() async { draining.trigger() }
-
-    package var canDetach: Bool { !plan.isEmbedded && detachment.isPossible }
-
-    package func detach() -> Bool {
-        guard canDetach, detachment.detach() else { return false }
-        draining.trigger()
-        return true
-    }
-
     package func run() async throws {
-        underWay.store(true, ordering: .releasing)
-        defer { underWay.store(false, ordering: .releasing) }
+        state.begin()
+        defer { state.end() }
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
@@ -73,20 +56,20 @@ package final class RemovalSession: FollowingSession {
         guard answer.assets > 0, let catalog = answer.catalog else {
             display.end()
             try report(Outcome(answer, nil))
-            return result.withLock { $0 = .success }
+            return state.set(.success)
         }
-        detachment.begin()
+        state.detachment.begin()
         let status = try await follow(catalog, client)
-        detachment.end()
+        state.detachment.end()
         display.end()
         if let status {
             try report(Outcome(answer, status))
-            result.withLock { $0 = .success }
+            state.set(.success)
         } else {
             Console.note(
                 "the cluster continues to delete files. Progress: \(CatalogHints.follow) \(catalog)"
             )
-            result.withLock { $0 = detachment.hasHappened ? .success : .interrupted }
+            state.set(state.detachment.hasHappened ? .success : .interrupted)
         }
     }
 
@@ -96,7 +79,7 @@ package final class RemovalSession: FollowingSession {
         _ catalog: CatalogID, _ client: CoordinatorClient
     ) async throws(Failure) -> CatalogStatus? {
         let began = ContinuousClock.now
-        while !draining.isDraining, !Task.isCancelled {
+        while !state.draining.isDraining, !Task.isCancelled {
             do throws(Failure) {
                 let status = try await client.status(
                     of: catalog, withActive: false, retrySeconds: 0.01)
@@ -107,7 +90,7 @@ package final class RemovalSession: FollowingSession {
                 display.showNoAnswer(printable(error.message))
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
-            _ = await draining.wait(atMost: .seconds(min(1, 0.05 + elapsed / 20)))
+            _ = await state.draining.wait(atMost: .seconds(min(1, 0.05 + elapsed / 20)))
         }
         return nil
     }

@@ -5,6 +5,7 @@ package import Services
 
 /// A session that follows a cluster's catalog to its end.
 package protocol FollowingSession: DrainableService {
+    var state: SessionState { get }
     /// True between the start of `run` and its end.
     var isUnderWay: Bool { get }
     /// The exit code; nil while it runs and if `run` threw.
