@@ -7,7 +7,7 @@ import Testing
 @testable import Storage
 
 /// Storage in buckets of the servers that are installed.
-@Suite(.enabled(if: !S3Server.installed.isEmpty)) struct BucketTests {
+@Suite(.enabled(if: !S3Server.installed.isEmpty, S3Server.needs)) struct BucketTests {
     static let servers = S3Server.installed
     static let lease: LeaseID = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
     /// Three parts.
@@ -205,7 +205,7 @@ import Testing
         #expect(await Self.code { try await none.store("a", [1]) } == .storageNoBucket)
     }
 
-    @Test(.enabled(if: S3Server.Kind.radosgw.isInstalled))
+    @Test(.enabled(if: S3Server.Kind.radosgw.isInstalled, S3Server.needs))
     func wrongCredentialsAndClocksAreNamed() async throws {
         let server = try await S3Server.shared(.radosgw)
         var environment = S3Server.environment

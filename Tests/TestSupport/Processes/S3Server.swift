@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+package import Testing
 
 /// A real S3 server on a loopback port, with the bucket `edge`; stopped with the last reference.
 package final class S3Server: Sendable {
@@ -20,6 +21,9 @@ package final class S3Server: Sendable {
             }
         }
     }
+
+    package static let needs: Comment =
+        "needs Ceph's radosgw, or moto_server, or DRAY_TEST_MOTO: pip install 'moto[server]'"
 
     package static var installed: [Kind] { Kind.allCases.filter(\.isInstalled) }
 
@@ -59,14 +63,18 @@ package final class S3Server: Sendable {
         }
     }
 
-    /// `$DRAY_TEST_MOTO`, or else `moto_server` on the path.
-    fileprivate static var motoProgram: String? {
-        let environment = ProcessInfo.processInfo.environment
-        let onPath = (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/moto_server" }
-        return ([environment["DRAY_TEST_MOTO"]].compactMap(\.self) + onPath).first {
-            access($0, X_OK) == 0
-        }
-    }
+    /// `$DRAY_TEST_MOTO`, or else `moto_server` on the path; nil if it does not run.
+    fileprivate static let motoProgram: String? = {
+        let named = ProcessInfo.processInfo.environment["DRAY_TEST_MOTO"] ?? "moto_server"
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [named, "--help"]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return nil }
+        process.waitUntilExit()
+        return process.terminationStatus == 0 ? named : nil
+    }()
 
     private init(_ kind: Kind) async throws {
         self.kind = kind

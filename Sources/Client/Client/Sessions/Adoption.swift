@@ -3,7 +3,7 @@ import CoordinatorClient
 import Digest
 import FileSystem
 import Glibc
-import Model
+package import Model
 import Rendering
 import Synchronization
 import Text
@@ -29,6 +29,15 @@ package final class Adoption: Sendable {
     package init(directory: String, site: String) {
         self.directory = directory
         self.site = site
+    }
+
+    /// Throws `input.unreadable` for a mirror that is no directory.
+    package static func check(_ directory: String) throws(Failure) {
+        do throws(SystemError) {
+            _ = try FileDescriptor.openLocation(directory)
+        } catch {
+            throw Failure(.inputUnreadable, "DIR \(printable(directory)): \(error.reason)")
+        }
     }
 
     /// Returns an asset with the file that may be it. A file that the list has a digest of is compared

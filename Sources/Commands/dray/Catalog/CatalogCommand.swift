@@ -61,7 +61,8 @@ enum CatalogCommand {
         await ClusterCall.run(arguments, isCheck: true) { client in
             var selection = try selection(.reschedule, arguments)
             selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
-            selection.deadline = try TimeOptions.deadline(arguments, none: 0)
+            selection.deadline = try TimeOptions.futureTime(
+                TimeOptions.deadline.name, arguments, none: 0)
             guard selection.notBefore != nil || selection.deadline != nil else {
                 throw UsageError("nothing to set", hint: "Give --not-before, --deadline or both.")
             }

@@ -59,17 +59,19 @@ enum TimeOptions {
         return time
     }
 
-    /// Reads `--deadline TIME` like `time`. Also throws for a past one, which could only be missed.
-    static func deadline(
-        _ arguments: Arguments, none: Double? = nil, clock: any WallClock = SystemWallClock()
+    /// Reads `--name TIME` like `time`. Also throws for a time that has passed: a deadline could
+    /// only be missed, and files would be deleted at once.
+    static func futureTime(
+        _ name: String, _ arguments: Arguments, none: Double? = nil,
+        clock: any WallClock = SystemWallClock()
     ) throws(UsageError) -> Double? {
-        let deadline = try time("deadline", arguments, none: none, clock: clock)
+        let time = try time(name, arguments, none: none, clock: clock)
         let now = clock.nowSeconds
-        guard let deadline, deadline != none, deadline <= now else { return deadline }
-        let given = String((arguments.text("deadline") ?? "").prefix(100))
+        guard let time, time != none, time <= now else { return time }
+        let given = String((arguments.text(name) ?? "").prefix(100))
         throw UsageError(
-            "--deadline is '\(printable(given))', which has passed: it is "
+            "--\(name) is '\(printable(given))', which has passed: it is "
                 + "\(TimeText.minute(ofSeconds: now)) now",
-            hint: "Give a time in the future, or omit --deadline.")
+            hint: "Give a time in the future, or omit --\(name).")
     }
 }

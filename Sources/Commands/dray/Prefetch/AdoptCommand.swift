@@ -45,6 +45,8 @@ enum AdoptCommand {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
             let directory = Destination.absolute(arguments.operands[0])
+            // Without its files, everything would be fetched.
+            try Adoption.check(directory)
             return try await PrefetchCommand.run(
                 arguments, list: arguments.text("catalog") ?? "",
                 to: arguments.text("to") ?? directory, adopting: directory)

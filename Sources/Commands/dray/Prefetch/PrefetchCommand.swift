@@ -99,12 +99,12 @@ enum PrefetchCommand {
             ? try Destination(local: destinationText) : try Destination(remote: destinationText)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let notBefore = try TimeOptions.time("not-before", arguments)
-        let deadline = try TimeOptions.deadline(arguments)
+        let deadline = try TimeOptions.futureTime(TimeOptions.deadline.name, arguments)
         if let notBefore, let deadline, deadline <= notBefore {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Use a deadline after --not-before.")
         }
-        let expires = try TimeOptions.time(TimeOptions.expires.name, arguments)
+        let expires = try TimeOptions.futureTime(TimeOptions.expires.name, arguments)
         if let notBefore, let expires, expires <= notBefore {
             throw UsageError(
                 "--expires comes before --not-before", hint: "Use a time after --not-before.")
