@@ -98,7 +98,7 @@ let package = Package(
 
         // Planning. Capacity plans: Planner calculates, PlanReport formats. Templates has symbolic links
         // to files of deploy/.
-        library("Planning/Planner", ["Model", "Statistics"]),
+        library("Planning/Planner", ["JSON", "Model", "Statistics"]),
         library(
             "Planning/PlanReport", ["JSON", "Model", "Planner", "Rendering", "Text"],
             resources: [.embedInCode("Prices"), .embedInCode("Templates")]),
@@ -110,6 +110,12 @@ let package = Package(
         library(
             "Content/Storage", ["Digest", "FileSystem", "Model", "Rendering", "S3", "Services"]),
         library("Content/Transfer", ["Curl", "Digest", "EventLoop", "Model", "Storage"]),
+        library(
+            "Content/ListSources",
+            [
+                "Digest", "Gzip", "Lists", "Model", "Rendering", "Services", "Text", "Transfer",
+                "WebURL",
+            ]),
 
         // Load. Load tests.
         library(
@@ -139,14 +145,16 @@ let package = Package(
             "Cluster/Coordinator",
             [
                 "API", "Curl", "Digest",
-                "EventLoop", "Gzip", "HTTPServer", "JobQueue", "Metrics", "Model", "Postgres",
+                "EventLoop", "Gzip", "HTTPServer", "JobQueue", "Lists", "Metrics", "Model",
+                "Postgres",
                 "Schedule", "Services", "TLS", "Text", "Transfer",
             ]),
         library(
             "Cluster/Worker",
             [
                 "API",
-                "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Metrics",
+                "CoordinatorClient", "Digest", "EventLoop", "ListSources", "Lists",
+                "LoadGenerator", "LoadModel", "Metrics",
                 "Model", "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
             ]),
 
@@ -163,8 +171,9 @@ let package = Package(
             [
                 "API",
                 "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Digest",
-                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue", "Lists",
-                "LoadGenerator", "LoadModel", "LoadReport", "Metrics", "Model", "Planner",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue",
+                "ListSources", "Lists", "LoadGenerator", "LoadModel", "LoadReport", "Metrics",
+                "Model", "Planner",
                 "Postgres", "Rendering", "Services", "Statistics", "Storage", "TLS", "Text",
                 "Titles",
                 "Transfer", "WebURL",
@@ -184,8 +193,9 @@ let package = Package(
                 "API",
                 "Benchmark", "Client", "CommandLine", "Configuration", "Coordinator",
                 "CoordinatorClient", "Digest",
-                "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "Lists", "LoadGenerator",
-                "LoadModel", "LoadReport", "Model", "PlanReport", "Planner", "Postgres",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "ListSources", "Lists",
+                "LoadGenerator", "LoadModel", "LoadReport", "Model", "PlanReport", "Planner",
+                "Postgres",
                 "Rendering", "Schedule", "Services", "Statistics", "Storage", "TLS", "Text",
                 "Titles",
                 "Transfer", "WebURL", "Worker",
@@ -274,7 +284,7 @@ let package = Package(
             [
                 "API",
                 "Client", "CoordinatorClient", "Digest", "LoadGenerator", "LoadModel", "Model",
-                "Rendering", "Services", "Transfer",
+                "Rendering", "S3", "Services", "Storage", "Transfer",
             ]),
     ] + fuzzing,
     swiftLanguageModes: [.v6]

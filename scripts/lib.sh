@@ -21,7 +21,7 @@ packages_of() {
         demo) printf '%s\n' nginx-light ;;
         test)
             printf '%s\n' ceph-common ceph-mgr ceph-mon ceph-osd chromium curl ffmpeg fish groff-base iproute2 \
-                mandoc nginx-light postgresql python3-venv radosgw shellcheck strace zsh
+                mandoc nginx-light postgresql python3-venv radosgw shellcheck strace trafficserver varnish zsh
             ;;
         attack) printf '%s\n' openssl postgresql-client python3 ;;
         monitoring) printf '%s\n' prometheus prometheus-alertmanager python3 ;;
@@ -80,7 +80,7 @@ install_missing() {
         echo 'create_main_cluster = false' |
             as_root tee /etc/postgresql-common/createcluster.d/dray.conf >/dev/null || return 1
     fi
-    for package in nginx-common prometheus prometheus-alertmanager; do
+    for package in nginx-common prometheus prometheus-alertmanager trafficserver varnish; do
         installed "$package" || fresh+=("$package")
     done
     {

@@ -44,6 +44,15 @@ import Testing
                 $0.mirrors = ["http://m/a", "http://n/é"]
                 $0.mirrorOrigin = "http://m"
             },
+            fetch {
+                $0.mirrorOrigin = "http://n"
+                $0.previous = PreviousObject(
+                    StoredObject(bytes: 1, sha256: "b"), validator: "\"v\"")
+                $0.previous?.isVerified = true
+                $0.neighbour = NeighbourFile(
+                    serves: "http://n/base", StoredObject(bytes: 1, sha256: "b"),
+                    validator: "\"v\"", isVerified: true)
+            },
             fetch { $0.body = .whole(isDivisible: false, abandoned: "old") },
             fetch {
                 $0.body = .part(withoutParts, offset: 8, length: 9)
@@ -153,6 +162,7 @@ import Testing
             lease: "l")
         request.pastLoadTests = ["t", "u"]
         request.pastAudits = [SiteAuditID(1)]
+        request.takesSources = true
         request.roots = ["file:///a"]
         request.refusedSites = [SiteID(1), SiteID(9)]
         request.slow = SlowOrigins(origins: ["http://a.test", "https://b.test:8443"], maxJobs: 0)
@@ -172,6 +182,7 @@ import Testing
             worker: "w", queues: ["a"], maxJobs: 1, waitMilliseconds: 0, lease: "l")
         request.pastLoadTests = ["t"]
         request.pastAudits = [SiteAuditID(1)]
+        request.takesSources = true
         request.roots = ["file:///a"]
         request.refusedSites = [SiteID(1)]
         request.slow = SlowOrigins(origins: ["http://a.test"], maxJobs: 2)
@@ -213,6 +224,9 @@ import Testing
         assets.assets[0].digests = "crc32c=01234567"
         (assets.assets[2].notBefore, assets.assets[2].expiresAt) = (1_795_370_400, 1_795_370_400.5)
         assets.assets[2].keepSeconds = 172_800
+        assets.assets[2].title = "L"
+        assets.assets[2].maxFetches = FetchLimit(count: 3, periodSeconds: 60)
+        assets.assets[2].maxSites = 2
         assets.assets[1].sidecars = [
             SidecarSubmission(url: "http://i/\\", key: "i/\"", role: .image, required: false),
             SidecarSubmission(

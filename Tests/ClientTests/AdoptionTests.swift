@@ -18,20 +18,20 @@ import Testing
         site = try TemporaryDirectory("adopted")
     }
 
-    private func offer(_ path: String, sha256: String?) -> AssetSubmission {
+    private func offer(_ path: String, sha256: String?) async throws -> AssetSubmission {
         let asset = AssetSubmission(
             name: path, url: "http://h.test/\(path)", kind: .file, key: "h.test/\(path)",
             sha256: sha256)
-        return Adoption(directory: mirror.path, site: site.path).offer(asset)
+        return try await Adoption(directory: mirror.path, site: site.path).offer([asset])[0]
     }
 
-    @Test func onlyWhatHasTheDigestOfTheListGetsItsKey() throws {
+    @Test func onlyWhatHasTheDigestOfTheListGetsItsKey() async throws {
         try mirror.write(Self.right, to: "h.test/d/right")
         try mirror.write(Self.right, to: "plain")
         try mirror.write(Self.right.dropLast(), to: "h.test/d/cut")
         try mirror.write(Self.right, to: "h.test/d/undescribed")
-        for path in ["d/right", "plain", "d/cut"] { _ = offer(path, sha256: Self.digest) }
-        #expect(offer("d/undescribed", sha256: nil).found == nil)
+        for path in ["d/right", "plain", "d/cut"] { _ = try await offer(path, sha256: Self.digest) }
+        #expect(try await offer("d/undescribed", sha256: nil).found == nil)
         #expect(try site.files().sorted() == ["h.test/d/right", "h.test/plain"])
         #expect(try site.read("h.test/d/right") == Self.right)
         // A copy: what the other tool writes later changes nothing.
@@ -41,14 +41,14 @@ import Testing
         #expect(try site.read("h.test/d/right") == Self.right)
     }
 
-    @Test func aFileAtItsKeyIsDescribedToTheOrigin() throws {
+    @Test func aFileAtItsKeyIsDescribedToTheOrigin() async throws {
         try site.write(Self.right, to: "h.test/a")
-        let found = try #require(offer("a", sha256: nil).found)
+        let found = try #require(try await offer("a", sha256: nil).found)
         #expect(found.bytes == Int64(Self.right.count))
         #expect(found.sha256 == Self.digest)
     }
 
-    @Test func noSymlinkIsFollowed() throws {
+    @Test func noSymlinkIsFollowed() async throws {
         let elsewhere = try TemporaryDirectory("elsewhere")
         try elsewhere.write(Self.right, to: "a")
         try mirror.write(Self.right, to: "h.test/in/a")
@@ -58,11 +58,11 @@ import Testing
             try FileManager.default.createSymbolicLink(
                 atPath: link, withDestinationPath: target)
         }
-        #expect(offer("in/a", sha256: Self.digest).found == nil)
-        #expect(offer("a", sha256: nil).found == nil)
+        #expect(try await offer("in/a", sha256: Self.digest).found == nil)
+        #expect(try await offer("a", sha256: nil).found == nil)
         #expect(try elsewhere.files() == ["a"])
         try FileManager.default.removeItem(atPath: site.path("h.test"))
-        _ = offer("out/a", sha256: Self.digest)
+        _ = try await offer("out/a", sha256: Self.digest)
         #expect(try site.files() == [])
     }
 }

@@ -114,6 +114,12 @@ import Testing
             target: "/v1/sites/settings", body: #"{"site":"nowhere","schedule":"off"}"#,
             status: 404,
             code: "input.notFound"),
+        site(#""serves":"ftp://edge""#), site(#""serves":"edge.example""#),
+        site(#""serves":"https://name:word@edge.example""#),
+        site(#""serves":"https://edge.example/?a=b""#),
+        site(#""serves":"https://edge.example/a b""#),
+        site(#""serves":"http://h/\#(String(repeating: "a", count: 2_048))""#),
+        site(#""adds":true"#),
         // A volume is recorded under a lease with jobs of the site.
         volume(#""site":1,"volume":"\#(id)""#),
         volume(#""site":1,"lease":"\#(id)","volume":"/srv""#),

@@ -338,7 +338,8 @@ import Testing
         try await Fixture.with { fixture in
             try await fixture.submit(["a", "b"])
             let before = try await fixture.tables()
-            for one in Self.malformed + Self.routes + Self.catalogs + Self.keyQueries + Self.work {
+            let catalogs = Self.catalogs + Self.keyQueries + Self.neighbours
+            for one in Self.malformed + Self.routes + catalogs + Self.work {
                 let answer = try await fixture.send(
                     one.method, one.target, one.body, headers: one.headers)
                 #expect(answer.status == one.status, "\(one): \(answer)")

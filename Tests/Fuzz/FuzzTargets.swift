@@ -88,6 +88,7 @@ enum FuzzTargets {
         _ bytes: [UInt8], _ format: ListFormat?, piece: Int, maxFailures: Int
     ) -> Outcome {
         var reader = ListReader(format: format, maxFailures: maxFailures)
+        reader.base = "http://h/d/"
         var outcome = Outcome()
         do throws(Failure) {
             var start = 0

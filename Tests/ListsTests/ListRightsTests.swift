@@ -26,7 +26,21 @@ import Testing
         #expect(try Self.asset("\"keepFor\": \"30d\"").keepSeconds == 2_592_000)
     }
 
+    @Test func limitsOfATitleAreRead() throws {
+        let asset = try Self.asset(
+            "\"maxFetches\": {\"count\": 3, \"period\": \"30d\"}, \"maxSites\": 2, "
+                + "\"title\": \"L1\"")
+        #expect(asset.maxFetches == FetchLimit(count: 3, periodSeconds: 2_592_000))
+        #expect(asset.maxSites == 2 && asset.title == "L1")
+    }
+
     @Test(arguments: [
+        ("\"maxFetches\": 3", "maxFetches"), ("\"maxFetches\": {\"count\": 3}", "lacks period"),
+        ("\"maxFetches\": {\"period\": \"1d\"}", "lacks count"),
+        ("\"maxFetches\": {\"count\": 0, \"period\": \"1d\"}", "maxFetches.count"),
+        ("\"maxFetches\": {\"counts\": 1}", "maxFetches.counts"),
+        ("\"maxSites\": 0", "maxSites"), ("\"maxSites\": 1.5", "maxSites"),
+        ("\"title\": \"\"", "title: given"),
         ("\"notBefore\": \"2026-11-22T18:00\"", "notBefore: given"),
         ("\"expiresAt\": \"2026-11-22\"", "expiresAt: given"),
         ("\"expiresAt\": \"2d\"", "expiresAt: given"),

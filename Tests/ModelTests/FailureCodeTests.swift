@@ -25,7 +25,7 @@ import Testing
     @Test func numbersFollowTheFamilies() {
         let hundreds = [
             "input": 1, "origin": 2, "content": 3, "integrity": 3, "manifest": 4, "storage": 5,
-            "worker": 6, "cluster": 7,
+            "worker": 6, "cluster": 7, "rights": 1,
         ]
         for row in FailureCode.table {
             let family = String(row.code.rawValue.prefix { $0 != "." })
@@ -35,7 +35,7 @@ import Testing
 
     @Test func everyCodeInSQLIsInTheTable() throws {
         let literal =
-            /'(input|origin|content|integrity|manifest|storage|worker|cluster|internal)\.([a-zA-Z0-9.]+)'/
+            /'(input|origin|content|integrity|manifest|storage|worker|cluster|internal|rights)\.([a-zA-Z0-9.]+)'/
         var seen = 0
         for file in try SourceTree.files(withExtensions: ["sql"]) {
             let text = try String(contentsOf: file, encoding: .utf8)

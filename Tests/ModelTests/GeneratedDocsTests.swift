@@ -44,9 +44,11 @@ import Transfer
             then run it.
 
             Every failure, in a message, an API answer, a log or a report, carries one of these codes.
-            Numbers and names are stable and are never used again for something else. "Tried again" says
-            what happens to the segment: an attempt that may succeed later is repeated with growing
-            pauses, as often as the table says in all.
+            Numbers and names are stable and are never used again for something else. "By itself" says
+            what Dray does about it: an attempt that may succeed later is repeated with growing pauses, as
+            often as the table says in all; a mirror is requested if the list has one; the manifest is read
+            again for a fresh URL if that of a title's segment is signed. `dray report` shows
+            [what this saves](reports.md#recovery).
 
 
             """

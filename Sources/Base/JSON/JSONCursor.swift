@@ -156,6 +156,18 @@ package struct JSONCursor {
         return word("true")
     }
 
+    /// Reads the next value, whatever it is, and returns nothing of it.
+    package mutating func skip() throws(Failure) {
+        switch try peek() {
+        case .object: try object { (cursor, _, _) throws(Failure) in try cursor.skip() }
+        case .array: try array { (cursor) throws(Failure) in try cursor.skip() }
+        case .string: _ = try string()
+        case .number: _ = try number()
+        case .boolean: _ = try boolean("value")
+        case .null: index += 4
+        }
+    }
+
     /// Reads the unchanged text of a number.
     package mutating func number() throws(Failure) -> String {
         let start = index

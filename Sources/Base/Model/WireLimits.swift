@@ -2,6 +2,9 @@
 package enum WireLimits {
     package static let assetsPerRequest = 5_000
     package static let mirrorsPerAsset = 7
+    package static let neighboursPerCatalog = 63
+    /// Bytes of the URL under which a site's files are served.
+    package static let servesBytes = 2_048
     /// Lower for a segment of a title, which may have a million of them.
     package static let mirrorsPerSegment = 3
     /// Attempts at publishing a refresh.
@@ -9,6 +12,17 @@ package enum WireLimits {
     package static let sidecarsPerAsset = 50
     /// Time for which a completed asset is kept, in seconds: up to a hundred years.
     package static let keepSeconds = 1.0...3_153_600_000
+    /// Maximum fetches of a title within a period, and maximum sites that it is at.
+    package static let fetchesPerTitle = 1...1_000_000
+    package static let sitesPerTitle = 1...1_000_000
+    /// Bytes to evict, from 1.
+    package static let evictedBytes: ClosedRange<Int64> = 1...1 << 60
+    /// Assets that the answer to an eviction names; the others are counted.
+    package static let evictedAssets = 1_000
+    /// Files whose requests one message has.
+    package static let requestedFiles = 5_000
+    /// Maximum requests of one of these, and maximum bytes.
+    package static let requestsOfFile = 1e18
     /// Files in a request and an answer of `POST /v1/purges`.
     package static let filesPerPurge = 1_000
     package static let jobsPerLease = 1_000
@@ -88,6 +102,15 @@ package enum WireLimits {
     package static let auditReadBytesPerSecond: Int64 = 200_000_000
     /// Allowed time between audits of a schedule, in seconds.
     package static let auditSeconds = 3_600...31_536_000
+
+    // MARK: Sources
+
+    /// Allowed time between two readings of a source, and two refreshes of a catalog, in seconds.
+    package static let sourceSeconds = 60.0...31_536_000.0
+    /// Percentage of a catalog's assets that a list may drop, without another limit.
+    package static let sourceMaxDropPercent = 50
+    /// Names that a worker looks up at once.
+    package static let namesPerSourceCheck = 5_000
 
     // MARK: Load tests
 

@@ -75,6 +75,16 @@ extension CoordinatorClient {
             call: Call(retrySeconds: retrySeconds))
     }
 
+    /// Returns how the POPs of a cache served a catalog's objects, with a page of those that it does
+    /// not have; `after` is the previous page's `next`.
+    package func cacheReport(
+        of catalog: CatalogID, after: String? = nil, retrySeconds: Double? = nil
+    ) async throws(Failure) -> CacheReport {
+        try await get(
+            "/v1/catalogs/\(catalog)/caches\(Query(("after", after)))",
+            call: Call(retrySeconds: retrySeconds))
+    }
+
     /// Returns the results so far of a catalog's last refresh.
     package func refreshSummary(
         of catalog: CatalogID, retrySeconds: Double? = nil

@@ -23,6 +23,8 @@ package final class JobQueue: Sendable {
         /// Attempts at mirrors during the own origin's cooldown, after which a mirror's failure is
         /// final.
         package var maxAttemptsAtMirrors = 8
+        /// Seconds for which assets wait for a neighbour that works on nothing of their catalog.
+        package var neighbourSeconds = 60.0
         /// Seconds after the reading of its manifest within which a refused URL has not expired,
         /// unless its own parameters show it.
         package var freshURLSeconds = 5.0
@@ -72,7 +74,9 @@ package final class JobQueue: Sendable {
     package let splits: Splits
     package let refreshes: Refreshes
     package let purges: Purges
+    package let evictions: Evictions
     package let origins: Origins
+    package let neighbours: Neighbours
     package let sites: Sites
     package let catalogs: Catalogs
     package let workers: Workers
@@ -82,10 +86,13 @@ package final class JobQueue: Sendable {
     package let tokens: AccessTokens
     package let audit: AuditLog
     package let siteAudits: SiteAudits
+    package let cacheAnswers: CacheAnswers
+    package let sources: CatalogSources
     package let requests: RepeatedRequests
     package let diagnoses: Diagnoses
     package let events: Events
     package let daily: DailyFigures
+    package let metFailures: MetFailures
     package let webhooks: Webhooks
     private let database: QueueDatabase
 
@@ -127,8 +134,11 @@ package final class JobQueue: Sendable {
         splits = Splits(database: database)
         refreshes = Refreshes(database: database)
         purges = Purges(database: database, leaseSeconds: settings.leaseSeconds)
+        evictions = Evictions(database: database, purges: purges)
         origins = Origins(
             database: database, limits: limits, mirrors: MirrorMoves(database: database))
+        neighbours = Neighbours(
+            database: database, patienceSeconds: settings.neighbourSeconds)
         sites = Sites(
             database: database, limits: limits, closed: closedSites, quotas: quotas,
             checksums: ChecksumFiles(database: database),
@@ -149,10 +159,17 @@ package final class JobQueue: Sendable {
         siteAudits = SiteAudits(
             database: database, leaseSeconds: settings.leaseSeconds,
             pageRecords: settings.recordsPerAuditPage)
+        cacheAnswers = CacheAnswers(database: database)
+        sources = CatalogSources(
+            database: database, selections: catalogs.selections,
+            work: SourceWork(
+                database: database, submissions: submissions, selections: catalogs.selections,
+                leaseSeconds: settings.leaseSeconds))
         requests = RepeatedRequests(database: database)
         diagnoses = Diagnoses(database: database)
         events = Events(database: database)
         daily = DailyFigures(database: database)
+        metFailures = MetFailures(database: database)
         webhooks = Webhooks(database: database, random: random)
     }
 

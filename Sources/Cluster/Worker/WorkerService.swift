@@ -20,6 +20,7 @@ package final class WorkerService: DrainableService {
     let resolving: Resolving
     let refreshing: Refreshing
     let auditor: SiteAuditor
+    let sources: SourceReader
     let leasing: Leasing
 
     package init(_ configuration: Configuration) throws(Failure) {
@@ -47,10 +48,11 @@ package final class WorkerService: DrainableService {
             AuditedSites(
                 worker: core.identity.id, roots: configuration.roots, client: core.client,
                 storages: sites.storages, volumes: sites.volumes, blocking: core.blocking))
+        sources = SourceReader(core)
         leasing = Leasing(
-            core, sites, reporting, fetching, auditor,
+            core, sites, reporting, fetching, auditor, sources,
             JobHandlers(
-                fetcher: fetching.fetcher, verifier: fetching.verifier,
+                fetcher: fetching.fetcher, warmer: fetching.warmer, verifier: fetching.verifier,
                 checksums: fetching.checksums, purger: fetching.purger,
                 titles: resolving.titles, refreshes: refreshing.refreshes),
             roots: configuration.roots, traces: configuration.traces,
@@ -124,7 +126,11 @@ package final class WorkerService: DrainableService {
             if let unanswered { await self.leasing.grants.release(unanswered) }
         }
         await finishWork()
-        await waitAtMost(.seconds(2)) { await self.auditor.end() }
+        await waitAtMost(.seconds(2)) {
+            async let read: Void = self.sources.end()
+            await self.auditor.end()
+            await read
+        }
         resolving.titles.close()
         await resolved
         refreshing.refreshes.close()

@@ -12,7 +12,8 @@ import WebURL
 struct JSONAsset {
     static let fields =
         "url, name, kind, bytes, sha256, sha512, sha1, md5, crc64nvme, crc32, "
-        + "crc32c, mirrors, sidecars, notBefore, expiresAt, keepFor"
+        + "crc32c, mirrors, sidecars, notBefore, expiresAt, keepFor, "
+        + "title, maxFetches, maxSites"
 
     private var url: WebURL?
     private var name: String?
@@ -24,6 +25,9 @@ struct JSONAsset {
     private var notBefore: Double?
     private var expiresAt: Double?
     private var keepSeconds: Double?
+    private var title: String?
+    private var maxFetches: FetchLimit?
+    private var maxSites: Int?
     /// Start of each field's value.
     private var places: [String: Int] = [:]
 
@@ -62,6 +66,10 @@ struct JSONAsset {
         case "notBefore": notBefore = try cursor.pointInTime(field)
         case "expiresAt": expiresAt = try cursor.pointInTime(field)
         case "keepFor": keepSeconds = try cursor.duration(field)
+        case "title": title = try cursor.name(field, limit: 200)
+        case "maxFetches": maxFetches = try cursor.fetchLimit(field)
+        case "maxSites":
+            maxSites = try cursor.count(field, WireLimits.sitesPerTitle)
         case _ where ListDigests.hexDigits(name) != nil:
             try cursor.digest(name, field, into: &digests)
         default:
@@ -88,6 +96,7 @@ struct JSONAsset {
         asset.sidecars = sidecars
         (asset.notBefore, asset.expiresAt) = (notBefore, expiresAt)
         asset.keepSeconds = keepSeconds
+        (asset.title, asset.maxFetches, asset.maxSites) = (title, maxFetches, maxSites)
         if let notBefore, let expiresAt, expiresAt <= notBefore {
             throw Failure(
                 .inputRights,

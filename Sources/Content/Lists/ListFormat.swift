@@ -12,6 +12,7 @@ package enum ListFormat: String, CaseIterable, Sendable {
     case aria2
     case metalink
     case sitemap
+    case directory
 
     /// The name for display.
     package var title: String {
@@ -24,6 +25,7 @@ package enum ListFormat: String, CaseIterable, Sendable {
         case .aria2: "aria2 input"
         case .metalink: "Metalink 4"
         case .sitemap: "sitemap"
+        case .directory: "directory listing of a web server"
         }
     }
 

@@ -56,6 +56,10 @@ final class ListOutput {
     private(set) var rejections: Rejections
     var notices = Notices()
     var sitemaps = Sitemaps()
+    /// The URL of the current document; nil if it is not known.
+    var base: String?
+    /// The directory whose listing is the first document.
+    var root: WebURL?
     /// Results of `finish`, or of an earlier pass.
     private(set) var sharedKeys: SharedKeys
     /// Entries of the list so far.
@@ -193,7 +197,7 @@ struct Sitemaps {
         guard count <= ListReader.sitemaps else {
             throw Failure(
                 .inputTooLarge, at: .line(line),
-                "indexes name at most \(ListReader.sitemaps) sitemaps")
+                "a list has at most \(ListReader.sitemaps) sitemaps or directories")
         }
         new.append(ListedSitemap(url: url.text, line: line))
     }

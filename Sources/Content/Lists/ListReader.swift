@@ -97,7 +97,13 @@ package struct ListReader {
         nonmutating set { output.notices.document = newValue }
     }
 
-    /// Returns the sitemaps found in indexes since the last call.
+    /// The URL of the current document, against which a directory listing's links are resolved.
+    package var base: String? {
+        get { output.base }
+        nonmutating set { output.base = newValue }
+    }
+
+    /// Returns the sitemaps found in indexes, and the directories in listings, since the last call.
     package func takeSitemaps() -> [ListedSitemap] { output.sitemaps.take() }
 
     /// Reads the next bytes of the list.
@@ -125,7 +131,8 @@ package struct ListReader {
     private mutating func beginDocument() {
         guard isBetweenDocuments else { return }
         isBetweenDocuments = false
-        (decoder, held, forced) = (nil, [], nil)
+        (decoder, held) = (nil, [])
+        if forced != .directory { forced = nil }
     }
 
     private mutating func endDocument() throws(Failure) {
@@ -167,6 +174,8 @@ package struct ListReader {
         case .csv: return CSVList()
         case .gsts: return TransferServiceList()
         case .metalink, .sitemap: return XMLList(forced, followsIndexes: followsIndexes)
+        case .directory:
+            return try DirectoryList.decoder(of: held, isWhole: isWhole, output)
         case nil: break
         }
         switch try FormatDetector.family(of: held, isWhole: isWhole) {

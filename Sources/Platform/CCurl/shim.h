@@ -138,6 +138,11 @@ static inline CURLcode dray_easy_set_resolve(CURL *easy, struct curl_slist *_Nul
     return curl_easy_setopt(easy, CURLOPT_RESOLVE, list);
 }
 
+/// Borrows `list`, "HOST:PORT:ADDRESS:PORT" each, until it is replaced: where to connect instead.
+static inline CURLcode dray_easy_set_connect_to(CURL *easy, struct curl_slist *_Nullable list) {
+    return curl_easy_setopt(easy, CURLOPT_CONNECT_TO, list);
+}
+
 typedef int (*dray_close_socket_callback)(void *_Nullable user, curl_socket_t socket);
 
 /// Called for the sockets of the open callback when libcurl no longer needs them.

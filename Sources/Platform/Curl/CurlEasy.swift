@@ -55,6 +55,7 @@ package final class CurlEasy {
     private var profile: CurlProfile?
     /// Borrowed by libcurl.
     private var resolutions: CurlHeaders?
+    private var connectTarget: CurlHeaders?
     /// Header bytes of the responses to the present request, and their maximum.
     fileprivate var headerBytes = 0
     fileprivate var maximumHeaderBytes = 300 << 10
@@ -156,6 +157,15 @@ package final class CurlEasy {
         let list = try CurlHeaders(["\(host):\(port):\(address)"])
         try check(dray_easy_set_resolve(handle, list.list), "resolution")
         resolutions = list
+    }
+
+    /// Connects to `target`, "HOST:PORT", instead of the URL's host, from the next request on; nil
+    /// for that host. Headers and certificates stay those of the URL.
+    package func setConnectTarget(_ target: String?) throws(CurlError) {
+        guard target != nil || connectTarget != nil else { return }
+        let list = try target.map { target throws(CurlError) in try CurlHeaders(["::\(target)"]) }
+        try check(dray_easy_set_connect_to(handle, list?.list), "connect target")
+        connectTarget = list
     }
 
     /// Sets the requested bytes, "0-99", or nil for all.

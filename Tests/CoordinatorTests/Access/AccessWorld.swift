@@ -27,6 +27,9 @@ struct AccessWorld {
             LoadTestSubmission(
                 id: .random(), name: "t", queue: "srv-edge", scenario: "{}", atLeast: 1,
                 waitSeconds: 600, durationSeconds: 1))
+        try await fixture.client.set(
+            SourceSubmission(url: "https://cms.example/list.json", everySeconds: 3_600), of: catalog
+        )
         let audit = try await fixture.client.create(SiteAuditSubmission(site: "srv-edge"))
         var hook = WebhookSubmission(
             url: "https://hook.example/x", secret: "0123456789abcdef")

@@ -143,7 +143,10 @@ import Testing
                 let generation = try await fixture.client.status(of: foreign).generation
                 let start = CatalogStartRequest(generation: generation)
                 let batch = AssetBatch(generation: generation, assets: [Fixture.file("c")])
+                var copying = CatalogSubmission(name: "own", storageURL: Self.otherURL)
+                copying.neighbours = [Fixture.storageURL]
                 let attempts: [() async throws -> Void] = [
+                    { [copying] in _ = try await client.openCatalog(copying) },
                     { try await client.submit(batch, to: foreign) },
                     { _ = try await client.start(foreign, start) },
                     { try await client.interrupt(foreign) },

@@ -127,6 +127,22 @@ struct RouteAccess {
             #"{"worker":"{worker}","lease":"{lease}","page":0,"number":0,"isPageDone":true,"isEnd":true,"files":0,"bytes":0,"readBytes":0,"checkedFiles":0,"findings":[]}"#,
             queue: .leaseLost, lease: .leaseLost),
         .work(
+            "POST /v1/sources/{catalog}/leases",
+            #"{"worker":"{worker}","name":"n","lease":"{unknown}"}"#,
+            queue: .outOfScope, lease: .notNamed),
+        .work(
+            "POST /v1/sources/{catalog}/checks",
+            #"{"worker":"{worker}","lease":"{lease}","names":["a"]}"#,
+            queue: .leaseLost, lease: .leaseLost),
+        .work(
+            "POST /v1/sources/{catalog}/assets", query: "?worker={worker}&lease={lease}",
+            #"{"generation":1,"assets":[{"name":"a","url":"http://origin.test/a","kind":"file","key":"origin.test/a"}]}"#,
+            queue: .leaseLost, lease: .leaseLost),
+        .work(
+            "POST /v1/sources/{catalog}/reports",
+            #"{"worker":"{worker}","lease":"{lease}","result":"unchanged"}"#,
+            queue: .leaseLost, lease: .leaseLost),
+        .work(
             "POST /v1/load-tests/{test}/shards", #"{"worker":"{worker}","name":"n"}"#,
             queue: .outOfScope, lease: .notNamed),
         // A report of a worker that has not joined.
@@ -149,12 +165,19 @@ struct RouteAccess {
             #"{"action":"retry","catalog":{"id":{catalog}}}"#),
 
         .get("/v1/catalogs/{catalog}"), .get("/v1/catalogs/{catalog}/assets"),
-        .get("/v1/catalogs/{catalog}/files"), .get("/v1/catalogs/{catalog}/refresh"),
+        .get("/v1/catalogs/{catalog}/files"), .get("/v1/catalogs/{catalog}/caches"),
+        .get("/v1/catalogs/{catalog}/refresh"),
         .get("/v1/assets", query: "?catalog={catalog}"), .get("/metrics"), .get("/v1/status"),
         .get("/v1/events"), .get("/v1/queues"), .get("/v1/origins"), .get("/v1/sites"),
         .get("/v1/report"), .get("/v1/workers/wanted", query: "?workerSegmentsPerSecond=5"),
         .get("/v1/site-audits"), .get("/v1/site-audits/{audit}"),
         .get("/v1/site-audits/{audit}/findings"),
+        .get("/v1/sources"), .get("/v1/sources/{catalog}"),
+        .change(
+            "/v1/sources/{catalog}", [.operator, .submitter],
+            #"{"url":"https://cms.example/list.json","everySeconds":3600}"#),
+        .change("/v1/sources/{catalog}/read", [.operator, .submitter]),
+        .change("/v1/sources/{catalog}/remove", [.operator, .submitter]),
         .get("/v1/workers/history"), .get("/v1/load-tests"), .get("/v1/load-tests/{test}"),
         .change("/v1/catalogs/{catalog}/interrupt", [.operator, .submitter]),
 
@@ -165,6 +188,11 @@ struct RouteAccess {
         .change("/v1/site-audits/{audit}/cancel"),
         .change("/v1/site-audits", [.operator], #"{"site":"srv-other"}"#),
         .change("/v1/sites/settings", [.operator], #"{"site":"{queue}","floorBytes":1}"#),
+        .change("/v1/sites/evictions", [.operator], #"{"site":"{queue}","dryRun":true}"#),
+        .get("/v1/sites/popularity", query: "?site={queue}"),
+        .change(
+            "/v1/sites/popularity", [.operator],
+            #"{"site":"{queue}","time":1,"files":[{"key":"a","requests":1,"bytes":1}]}"#),
         .change(
             "/v1/load-tests", [.operator],
             #"{"id":"{unknown}","name":"t","queue":"srv-other","scenario":"{}","atLeast":1,"waitSeconds":60,"durationSeconds":1}"#

@@ -84,6 +84,8 @@ import Testing
             let bodies = [
                 "/v1/catalogs": Self.catalog, "/v1/tokens": #"{"role":"reader"}"#,
                 "/v1/site-audits": #"{"site":"srv-edge"}"#,
+                "/v1/sites/popularity":
+                    #"{"site":"srv-edge","time":1,"files":[{"key":"a","requests":1,"bytes":1}]}"#,
                 "/v1/webhooks": #"{"url":"https://hook.example/x","secret":"0123456789abcdef"}"#,
                 "/v1/load-tests": #"{"id":"\#(Fixture.unknown)","name":"t","queue":"srv-edge","#
                     + #""scenario":"{}","atLeast":1,"waitSeconds":60,"durationSeconds":1}"#,
@@ -112,7 +114,7 @@ import Testing
             }
             #expect(
                 try await fixture.execute(
-                    "SELECT count(*) FROM repeated_request WHERE key LIKE '/v1/%'") == "5\n")
+                    "SELECT count(*) FROM repeated_request WHERE key LIKE '/v1/%'") == "6\n")
         }
     }
 

@@ -140,7 +140,8 @@ struct HistoryGenerator {
 
     private mutating func operate(_ catalog: Int, _ model: QueueModel) -> Step {
         var operation = Operation(
-            action: SelectionAction.Action.allCases.filter { ![.remove, .forget].contains($0) }
+            action: SelectionAction.Action.allCases
+                .filter { ![.remove, .forget, .pin, .unpin].contains($0) }
                 .randomElement(using: &random) ?? .cancel,
             catalog: catalog)
         // A retry makes most sense of what has failed, or was cancelled.

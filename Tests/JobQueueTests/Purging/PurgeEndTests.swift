@@ -1,6 +1,7 @@
 import API
 import JobQueue
 import Model
+import Postgres
 import TestSupport
 import Testing
 
@@ -23,6 +24,30 @@ import Testing
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.totals.freedFiles == 1)
             #expect(try await fixture.count("unneeded_file") == 1)
+        }
+    }
+
+    @Test func whatALostWorkerHasDeletedCountsAsFreed() async throws {
+        try await F.with("purge_lost") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            try await fixture.drain()
+            _ = try await apply(fixture, .remove, catalog)
+            // Its worker deletes f1, and is lost before it reports that.
+            let grant = try await fixture.lease()
+            let job = try #require(grant.jobs.first)
+            let request = PurgeRequest(
+                worker: fixture.worker, job: job.id, lease: grant.lease ?? "")
+            #expect(try await fixture.queue.purges.next(request).files.count == 2)
+            // A request that is repeated because its answer was lost is no other worker's.
+            #expect(try await fixture.queue.purges.next(request).files.count == 2)
+            #expect(try await fixture.count("unneeded_file WHERE offers = 1") == 2)
+            try await fixture.expireLeases()
+            try await fixture.pool.query("DELETE FROM job_loss")
+            try await fixture.skipDelays()
+            #expect(
+                try await RemovalTests.purge(fixture, absent: ["origin.test/files/f1"]).count == 2)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.totals.freedFiles == 2)
         }
     }
 }

@@ -14,6 +14,7 @@ import Testing
             UPDATE asset SET not_before = not_before - make_interval(secs => $1),
                 expires_at = expires_at - make_interval(secs => $1),
                 kept_until = kept_until - make_interval(secs => $1),
+                completed_at = completed_at - make_interval(secs => $1),
                 changed_at = changed_at - make_interval(secs => $1)
             """, [.double(seconds)])
         try await fixture.queue.purges.applyRights()
@@ -159,6 +160,15 @@ import Testing
             try await fixture.drain()
             try await pass(61, fixture)
             #expect(try await status(fixture, "f1", of: catalog).state == .expiring)
+            // A limit that an asset gets later counts from its first completion too, not from a check.
+            let later = try await submit(fixture, files(2...2))
+            try await fixture.drain()
+            try await pass(50, fixture)
+            _ = try await submit(fixture, files(2...2), keepSeconds: 59)
+            try await fixture.drain()
+            #expect(try await status(fixture, "f2", of: later).state == .completed)
+            try await pass(10, fixture)
+            #expect(try await status(fixture, "f2", of: later).state == .expiring)
             settings.keepSeconds = 0
             #expect(try await fixture.queue.sites.configure(settings).keepSeconds == nil)
         }

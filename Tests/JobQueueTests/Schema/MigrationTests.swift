@@ -91,4 +91,31 @@ import Testing
             expect("origin_breaker_check", OriginBreaker.self)
         }
     }
+
+    /// PostgreSQL writes every index of a table again when a column that one of them names, be it
+    /// in its condition, has changed: a fetch would write a dozen of them with each state.
+    @Test func indexesOfAssetsNameNothingThatAFetchChanges() async throws {
+        try await F.with("hot") { fixture in
+            let named = try await fixture.pool.query(
+                """
+                SELECT DISTINCT a.attname FROM pg_index i
+                JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+                    AND d.refobjid = i.indrelid
+                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = d.refobjsubid
+                WHERE i.indrelid = 'asset'::regclass
+                UNION
+                SELECT a.attname FROM pg_index i
+                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+                WHERE i.indrelid = 'asset'::regclass
+                """
+            ).rows.map { try $0.string(0) }
+            #expect(Set(named).isSuperset(of: ["catalog_id", "is_purging", "rights_end_at"]))
+            #expect(
+                Set(named).isDisjoint(with: [
+                    "state", "segments", "segments_done", "segments_failed", "verifies",
+                    "verifies_done", "verifies_failed", "bytes", "adopted_bytes", "retries",
+                    "failure_code", "failure_message", "changed_at", "resolved",
+                ]), "\(named)")
+        }
+    }
 }

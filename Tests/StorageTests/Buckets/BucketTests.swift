@@ -10,6 +10,7 @@ import Testing
 @Suite(.enabled(if: !S3Server.installed.isEmpty, S3Server.needs)) struct BucketTests {
     static let servers = S3Server.installed
     static let lease: LeaseID = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
+    static let attempt = ObjectAttempt(lease: lease, job: JobID(1), asset: AssetID(1))
     /// Three parts.
     static let large = sampleBytes(40 << 20 | 4_321)
 
@@ -38,7 +39,22 @@ import Testing
         func store(
             _ key: String, _ bytes: [UInt8], isOurs: @escaping @Sendable () -> Bool = { true }
         ) async throws {
-            try await storage.upload(pending(key, bytes), stored(bytes), isOurs: isOurs).get()
+            try await store(pending(key, bytes), stored(bytes), isOurs: isOurs)
+        }
+
+        func store(
+            _ object: PendingObject, _ stored: StoredObject,
+            isOurs: @escaping @Sendable () -> Bool = { true }
+        ) async throws {
+            let outcome = await storage.upload(
+                object, stored, by: attempt, isOurs: isOurs)
+            if case .failure = outcome { object.discard() }
+            try outcome.get()
+        }
+
+        /// Objects that only Dray reads.
+        func privateKeys() async throws -> [String] {
+            try await storage.client.list(prefix: storage.privateKey("")).objects.map(\.key)
         }
 
         func has(_ key: String, _ bytes: [UInt8]) async -> Bool {
@@ -125,10 +141,10 @@ import Testing
     ) async throws -> UploadRecord {
         let storage = bucket.storage
         let key = storage.key(try ObjectKey(key))
-        let stored = Self.stored(bytes)
-        let id = try await storage.client.beginUpload(key, sha256: stored.sha256)
+        let id = try await storage.client.beginUpload(key, sha256: nil)
         let record = UploadRecord(
-            id: id, key: key, stored: stored, partBytes: S3Storage.partBytes)
+            id: id, key: key, bytes: Int64(bytes.count), partBytes: S3Storage.partBytes,
+            owner: .attempt(attempt))
         let content = record.content
         _ = try await storage.client.put(
             storage.recordKey(of: key), UploadBody(content),
@@ -179,7 +195,7 @@ import Testing
             try bucket.pending("a.ts", [3, 3], job: 1),
             try bucket.pending("a.m3u8", [4, 4], job: 2),
         ]
-        let staged = try await bucket.storage.stage(objects) { true }
+        let staged = try await bucket.storage.stage(objects, by: Self.attempt) { true }
         #expect(await bucket.has("a.ts", [1]))
         #expect(await bucket.has("a.m3u8", [2]))
         let code = await Self.code {

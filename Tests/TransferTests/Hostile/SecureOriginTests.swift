@@ -34,6 +34,7 @@ struct SecureOriginTests {
                 ssl_client_certificate \(client.certificate);
                 ssl_verify_client optional;
                 location = /connection { return 200 "$connection"; }
+                location = /names { return 200 "$http_host $ssl_server_name"; }
                 location /held/ {
                     proxy_pass \(behind.url());
                     proxy_set_header X-Connection $connection;
@@ -71,6 +72,30 @@ struct SecureOriginTests {
         // The same handle goes back to the system's authorities for another origin.
         let byNumber = fetcher.request("https://127.0.0.1:\(port)/a")
         #expect(await fetcher.failure(byNumber) == "origin.tls")
+    }
+
+    @Test(
+        "a cache's POP is asked by its address, with the name, certificate and settings of the edge"
+    )
+    func edge() async throws {
+        var settings = OriginSettings()
+        settings.caFile = server.certificate
+        let table = OriginSettingsTable(
+            standard: OriginSettings(),
+            origins: ["https://localhost": settings, "https://edge.example": settings])
+        let fetcher = try Fetcher { $0.origins = table }
+        var request = fetcher.memory("https://127.0.0.1:\(port)/names", role: .data)
+        request.edge = "localhost"
+        let result = await fetcher.fetch(request)
+        let fetched = try result.outcome.get()
+        #expect(String(decoding: fetched.body ?? [], as: UTF8.self) == "localhost localhost")
+        #expect(result.origin == "https://127.0.0.1:\(port)")
+        #expect(fetched.cache == CacheAnswer(.unknown, detail: ""))
+        // Its certificate is not that of another edge, and the same handle connects as before.
+        request.edge = "edge.example"
+        #expect(await fetcher.failure(request) == "origin.tls")
+        request.edge = nil
+        #expect(await fetcher.failure(request) == "origin.tls")
     }
 
     @Test("a client certificate opens its origin's door")

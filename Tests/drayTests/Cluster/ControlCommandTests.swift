@@ -28,7 +28,7 @@ extension EndToEnd {
         /// All that is left of the catalog stops, and continues.
         private static func expectPausedAndResumed(_ cluster: ProcessCluster) async throws {
             let paused: SelectionAnswer = try read(
-                try await run(cluster, "assets", "pause", "movies", "--name", "*", "--json"))
+                try await run(cluster, "assets", "pause", "movies", "--match", "*", "--json"))
             #expect(paused.assets > 0)
             try await waitUntil(deadlineSeconds: 30, "what workers hold is returned") {
                 try await cluster.status().queues.first?.leased == 0
@@ -43,8 +43,9 @@ extension EndToEnd {
             #expect(listed.contains(" paused "), "\(listed)")
             let nothing = try await run(cluster, "assets", "pause", "movies")
             #expect(nothing == "Nothing to pause.\n")
+            // Of whatever catalog.
             let resumed = try await run(
-                cluster, "assets", "resume", "movies", "--asset-state", "paused")
+                cluster, "assets", "resume", "--state", "paused,interrupted")
             #expect(resumed.hasPrefix("Resumed: \(left) assets, "), "\(resumed)")
             try await cluster.waitForSegments(totals.segmentsDone + 5)
         }
@@ -202,8 +203,8 @@ extension EndToEnd {
                 "off in Europe/Berlin", "--maximum", "8MiB/s")
             #expect(
                 site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin; "
-                    + "maximum: 8MiB/s; floor: none; quota: none; keep for: ever; audits: none; "
-                    + "volume: set by the next worker.\n")
+                    + "maximum: 8MiB/s; floor: none; quota: none; keep for: ever; evicts: off; "
+                    + "audits: none; serves: none; volume: set by the next worker.\n")
             let sites = try await Self.run(cluster, "site")
             #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")
             let status: ClusterStatus = try Self.read(

@@ -67,6 +67,29 @@ import Testing
         #expect(own.contains("Failures\n") && !own.contains("Figures"), "\(own)")
     }
 
+    @Test func recoveryIsAShareOfTheAssetsThatMetACode() {
+        var report = Self.codes
+        report.groups[1].recovery = .init(
+            attempts: 1_207, assets: 1_000, completed: 999, byRetry: 600, byMirror: 398,
+            byFreshURL: 1, lost: 1)
+        let text = ReportText.text(report, failures: nil)
+        let lines = text.split(separator: "\n").map {
+            $0.split(separator: " ").joined(separator: " ")
+        }
+        #expect(
+            lines.contains(
+                "Code Attempts Assets Completed Retry Mirror Fresh URL Optional Lost By itself"),
+            "\(text)")
+        #expect(
+            lines.contains(
+                "origin.timeout 1,207 1,000 99.9 % 60.0 % 39.8 % 0.1 % – 0.1 % "
+                    + FailureCode.originTimeout.remedy), "\(text)")
+        // No asset that met the other one has ended.
+        #expect(text.split(separator: "\n").count { $0.hasPrefix("origin.http.404 ") } == 1)
+        let csv = ListCSV.report(report)
+        #expect(csv.contains(",1207,1000,999,600,398,1,0,1"), "\(csv)")
+    }
+
     @Test func nothingIsSaidAsNothing() {
         let empty = DailyReport(
             by: .day, since: "2026-11-26", until: "2026-11-26", total: Self.figures(done: 0),

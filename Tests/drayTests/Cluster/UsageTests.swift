@@ -170,7 +170,15 @@ import Testing
             "--min-size is greater than --max-size"
         ),
         (["refresh", "x", "--state", "nowhere"], "--state is 'nowhere', where no private cluster"),
-        (["assets", "list", "x", "--state", "failed,new"], "use --asset-state failed,new."),
+        (
+            ["assets", "list", "x", "--match", "a", "--name", "b"],
+            "--match and --name are the same option"
+        ),
+        (["assets", "pause", "--match", "a*"], "no catalog is named"),
+        (["site", "set", "x", "--max-fetches", "3"], "--max-fetches is '3'"),
+        (["site", "set", "x", "--max-fetches", "0/30d"], "--max-fetches is '0/30d'"),
+        (["site", "set", "x", "--max-sites", "few"], "--max-sites is 'few'"),
+        (["site", "evict", "x", "--bytes", "-1"], "--bytes is '-1'"),
         (["assets", "list", "x", "--state", "nowhere"], "use --asset-state."),
         (["catalog", "retry", "x", "--state", "failed"], "does not select by state"),
         (
@@ -209,7 +217,6 @@ import Testing
     @Test func aStateThatIsNoDirectoryIsRefusedAlsoWithACluster() async throws {
         let nowhere = ["DRAY_COORDINATOR": "http://127.0.0.1:1"]
         for (words, hint) in [
-            (["assets", "list", "x"], "use --asset-state failed."),
             (["catalog", "retry", "x"], "does not select by state"),
             (["catalog", "status", "x"], "does not select by state"),
             (["status"], "does not select by state"),

@@ -24,6 +24,13 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     /// Its files are deleted so many seconds after it was first complete,
     /// `WireLimits.keepSeconds`; nil for never.
     package var keepSeconds: Double?
+    /// The licence that counts its fetches and its sites, 1 to 200 characters; nil for its URL without
+    /// the query.
+    package var title: String?
+    /// Maximum fetches of the title to the site within a period; nil for no limit.
+    package var maxFetches: FetchLimit?
+    /// Maximum sites that the title is at, `WireLimits.sitesPerTitle`; nil for no limit.
+    package var maxSites: Int?
     /// A file that is under its key already and may be the object: the origin is asked. `file`
     /// assets only; nil for none.
     package var found: FoundFile?
@@ -38,6 +45,19 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
         self.key = key
         self.bytes = bytes
         self.sha256 = sha256
+    }
+}
+
+/// A maximum number of fetches within a period.
+package struct FetchLimit: Codable, Hashable, Sendable {
+    /// `WireLimits.fetchesPerTitle`.
+    package var count: Int
+    /// `WireLimits.keepSeconds`.
+    package var periodSeconds: Double
+
+    package init(count: Int, periodSeconds: Double) {
+        self.count = count
+        self.periodSeconds = periodSeconds
     }
 }
 

@@ -15,22 +15,11 @@ extension FailureCode {
     package static func markdown() -> String {
         groups.map { group in
             let rows = (table + [unknownRow]).filter { $0.number / 100 == group.hundreds }
-            return "## \(group.title)\n\n| number | code | retried | what to do |\n| --- | --- "
+            return "## \(group.title)\n\n| number | code | by itself | what to do |\n| --- | --- "
                 + "| --- | --- |\n"
                 + rows.map { row in
-                    "| \(row.number) | `\(row.code)` | \(row.retry.markdown) | \(row.hint) |\n"
+                    "| \(row.number) | `\(row.code)` | \(row.code.remedy) | \(row.hint) |\n"
                 }.joined()
         }.joined(separator: "\n")
-    }
-}
-
-extension FailureRow.Retry {
-    fileprivate var markdown: String {
-        switch self {
-        case .never: "no"
-        case .attempts(let count): "up to \(count) attempts"
-        case .siteFault: "until the site works; does not count as an attempt"
-        case .waitsForSpace: "every minute until there is space; does not count as an attempt"
-        }
     }
 }

@@ -16,7 +16,6 @@ extension FailureCode {
     package static let inputAmbiguous = FailureCode("input.ambiguous")
     package static let inputLoadTestRunning = FailureCode("input.loadTestRunning")
     package static let inputAuditRunning = FailureCode("input.auditRunning")
-    package static let inputAuditOfBucket = FailureCode("input.auditOfBucket")
     package static let inputTimeout = FailureCode("input.timeout")
     package static let inputToken = FailureCode("input.token")
     package static let inputRole = FailureCode("input.role")
@@ -26,6 +25,10 @@ extension FailureCode {
     package static let inputNameInUse = FailureCode("input.nameInUse")
     package static let inputRights = FailureCode("input.rights")
     package static let inputExpired = FailureCode("input.expired")
+    package static let inputCacheSite = FailureCode("input.cacheSite")
+    package static let rightsMaxFetches = FailureCode("rights.maxFetches")
+    package static let rightsMaxSites = FailureCode("rights.maxSites")
+    package static let inputListShrunk = FailureCode("input.listShrunk")
 
     package static let originDNS = FailureCode("origin.dns")
     package static let originConnect = FailureCode("origin.connect")
@@ -69,6 +72,9 @@ extension FailureCode {
     package static let contentChanged = FailureCode("content.changed")
     package static let contentLengthMismatch = FailureCode("content.lengthMismatch")
     package static let contentUnplayable = FailureCode("content.unplayable")
+    package static let contentNotCached = FailureCode("content.notCached")
+    package static let contentEvicted = FailureCode("content.evicted")
+    package static let contentDiffers = FailureCode("content.differs")
 
     package static let integrityDigestMismatch = FailureCode("integrity.digestMismatch")
     package static let integrityMultipartMismatch = FailureCode("integrity.multipartMismatch")
@@ -84,6 +90,7 @@ extension FailureCode {
     package static let manifestUnsupported = FailureCode("manifest.unsupported")
     package static let manifestNoTrack = FailureCode("manifest.noTrack")
     package static let manifestNotManifest = FailureCode("manifest.notManifest")
+    package static let manifestOtherHost = FailureCode("manifest.otherHost")
 
     package static let storageFull = FailureCode("storage.full")
     package static let storageReadOnly = FailureCode("storage.readOnly")

@@ -32,6 +32,9 @@ extension FailureCode {
             .contains(self)
     }
 
+    /// True if another origin may succeed: the bytes or the network were at fault.
+    package var mayBeOriginsAlone: Bool { ["origin", "content", "integrity"].contains(family) }
+
     /// True if the origin announces ranges but serves none, or others: its file must be fetched as
     /// a whole.
     package var countsAgainstRanges: Bool {
@@ -80,9 +83,6 @@ extension FailureCode {
         row(
             116, .inputAuditRunning, .never,
             "Wait for the other audit to end, or cancel it: `dray audit list` shows it."),
-        row(
-            117, .inputAuditOfBucket, .never,
-            "Only sites in directories are audited."),
         row(118, .inputTimeout, .never, "Send the whole request within seconds."),
         row(
             119, .inputToken, .never,
@@ -111,6 +111,21 @@ extension FailureCode {
         row(
             126, .inputExpired, .never,
             "The rights of the asset have expired; submit it with a later `expiresAt`."),
+        row(
+            127, .inputCacheSite, .never,
+            "The site is a cache: it has no files of Dray's to audit, adopt, refresh, remove or limit. "
+                + "Submit the list again to request every object again."),
+        row(
+            128, .rightsMaxFetches, .never,
+            "Retry the asset once an earlier fetch is longer ago than the period, or raise maxFetches."
+        ),
+        row(
+            129, .rightsMaxSites, .never,
+            "Remove the title from another site, then retry the asset; or raise maxSites."),
+        row(
+            130, .inputListShrunk, .never,
+            "Nothing was changed. If the list is right, raise `dray source set --max-drop`, or "
+                + "submit it with `dray prefetch`."),
         // 2xx: the origin and the network.
         row(200, .originDNS, .attempts(5), "Check the host name and the resolver."),
         row(201, .originConnect, .attempts(5), "Check that the origin is up and can be reached."),
@@ -194,6 +209,18 @@ extension FailureCode {
             302, .contentLengthMismatch, .attempts(2),
             "The length differs from the list's; check both."),
         row(
+            304, .contentNotCached, .never,
+            "The cache did not serve the object from its storage, though it had been requested "
+                + "before; the message has the header fields that say why."),
+        row(
+            305, .contentEvicted, .never,
+            "The cache had stored the object and no longer has it: it was evicted, purged or has "
+                + "expired."),
+        row(
+            306, .contentDiffers, .never,
+            "POPs served different bytes of one URL; purge it at the POPs, or check Vary and what "
+                + "the origin serves to each."),
+        row(
             303, .contentUnplayable, .never,
             "ffprobe cannot play the file, although its bytes match the origin's; check "
                 + "it at the origin."),
@@ -226,6 +253,10 @@ extension FailureCode {
         row(
             410, .manifestNotManifest, .never,
             "Use `dray fetch URL` for one file; in a list, set the asset's kind to file."),
+        row(
+            411, .manifestOtherHost, .never,
+            "The manifest names an object at another host than the cache's, so viewers do not "
+                + "request it there; correct the manifest, or warm that host as a site of its own."),
         // 6xx: the worker and its lease.
         row(600, .workerLost, .attempts(5), "The worker stopped while it held the job."),
         row(601, .workerCancelled, .never, "The work was cancelled."),

@@ -2,7 +2,8 @@
 ///
 /// They are decimal seconds or milliseconds since 1970, eight hex digits of seconds (`txTime`), and
 /// Akamai's `exp=` among the fields of a token. Also a date with a lifetime (`X-Amz-Date` and
-/// `X-Amz-Expires`, and those of other stores), and Azure's `se`.
+/// `X-Amz-Expires`, and those of other stores), Azure's `se`, `exp` of a JSON Web Token (RFC 7519,
+/// 4.1.4), and the end of CloudFront's `Policy`.
 package enum SignedExpiry {
     /// Returns seconds since 1970; nil if unknown.
     package static func seconds(of url: [UInt8]) -> Double? {
@@ -14,7 +15,8 @@ package enum SignedExpiry {
                 return time(value)
             }
             if name == "se" { return date(value) }
-            return akamai(value)
+            if name == "policy" { return SignedDocument.policyExpiry(value) }
+            return akamai(value) ?? SignedDocument.tokenExpiry(value)
         }
         let parts = fields(path, separatedBy: [UInt8(ascii: "/"), UInt8(ascii: ";")])
             .compactMap { name, value in name == "exp" ? time(value) : akamai(value) }

@@ -95,6 +95,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case redefine
     /// An operator removes it from the edge.
     case remove
+    /// Its site needs the room.
+    case evict
     /// Its rights expire.
     case expire
     /// Its last file is deleted.
@@ -127,7 +129,7 @@ extension AssetState {
             ],
             .completed: [
                 .redefine: .new, .start: .inProgress, .refresh: .refreshing, .lose: .failed,
-                .remove: .removing, .expire: .expiring,
+                .remove: .removing, .evict: .removing, .expire: .expiring,
             ],
             .refreshing: [
                 .redefine: .new, .publish: .publishing, .finished: .completed,
@@ -136,15 +138,15 @@ extension AssetState {
             .publishing: [.finished: .completed, .gaveUp: .failed],
             .interrupted: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
-                .remove: .removing, .expire: .expiring,
+                .remove: .removing, .evict: .removing, .expire: .expiring,
             ],
             .failed: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
-                .remove: .removing, .expire: .expiring,
+                .remove: .removing, .evict: .removing, .expire: .expiring,
             ],
             .cancelled: [
                 .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
-                .remove: .removing, .expire: .expiring,
+                .remove: .removing, .evict: .removing, .expire: .expiring,
             ],
             .removing: [.redefine: .new, .purged: .removed],
             .removed: [.redefine: .new],

@@ -9,8 +9,8 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
 
     /// All kinds, by subject.
     package static let all: [EventKind] =
-        kinds("catalog", CatalogState.allCases.map(\.rawValue))
-        + kinds("asset", AssetState.allCases.map(\.rawValue) + ["paused", "resumed"])
+        kinds("catalog", CatalogState.allCases.map(\.rawValue) + ["listApplied", "listFailed"])
+        + kinds("asset", AssetState.allCases.map(\.rawValue) + ["paused", "resumed", "evicted"])
         + kinds("worker", ["joined", "lost", "returned", "troubled", "recovered"])
         + kinds("origin", ["cooldown", "open", "halfOpen", "failing", "closed"])
         + kinds("site", ["faulty", "recovered", "closed", "opened", "audited", "damaged"])

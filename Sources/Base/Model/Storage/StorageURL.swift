@@ -1,4 +1,5 @@
-/// The location of a site's objects: `file:///absolute/path`, or a [bucket](BucketLocation).
+/// The location of a site's objects: `file:///absolute/path`, a [bucket](BucketLocation), or a
+/// [cache](CacheLocation), which stores none.
 ///
 /// Canonical: each location has one form (no doubled or trailing slash), so that equal sites
 /// compare equal. Source: RFC 8089.
@@ -7,15 +8,17 @@ package struct StorageURL: Hashable, Sendable {
         /// A directory: absolute, without `.` or `..`.
         case directory(String)
         case bucket(BucketLocation)
+        case cache(CacheLocation)
     }
 
     package let place: Place
 
-    /// The path of a directory; for a bucket its URL without fields, for people alone.
+    /// The path of a directory; for a bucket or cache its URL without fields, for people alone.
     package var path: String {
         switch place {
         case .directory(let path): path
         case .bucket(let bucket): bucket.place
+        case .cache(let cache): cache.place
         }
     }
 
@@ -24,9 +27,14 @@ package struct StorageURL: Hashable, Sendable {
         if case .bucket(let bucket) = place { bucket } else { nil }
     }
 
+    /// The cache; nil for storage.
+    package var cache: CacheLocation? {
+        if case .cache(let cache) = place { cache } else { nil }
+    }
+
     /// Parses a site's stored URL.
     ///
-    /// Throws `storage.unreachable` for another scheme or form than the two above, and
+    /// Throws `storage.unreachable` for another scheme or form than the three above, and
     /// `storage.pathRefused` for a path that is not absolute and plain.
     package init(_ text: String) throws(Failure) {
         guard let colon = text.firstIndex(of: ":") else { throw Self.otherScheme }
@@ -35,6 +43,9 @@ package struct StorageURL: Hashable, Sendable {
         case "file": break
         case "s3":
             self.init(bucket: try BucketLocation(afterScheme: rest))
+            return
+        case "cache":
+            self.init(cache: try CacheLocation(afterScheme: rest))
             return
         default: throw Self.otherScheme
         }
@@ -57,8 +68,12 @@ package struct StorageURL: Hashable, Sendable {
 
     private init(bucket: BucketLocation) { place = .bucket(bucket) }
 
+    private init(cache: CacheLocation) { place = .cache(cache) }
+
     private static var otherScheme: Failure {
-        unreachable("workers store to file:///absolute/path and s3://bucket/prefix only")
+        unreachable(
+            "workers store to file:///absolute/path and s3://bucket/prefix, and warm "
+                + "cache:https://host, only")
     }
 
     /// Creates the URL of a directory from its absolute path.
@@ -100,11 +115,12 @@ package struct StorageURL: Hashable, Sendable {
 }
 
 extension StorageURL: CustomStringConvertible {
-    /// `file://` and the path, percent-encoded as RFC 3986 requires, or the bucket's URL.
+    /// `file://` and the path, percent-encoded as RFC 3986 requires, or the bucket's or cache's URL.
     package var description: String {
         switch place {
         case .directory(let path): "file://" + Self.percentEncoded(path)
         case .bucket(let bucket): bucket.description
+        case .cache(let cache): cache.description
         }
     }
 

@@ -4,37 +4,43 @@ import Services
 package import Storage
 import Text
 
-/// The directory or bucket of `--to`.
+/// The directory, bucket or cache of `--to`.
 package struct Destination: Sendable {
-    /// URL for the workers: `file:///absolute/path` or `s3://bucket/prefix`.
+    /// URL for the workers: `file:///absolute/path`, `s3://bucket/prefix` or
+    /// `cache:https://host`.
     package let storageURL: String
-    /// Path for people; of a bucket its URL without fields.
+    /// Path for people; of a bucket or cache its URL without fields.
     package let path: String
 
     /// Reads a directory or storage URL as a cluster's workers see it; checks no file system.
     package init(remote text: String) throws(Failure) {
-        if text.hasPrefix("s3:") || text.contains("://") || text.hasPrefix("file:") {
+        if text.hasPrefix("s3:") || text.hasPrefix("cache:") || text.contains("://")
+            || text.hasPrefix("file:")
+        {
             try self.init(url: text)
         } else {
             try self.init(directory: Self.absolute(text))
         }
     }
 
-    /// Reads a directory for the embedded cluster, which must be writable or creatable, or a bucket,
-    /// to which nothing is sent yet.
+    /// Reads a directory for the embedded cluster, which must be writable or creatable, or a bucket
+    /// or cache, to which nothing is sent yet.
     package init(local text: String) throws(Failure) {
         let named = try Destination(remote: text)
-        guard !named.storageURL.hasPrefix("s3:") else {
+        guard named.storageURL.hasPrefix("file:") else {
             self = named
             return
         }
         try self.init(directory: try Self.checked(named.path, given: text))
     }
 
-    /// The only directory or bucket to which the workers of a private cluster may write.
+    /// The only directory, bucket or cache to which the workers of a private cluster may write.
     package var roots: SiteRoots {
         get throws(Failure) { SiteRoots(making: try StorageURL(storageURL)) }
     }
+
+    /// True for a cache, which has no storage.
+    package var isCache: Bool { storageURL.hasPrefix("cache:") }
 
     private init(url: String) throws(Failure) {
         do throws(Failure) {

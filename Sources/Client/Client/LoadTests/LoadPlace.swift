@@ -1,4 +1,5 @@
 import Foundation
+import ListSources
 package import LoadGenerator
 package import LoadModel
 package import Model

@@ -2,17 +2,47 @@ import API
 import Model
 package import Rendering
 import Synchronization
+import Text
 
-/// Shows the progress of a catalog: live on a terminal, otherwise regular lines, or nothing.
+/// Shows the progress of a catalog, or of one at several sites: live on a terminal, otherwise regular
+/// lines, or nothing.
 ///
 /// Safe from any thread.
 package final class ProgressDisplay: Sendable {
-    private struct State {
+    private struct Entry {
+        /// Name of the site; nil if the display shows one catalog.
+        var site: String?
         var meter = ProgressMeter()
         var status: CatalogStatus?
         var troubles = Troubles()
         /// Kinds of deadline outlooks that were reported.
         var outlooks: Set<DeadlineOutlook.Kind> = []
+
+        /// Returns a message with the site that it is about.
+        func labelled(_ text: String) -> String { site.map { "\(printable($0)): \(text)" } ?? text }
+
+        func text(_ style: TerminalStyle) -> ProgressText? {
+            status.map {
+                var text = ProgressText(status: $0, meter: meter, style: style)
+                (text.trouble, text.site) = (troubles.text, site)
+                return text
+            }
+        }
+    }
+
+    private struct State {
+        private(set) var order: [CatalogID] = []
+        private var entries: [CatalogID: Entry] = [:]
+
+        subscript(catalog: CatalogID) -> Entry {
+            get { entries[catalog] ?? Entry() }
+            set {
+                if entries[catalog] == nil { order.append(catalog) }
+                entries[catalog] = newValue
+            }
+        }
+
+        var all: [Entry] { order.compactMap { entries[$0] } }
     }
 
     private let screen: LiveLines
@@ -31,51 +61,65 @@ package final class ProgressDisplay: Sendable {
     /// True if active assets have their own lines.
     var showsAssets: Bool { screen.mode == .live }
 
+    /// Shows several catalogs from now on, in the order of these calls.
+    func add(_ catalog: CatalogID, at site: String) {
+        state.withLock { $0[catalog].site = site }
+    }
+
     /// Shows a status, and the failure that blocks the catalog, if any.
     func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
         state.withLock { state in
             let isOver = status.state == .running || status.state == .completed
-            tell(state.troubles.answer(trouble, isOver: isOver))
-            take(status, &state)
-            tellDeadline(status, &state)
+            var entry = state[status.id]
+            tell(entry.troubles.answer(trouble, isOver: isOver), entry)
+            take(status, &entry)
+            tellDeadline(status, &entry)
+            state[status.id] = entry
             draw(state)
         }
     }
 
-    /// Times that the catalog waited, by reason, while it was followed.
-    var waited: [WaitHistory.Total] { state.withLock { $0.meter.waits.totals } }
+    /// Times that a catalog waited, by reason, while it was followed.
+    func waited(of catalog: CatalogID) -> [WaitHistory.Total] {
+        state.withLock { $0[catalog].meter.waits.totals }
+    }
 
-    /// The catalog's present reasons to wait.
-    var waits: [CatalogWait] { state.withLock { $0.meter.waits.current } }
+    /// A catalog's present reasons to wait.
+    func waits(of catalog: CatalogID) -> [CatalogWait] {
+        state.withLock { $0[catalog].meter.waits.current }
+    }
 
     /// Reports each kind of a missed deadline once; a terminal shows it in its lines.
-    private func tellDeadline(_ status: CatalogStatus, _ state: inout State) {
+    private func tellDeadline(_ status: CatalogStatus, _ entry: inout Entry) {
         guard status.state == .running, let outlook = status.outlook,
-            let text = DeadlineText.line(status), state.outlooks.insert(outlook.kind).inserted,
+            let text = DeadlineText.line(status), entry.outlooks.insert(outlook.kind).inserted,
             screen.mode == .plain
         else { return }
-        Console.note(text)
+        Console.note(entry.labelled(text))
     }
 
-    /// Shows that the coordinator does not answer.
-    func showNoAnswer(_ text: String) {
+    /// Shows that the coordinator does not answer a request about a catalog.
+    func showNoAnswer(_ text: String, of catalog: CatalogID) {
         state.withLock { state in
-            tell(state.troubles.noAnswer(text))
+            var entry = state[catalog]
+            tell(entry.troubles.noAnswer(text), entry)
+            state[catalog] = entry
             draw(state)
         }
     }
 
-    private func take(_ status: CatalogStatus, _ state: inout State) {
+    private func take(_ status: CatalogStatus, _ entry: inout Entry) {
         let elapsed = ContinuousClock.now - began
-        state.meter.update(status, atSeconds: elapsed / .seconds(1))
-        state.status = status
+        entry.meter.update(status, atSeconds: elapsed / .seconds(1))
+        entry.status = status
     }
 
-    private func tell(_ lines: [Troubles.Line]) {
+    private func tell(_ lines: [Troubles.Line], _ entry: Entry) {
         for line in lines {
             switch (screen.mode, line) {
             case (.live, _), (.quiet, .relief): continue
-            case (_, .trouble(let text)), (_, .relief(let text)): Console.note(text)
+            case (_, .trouble(let text)), (_, .relief(let text)):
+                Console.note(entry.labelled(text))
             }
         }
     }
@@ -96,14 +140,14 @@ package final class ProgressDisplay: Sendable {
 
     private func draw(_ state: State) {
         // Without a terminal the failure was reported already; further lines add nothing.
-        guard let status = state.status, screen.mode == .live || state.troubles.text == nil else {
-            return
-        }
-        var text = ProgressText(status: status, meter: state.meter, style: style)
-        text.trouble = state.troubles.text
+        let entries = state.all.filter { screen.mode == .live || $0.troubles.text == nil }
+        let texts = entries.compactMap { $0.text(style) }
+        guard !texts.isEmpty else { return }
         screen.show(
             live: { columns, rows in
-                text.lines(columns: columns, rows: min(rows, Self.assetRows + 1))
-            }, plain: { text.plainLine })
+                let share = max(min(rows, Self.assetRows + 1) / texts.count, 1)
+                return Array(
+                    texts.flatMap { $0.lines(columns: columns, rows: share) }.prefix(rows))
+            }, plain: { texts.map(\.plainLine).joined(separator: "\ndray: ") })
     }
 }

@@ -10,6 +10,8 @@ struct ProgressText {
     let style: TerminalStyle
     /// The failure that blocks the catalog now.
     var trouble: String?
+    /// Name of its site, beside the same catalog at others; nil for one site.
+    var site: String?
 
     /// Returns a line for the catalog and one for each active asset, at most `rows`.
     func lines(columns: Int, rows: Int) -> [String] {
@@ -80,7 +82,7 @@ struct ProgressText {
         let reading = meter.catalog
         let barWidth = shape.barWidth
         var line = StyledLine()
-        line.append(name(printable(status.name), width: shape.nameWidth), .bold)
+        line.append(name(printable(site ?? status.name), width: shape.nameWidth), .bold)
         line.append("  ")
         line.appendBar(reading.fraction, width: barWidth, style: style)
         line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
@@ -154,7 +156,8 @@ struct ProgressText {
         if totals.failed > 0 { parts.append("\(HumanFormat.count(totals.failed)) failed") }
         if let count = totals.cancelled { parts.append("\(HumanFormat.count(count)) cancelled") }
         if let waits = WaitText.line(meter.waits.current) { parts.append(waits) }
-        return "\(printable(status.name)): \(parts.joined(separator: ", "))"
+        let place = site.map { " at \(printable($0))" } ?? ""
+        return "\(printable(status.name))\(place): \(parts.joined(separator: ", "))"
     }
 
     // Columns of fixed width, so that nothing moves between frames.

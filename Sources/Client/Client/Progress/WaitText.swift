@@ -43,6 +43,9 @@ package enum WaitText {
             return "the limits of \(name(origin, origins)) are used up"
         case .paused(let assets):
             return "\(HumanFormat.count(assets, "asset")) \(assets == 1 ? "is" : "are") paused"
+        case .neighbour(let queue, let assets):
+            return "\(HumanFormat.count(assets, "asset")) \(assets == 1 ? "waits" : "wait") "
+                + "for site \(printable(queue))"
         case .siteLimit: return "the bandwidth of the site is used up"
         case .otherCatalogs(let count):
             return "the workers are busy with \(HumanFormat.count(count, "other catalog"))"
@@ -84,6 +87,7 @@ package enum WaitText {
         case "originCooldown": "cooldowns of origins"
         case "originLimit": "limits of origins"
         case "paused": "paused assets"
+        case "neighbour": "other sites"
         case "siteLimit": "bandwidth of the site"
         case "otherCatalogs": "other catalogs"
         default: printable(reason)

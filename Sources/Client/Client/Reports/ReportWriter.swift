@@ -81,12 +81,34 @@ package struct ReportWriter {
         sums.work = await ReportWork.of(status, client)
         let totals = String(json(sums))
         try output.append(
-            "\n  ],\n  \"catalog\": \(json(status.name)),\n"
+            "\n  ],\n", path)
+        if status.storageURL.hasPrefix("cache:") { try await writeCaches(status, to: &output) }
+        try output.append(
+            "  \"catalog\": \(json(status.name)),\n"
                 + (Deadline(status).map { "  \"deadline\": \(json($0)),\n" } ?? "")
                 + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals),\n"
                 + (status.traceID.map { "  \"traceID\": \(json($0)),\n" } ?? "")
                 + "  \"waited\": \(json(waited)),\n  \"waits\": \(json(self.waits))\n}\n",
             path)
+    }
+
+    /// Writes the counts of each POP and all findings, page by page.
+    private func writeCaches(
+        _ status: CatalogStatus, to output: inout BufferedOutput
+    ) async throws(Failure) {
+        var page = try await client.cacheReport(of: status.id)
+        try output.append("  \"caches\": {\"findings\":[", path)
+        let pops = json(page.pops)
+        var separator = "\n    "
+        while true {
+            for finding in page.findings {
+                try output.append(separator + json(finding), path)
+                separator = ",\n    "
+            }
+            guard let next = page.next else { break }
+            page = try await client.cacheReport(of: status.id, after: next)
+        }
+        try output.append("],\"pops\":\(pops)},\n", path)
     }
 
     private func json(_ value: some Encodable) -> String {

@@ -1,9 +1,10 @@
 import API
+import CoordinatorClient
 import Model
 import Rendering
 import Text
 
-/// Formats the summary of a run. Pure.
+/// Formats the summary of a run.
 struct RunSummary {
     let status: CatalogStatus
     let destination: String
@@ -61,6 +62,21 @@ struct RunSummary {
             text += WarningText.lines(warnings.bounded(to: Self.listedWarnings))
         }
         return text
+    }
+
+    /// Adds missing sidecars and manifest warnings, which only the assets' pages have.
+    mutating func complete(_ client: CoordinatorClient) async throws(Failure) {
+        var after: String?
+        repeat {
+            let page = try await client.assets(of: status.id, after: after)
+            for asset in page.assets {
+                missingSidecars += asset.missing?.count ?? 0
+                guard let found = asset.warnings else { continue }
+                titlesWithWarnings += 1
+                warnings.add(found)
+            }
+            after = page.next
+        } while after != nil
     }
 
     private var ending: String {

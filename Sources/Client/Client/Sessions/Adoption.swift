@@ -5,6 +5,7 @@ import FileSystem
 import Glibc
 package import Model
 import Rendering
+package import Storage
 import Synchronization
 import Text
 
@@ -21,14 +22,35 @@ package final class Adoption: Sendable {
         var uncopied = 0
     }
 
-    /// Absolute paths without a slash at their ends.
-    private let directory: String
-    private let site: String
+    private enum Place {
+        /// Absolute paths without a slash at their ends.
+        case directory(String, site: String)
+        /// The mirror is the site.
+        case bucket(S3Storage)
+    }
+
+    private let place: Place
     private let state = Mutex(State())
 
     package init(directory: String, site: String) {
-        self.directory = directory
-        self.site = site
+        place = .directory(directory, site: site)
+    }
+
+    /// Adopts the objects of a bucket, with the credentials of this process. Sends nothing yet.
+    package convenience init(bucket url: String) throws(Failure) {
+        let site = try StorageURL(url)
+        guard let bucket = site.bucket else {
+            throw Failure(.inputDestination, "DIR \(redacted(url: url)): no URL of a bucket")
+        }
+        self.init(try S3Storage(site, bucket, access: BucketAccess()))
+    }
+
+    /// Adopts the objects of an open bucket.
+    package init(_ storage: S3Storage) { place = .bucket(storage) }
+
+    /// Throws if a bucket cannot be read: without its objects, everything would be fetched.
+    package func check() async throws(Failure) {
+        if case .bucket(let storage) = place { _ = try await storage.list() }
     }
 
     /// Throws `input.unreadable` for a mirror that is no directory.
@@ -40,17 +62,68 @@ package final class Adoption: Sendable {
         }
     }
 
-    /// Returns an asset with the file that may be it. A file that the list has a digest of is compared
-    /// by its worker.
-    func offer(_ asset: AssetSubmission) -> AssetSubmission {
+    /// Returns assets with the files that may be theirs. A file that the list has a digest of is
+    /// compared by its worker. Blocks for the files of a directory.
+    func offer(_ assets: [AssetSubmission]) async throws(Failure) -> [AssetSubmission] {
+        switch place {
+        case .directory(let directory, let site):
+            assets.map { offer($0, from: directory, to: site) }
+        case .bucket(let storage): try await offer(assets, in: storage)
+        }
+    }
+
+    private func offer(
+        _ asset: AssetSubmission, from directory: String, to site: String
+    ) -> AssetSubmission {
         guard asset.kind == .file else { return asset }
         guard let file = Self.open(asset.key, in: site) else {
-            copy(asset)
+            copy(asset, from: directory, to: site)
             return asset
         }
-        guard asset.sha256 == nil, asset.digests == nil, let found = Self.read(file),
-            asset.bytes == nil || asset.bytes == found.bytes
-        else { return asset }
+        return Self.isCompared(asset) ? asset : add(Self.read(file), to: asset)
+    }
+
+    /// Asks a bucket, some objects at a time.
+    private func offer(
+        _ assets: [AssetSubmission], in storage: S3Storage
+    ) async throws(Failure) -> [AssetSubmission] {
+        let results = await withTaskGroup(of: (Int, Result<FoundFile?, Failure>).self) { group in
+            var found: [(Int, Result<FoundFile?, Failure>)] = []
+            var running = 0
+            for (index, asset) in assets.enumerated()
+            where asset.kind == .file && !Self.isCompared(asset) {
+                if running == Self.requestsAtATime, let next = await group.next() {
+                    found.append(next)
+                    running -= 1
+                }
+                running += 1
+                group.addTask {
+                    do throws(Failure) {
+                        return (index, .success(try await storage.foundFile(key: asset.key)))
+                    } catch {
+                        return (index, .failure(error))
+                    }
+                }
+            }
+            for await next in group { found.append(next) }
+            return found
+        }
+        var offered = assets
+        for (index, found) in results {
+            offered[index] = add(try found.get(), to: offered[index])
+        }
+        return offered
+    }
+
+    private static let requestsAtATime = 16
+
+    private static func isCompared(_ asset: AssetSubmission) -> Bool {
+        asset.sha256 != nil || asset.digests != nil
+    }
+
+    /// Adds a file about which the origin is asked.
+    private func add(_ found: FoundFile?, to asset: AssetSubmission) -> AssetSubmission {
+        guard let found, asset.bytes == nil || asset.bytes == found.bytes else { return asset }
         var asset = asset
         asset.found = found
         state.withLock { _ = $0.asked.insert(asset.name.hashValue) }
@@ -104,7 +177,9 @@ package final class Adoption: Sendable {
 
     /// Copies a file that lies elsewhere to its key, if it has the digest of the list. A mirror may
     /// lack the directory of the host.
-    private func copy(_ asset: AssetSubmission) {
+    private func copy(
+        _ asset: AssetSubmission, from directory: String, to site: String
+    ) {
         let path = String(asset.key.drop { $0 != "/" }.dropFirst())
         for place in [asset.key, path] {
             guard !place.isEmpty, let source = Self.open(place, in: directory) else { continue }
@@ -113,7 +188,7 @@ package final class Adoption: Sendable {
             }
             do throws(SystemError) {
                 // What the copy has is compared: the mirror may change meanwhile.
-                guard try copy(source, to: asset.key, sha256) else { continue }
+                guard try copy(source, to: asset.key, in: site, sha256) else { continue }
                 return state.withLock { $0.copied += 1 }
             } catch {
                 return state.withLock { $0.uncopied += 1 }
@@ -123,7 +198,7 @@ package final class Adoption: Sendable {
 
     /// Returns false if the file has another digest. The copy has no name before it is compared.
     private func copy(
-        _ source: FileDescriptor, to key: String, _ sha256: String
+        _ source: FileDescriptor, to key: String, in site: String, _ sha256: String
     ) throws(SystemError) -> Bool {
         var parent = try FileDescriptor.makeDirectories(site, mode: 0o755)
         let copy = try parent.createUnnamed()

@@ -33,7 +33,7 @@ struct CatalogFollower {
                     !isRefresh && status.waits == nil && lacking <= totals.segments / 20
             case .failure(let failure):
                 guard failure.code.isOfUnavailableCluster else { throw failure }
-                display.showNoAnswer(Self.words(for: failure))
+                display.showNoAnswer(Self.words(for: failure), of: catalog)
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
             // Often at first, because small catalogs end soon, and again when few segments are

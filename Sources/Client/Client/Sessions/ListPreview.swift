@@ -1,5 +1,6 @@
 package import API
 package import CoordinatorClient
+package import ListSources
 package import Lists
 package import Model
 import Rendering

@@ -3,6 +3,7 @@ import CommandLine
 package import CoordinatorClient
 import Foundation
 import Glibc
+package import ListSources
 import Lists
 import Model
 import Rendering
@@ -34,6 +35,10 @@ package final class PrefetchSession: FollowingSession {
         package var detaches: Bool
         /// True to remove the assets that the list no longer names.
         package var prunes: Bool
+        /// True to request every object of a cache a second time, and to fail unless all are hits.
+        package var verifies = false
+        /// The list at its URL, if the cluster is to read it again and again; nil otherwise.
+        package var moving: SourceSubmission?
         /// Files of a mirror that another tool made; nil for none.
         package var adoption: Adoption?
 
@@ -61,6 +66,10 @@ package final class PrefetchSession: FollowingSession {
             self.acceptsVolume = acceptsVolume
             self.detaches = detaches
             self.prunes = prunes
+        }
+
+        fileprivate func sender(_ draining: ShutdownSignal) -> ListSender {
+            ListSender(source: source, list: list, adoption: adoption, draining: draining)
         }
     }
 
@@ -90,7 +99,13 @@ package final class PrefetchSession: FollowingSession {
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
-        switch try await work(client) {
+        var end = try await work(client)
+        if plan.verifies, case .ended(let status) = end, !state.draining.isDraining {
+            try await showCache(status, client)
+            display.note("requesting every object again")
+            end = try await work(client)
+        }
+        switch end {
         case .ended(let status):
             display.end()
             try await conclude(status, client)
@@ -109,6 +124,8 @@ package final class PrefetchSession: FollowingSession {
         try await client.readiness(retrySeconds: 3)
         try await settleVolume(client)
         let handle = try await client.openCatalog(plan.catalog)
+        // Whatever becomes of this command, the cluster reads the list again.
+        if let moving = plan.moving { try await client.set(moving, of: handle.id) }
         do throws(Failure) {
             try await submit(handle, client)
             if plan.detaches, state.detachment.detach() { return .detached(handle.id) }
@@ -160,21 +177,7 @@ package final class PrefetchSession: FollowingSession {
     private func submit(
         _ handle: CatalogHandle, _ client: CoordinatorClient
     ) async throws(Failure) {
-        var batch = SubmissionBatch(generation: handle.generation)
-        // The coordinator reads one batch while the database stores the previous one. The list is
-        // checked, so the order of two batches does not matter.
-        var sending: [Task<Result<Void, Failure>, Never>] = []
-        let purpose = ListSource.Purpose.submission(plan.list.sharedKeys)
-        _ = try await plan.source.read(purpose) { assets throws(Failure) in
-            for asset in assets {
-                if state.draining.isDraining { throw Failure(.workerCancelled, "interrupted") }
-                guard let full = batch.add(plan.adoption?.offer(asset) ?? asset) else { continue }
-                if sending.count == 2 { try await sending.removeFirst().value.get() }
-                sending.append(Task { await Self.send(full, to: handle.id, client) })
-            }
-        }
-        if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
-        for task in sending { try await task.value.get() }
+        try await plan.sender(state.draining).send(to: [handle], client)
         let started = try await client.start(
             handle.id, CatalogStartRequest(generation: handle.generation))
         state.detachment.begin()
@@ -209,16 +212,6 @@ package final class PrefetchSession: FollowingSession {
             "removing \(HumanFormat.count(removed.assets, "asset")) that the list no longer names")
     }
 
-    private static func send(
-        _ batch: AssetBatch, to catalog: CatalogID, _ client: CoordinatorClient
-    ) async -> Result<Void, Failure> {
-        do throws(Failure) {
-            return .success(try await client.submit(batch, to: catalog))
-        } catch {
-            return .failure(error)
-        }
-    }
-
     /// Marks the catalog, so that nothing starts for a submitter that is gone.
     ///
     /// Runs in its own task: a second signal cancels the session's, and the mark is still needed.
@@ -234,7 +227,7 @@ package final class PrefetchSession: FollowingSession {
         guard let path = plan.reportPath, !Task.isCancelled else { return }
         do {
             let status = try await client.status(of: handle.id, retrySeconds: 1)
-            try await writer(path, client).write(status)
+            try await writer(path, status, client).write(status)
         } catch {
             display.end()
             Console.note("the report could not be written: \(error)")
@@ -246,13 +239,16 @@ package final class PrefetchSession: FollowingSession {
         if !plan.isQuiet {
             var summary = RunSummary(status: status, destination: plan.destination.path)
             summary.columns = LiveLines.columns(of: STDOUT_FILENO)
-            summary.waited = display.waited
-            try? await complete(&summary, status, client)
+            summary.waited = display.waited(of: status.id)
+            if plan.list.counts.sidecars > 0 || plan.list.counts.titles > 0 {
+                try? await summary.complete(client)
+            }
             Console.write(summary.text)
             if let adoption = plan.adoption {
                 Console.write("\n" + (try await adoption.result(of: status.id, client)))
             }
         }
+        let isCached = try await concludeCache(status, client)
         if status.totals.failed > 0 {
             let page = try await client.assets(of: status.id, state: .failed)
             if plan.isQuiet {
@@ -268,7 +264,7 @@ package final class PrefetchSession: FollowingSession {
         let media = try await plan.mediaCheck?.run(status, client, draining: state.draining)
         if let media { tell(media) }
         if let path = plan.reportPath {
-            try await writer(path, client, media).write(status)
+            try await writer(path, status, client, media).write(status)
         }
         if plan.isQuiet, status.missedDeadline, let line = DeadlineText.line(status) {
             Console.note(line)
@@ -276,78 +272,51 @@ package final class PrefetchSession: FollowingSession {
         let allPlay = media?.unplayable.isEmpty ?? true
         let code = ExitCode(endOf: status) ?? .interrupted
         let isWell = code == .success || code == .deadlineMissed
-        state.set(isWell && !allPlay ? .someFailed : code)
+        state.set(isWell && !(allPlay && isCached) ? .someFailed : code)
     }
 
-    /// Adds missing sidecars and manifest warnings, which only the assets' pages have.
-    private func complete(
-        _ summary: inout RunSummary, _ status: CatalogStatus, _ client: CoordinatorClient
-    ) async throws {
-        guard plan.list.counts.sidecars > 0 || plan.list.counts.titles > 0 else { return }
-        var after: String?
-        repeat {
-            let page = try await client.assets(of: status.id, after: after)
-            for asset in page.assets {
-                summary.missingSidecars += asset.missing?.count ?? 0
-                guard let warnings = asset.warnings else { continue }
-                summary.titlesWithWarnings += 1
-                summary.warnings.add(warnings)
-            }
-            after = page.next
-        } while after != nil
+    /// Shows the first pass of a verification.
+    private func showCache(
+        _ status: CatalogStatus, _ client: CoordinatorClient
+    ) async throws(Failure) {
+        guard !plan.isQuiet else { return }
+        display.pause()
+        let text = CacheText(
+            try await client.cacheReport(of: status.id),
+            columns: LiveLines.columns(of: STDOUT_FILENO))
+        Console.write(text.table + "\n")
+        display.resume()
+    }
+
+    /// Shows how a cache served the objects. Returns false if POPs served different bytes or, in a
+    /// verification, an object is not cached.
+    private func concludeCache(
+        _ status: CatalogStatus, _ client: CoordinatorClient
+    ) async throws(Failure) -> Bool {
+        guard plan.destination.isCache else { return true }
+        let text = CacheText(
+            try await client.cacheReport(of: status.id),
+            columns: LiveLines.columns(of: STDOUT_FILENO))
+        if !plan.isQuiet { Console.write("\n" + text.table) }
+        if text.findings > 0 {
+            writeAll((plan.isQuiet ? "" : "\n") + text.list(of: status.id), to: 2)
+        }
+        return !text.hasDifferences && !(plan.verifies && text.findings > 0)
     }
 
     private func writer(
-        _ path: String, _ client: CoordinatorClient, _ media: MediaCheck.Findings? = nil
+        _ path: String, _ status: CatalogStatus, _ client: CoordinatorClient,
+        _ media: MediaCheck.Findings? = nil
     ) -> ReportWriter {
         var writer = ReportWriter(path: path, client: client, media: media)
-        (writer.waited, writer.waits) = (display.waited, display.waits)
+        (writer.waited, writer.waits) = (
+            display.waited(of: status.id), display.waits(of: status.id)
+        )
         return writer
     }
 
     private func tell(_ media: MediaCheck.Findings) {
         if !plan.isQuiet { Console.write("\n" + media.text) }
         media.list(reportPath: plan.reportPath)
-    }
-}
-
-/// Collects assets into requests within the wire limits.
-struct SubmissionBatch {
-    /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
-    private static let maxBytes = 4 << 20
-    /// A coordinator accepts 100,000 values in a body; an asset has at most 19 besides its
-    /// sidecars and what was found of it.
-    private static let maxValues = 96_000
-
-    let generation: Int
-    private var assets: [AssetSubmission] = []
-    /// Names in the batch: a list may contain an asset twice, a request only once.
-    private var names: Set<String> = []
-    private var bytes = 0
-    private var values = 0
-
-    init(generation: Int) { self.generation = generation }
-
-    /// Adds an asset; returns the batch if it is now full.
-    mutating func add(_ asset: AssetSubmission) -> AssetBatch? {
-        guard names.insert(asset.name).inserted else { return nil }
-        assets.append(asset)
-        bytes += asset.name.utf8.count + asset.url.utf8.count + asset.key.utf8.count + 200
-        bytes += (asset.mirrors ?? []).reduce(0) { $0 + $1.utf8.count + 4 }
-        for sidecar in asset.sidecars ?? [] {
-            bytes += sidecar.url.utf8.count + sidecar.key.utf8.count + 400
-        }
-        values += 19 + 8 * (asset.sidecars?.count ?? 0) + (asset.found == nil ? 0 : 6)
-        let isFull =
-            assets.count >= WireLimits.assetsPerRequest || bytes >= Self.maxBytes
-            || values >= Self.maxValues
-        return isFull ? takeRest() : nil
-    }
-
-    /// Returns the rest as a batch; nil if it is empty.
-    mutating func takeRest() -> AssetBatch? {
-        guard !assets.isEmpty else { return nil }
-        defer { (assets, names, bytes, values) = ([], [], 0, 0) }
-        return AssetBatch(generation: generation, assets: assets)
     }
 }

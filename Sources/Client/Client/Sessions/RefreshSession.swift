@@ -163,11 +163,11 @@ package final class RefreshSession: FollowingSession {
             let outcome = Outcome(
                 catalog: status.name, state: status.state, unchanged: summary.unchanged,
                 changed: summary.changed, failed: summary.failed,
-                deadline: ReportWriter.Deadline(status), waited: display.waited,
-                waits: display.waits, media: media.map(Outcome.Media.init))
+                deadline: ReportWriter.Deadline(status), waited: display.waited(of: status.id),
+                waits: display.waits(of: status.id), media: media.map(Outcome.Media.init))
             Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
         } else if !plan.isQuiet {
-            let notes = [WaitText.line(display.waited), missed].compactMap {
+            let notes = [WaitText.line(display.waited(of: status.id)), missed].compactMap {
                 $0.map { $0 + "\n" }
             }.joined()
             Console.write(Self.text(summary, of: status.name) + notes + (media?.text ?? ""))
@@ -180,7 +180,9 @@ package final class RefreshSession: FollowingSession {
         media?.list(reportPath: plan.reportPath)
         if let path = plan.reportPath {
             var writer = ReportWriter(path: path, client: client, media: media)
-            (writer.waited, writer.waits) = (display.waited, display.waits)
+            (writer.waited, writer.waits) = (
+                display.waited(of: status.id), display.waits(of: status.id)
+            )
             try await writer.write(status)
         }
         if plan.isQuiet || plan.printsJSON, let missed { Console.note(missed) }

@@ -87,7 +87,7 @@ package final class RemovalSession: FollowingSession {
                 if Self.isOver(status) { return status }
             } catch {
                 guard error.code.isOfUnavailableCluster else { throw error }
-                display.showNoAnswer(printable(error.message))
+                display.showNoAnswer(printable(error.message), of: catalog)
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
             _ = await state.draining.wait(atMost: .seconds(min(1, 0.05 + elapsed / 20)))

@@ -3,7 +3,7 @@ package import Model
 /// `POST /v1/selections`: applies an action to all selected work.
 ///
 /// What is selected matches all of `catalog`, `asset`, `name`, `states` and `failureCode` that are
-/// set; at least a catalog or a failure code is required. Repeating a selection selects the remaining work.
+/// set; at least a catalog, a failure code or states are required. Repeating a selection selects the remaining work.
 package struct SelectionAction: Codable, Hashable, Sendable {
     package var action: Action
     /// Nil for every catalog.
@@ -21,6 +21,8 @@ package struct SelectionAction: Codable, Hashable, Sendable {
     /// reschedule: seconds since 1970; 0 for none, nil for no change.
     package var notBefore: Double?
     package var deadline: Double?
+    /// reschedule: seconds between refreshes, `WireLimits.sourceSeconds`; 0 for none, nil for no change.
+    package var refreshSeconds: Double?
     /// cancel: only refreshes of completed assets, not first fetches. Nil is false.
     package var ofRefresh: Bool?
     /// remove: only assets that the catalog's last submission did not name. Nil is false.
@@ -36,7 +38,7 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         /// Retries failed and cancelled work with new attempts.
         case retry
         case reprioritise
-        /// Sets a whole catalog's earliest start and deadline. Workers finish leased jobs.
+        /// Sets a whole catalog's earliest start, deadline and refreshes. Workers finish leased jobs.
         case reschedule
         /// Requests the files of completed assets again.
         case refresh
@@ -48,6 +50,10 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         /// Cancels what has not ended, then deletes the files that no other asset of the site
         /// needs: manifests first.
         case remove
+        /// Excepts assets from eviction, whatever their state.
+        case pin
+        /// Allows their eviction again.
+        case unpin
         /// Deletes the records of a whole catalog that has ended; stored files stay.
         case forget
     }

@@ -4,6 +4,8 @@ package import Model
 package struct SiteSettings: Codable, Hashable, Sendable {
     /// The name of its queue, or its storage URL.
     package var site: String
+    /// Creates the site, which its storage URL names, if there is none.
+    package var adds: Bool?
     /// A `TransferSchedule`; empty for none: everything is allowed at any time.
     package var schedule: String?
     /// Maximum bytes per second in addition to the schedule, within `Bandwidth.allowed`; 0 for no
@@ -16,12 +18,22 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     /// Longest time for which assets that are submitted from now on are kept once they are complete,
     /// in seconds; 0 for no limit.
     package var keepSeconds: Double?
+    /// Which assets make room for others.
+    package var evict: EvictionOrder?
+    /// Maximum fetches of each title that is submitted from now on; a count of 0 for no limit.
+    package var maxFetches: FetchLimit?
+    /// Maximum sites of each title that is submitted from now on, `WireLimits.sitesPerTitle`; 0 for no
+    /// limit.
+    package var maxSites: Int?
     /// Time between audits, within `WireLimits.auditSeconds`; 0 for no schedule.
     package var auditSeconds: Int?
     /// True if these audits read every file.
     package var auditIsDeep: Bool?
     /// True if these audits repair.
     package var auditRepairs: Bool?
+    /// The URL under which a web server serves the site's files by their keys, so that other sites
+    /// fetch from it; empty for none.
+    package var serves: String?
     /// Clears the site's failure: its jobs are leased again at once.
     package var resumes: Bool?
     /// Records the volume that the next worker finds as the site's, and clears its failure.
@@ -52,10 +64,16 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var quotaBytes: Int64?
     /// Longest time for which completed assets are kept; nil for no limit.
     package var keepSeconds: Double?
+    /// Which assets make room for others.
+    package var evict = EvictionOrder.off
+    package var maxFetches: FetchLimit?
+    package var maxSites: Int?
     /// Time between audits by its schedule; nil for none.
     package var auditSeconds: Int?
     package var auditIsDeep = false
     package var auditRepairs = false
+    /// The URL under which a web server serves its files; nil for none.
+    package var serves: String?
     /// Bytes of its catalogs; an object of two catalogs counts twice.
     package var usedBytes: Int64?
     /// Free bytes of its file system, as last reported by workers; nil before.

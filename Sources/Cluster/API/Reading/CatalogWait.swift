@@ -27,6 +27,8 @@ package struct CatalogWait: Hashable, Sendable {
         case originLimit(origin: String, origins: Int)
         /// Assets are paused, until somebody resumes them.
         case paused(assets: Int)
+        /// Assets wait until another site has stored them; the first one asked.
+        case neighbour(queue: String, assets: Int)
         /// The site's bandwidth is used up.
         case siteLimit
         /// Workers are busy with other catalogs of higher priority.
@@ -63,7 +65,7 @@ package struct CatalogWait: Hashable, Sendable {
                 catalogSeconds = max(catalogSeconds, wait.seconds ?? 0)
             case .schedule: catalogSeconds = max(catalogSeconds, wait.seconds ?? .infinity)
             case .paused: jobSeconds.append(.infinity)
-            case .retry, .workerSilent, .originCooldown, .originLimit, .siteLimit,
+            case .retry, .workerSilent, .originCooldown, .originLimit, .neighbour, .siteLimit,
                 .otherCatalogs, .other:
                 jobSeconds.append(wait.seconds ?? 0)
             }
@@ -114,6 +116,8 @@ extension CatalogWait: Codable {
         case "originLimit":
             reason = .originLimit(origin: try text(.origin), origins: try number(.origins))
         case "paused": reason = .paused(assets: try number(.assets))
+        case "neighbour":
+            reason = .neighbour(queue: try text(.queue), assets: try number(.assets))
         case "siteLimit": reason = .siteLimit
         case "otherCatalogs": reason = .otherCatalogs(try number(.catalogs))
         case let name: reason = .other(name)
@@ -143,6 +147,9 @@ extension CatalogWait: Codable {
             try fields.encode(origin, forKey: .origin)
             try fields.encode(origins, forKey: .origins)
         case .paused(let assets): try fields.encode(assets, forKey: .assets)
+        case .neighbour(let queue, let assets):
+            try fields.encode(queue, forKey: .queue)
+            try fields.encode(assets, forKey: .assets)
         case .otherCatalogs(let count): try fields.encode(count, forKey: .catalogs)
         }
     }
@@ -161,6 +168,7 @@ extension CatalogWait.Reason {
         case .originCooldown: "originCooldown"
         case .originLimit: "originLimit"
         case .paused: "paused"
+        case .neighbour: "neighbour"
         case .siteLimit: "siteLimit"
         case .otherCatalogs: "otherCatalogs"
         case .other(let name): name

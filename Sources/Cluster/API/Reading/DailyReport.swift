@@ -67,6 +67,8 @@ package struct DailyReport: Codable, Sendable {
         package var storageURL: String?
         /// False for a code that no retry and no setting corrects; nil for others.
         package var isAddressable: Bool?
+        /// Recovery from a code; nil for others.
+        package var recovery: Recovery?
         package var figures: Figures
 
         package init(name: String, figures: Figures) {
@@ -128,6 +130,41 @@ package struct DailyReport: Codable, Sendable {
             self.completed = completed
             self.failed = failed
             self.cancelled = cancelled
+        }
+    }
+
+    /// What became of the assets that met a failure code. An asset counts when it has ended, once
+    /// for each code that it met, as completed by the most that was done about the code.
+    package struct Recovery: Codable, Hashable, Sendable {
+        /// Failed attempts; also those after which a mirror served the file in the same attempt.
+        package var attempts: Int64
+        /// Assets that met the code and ended.
+        package var assets: Int64
+        /// Those of them that completed nevertheless.
+        package var completed: Int64
+        /// Completed by another attempt.
+        package var byRetry: Int64
+        /// Completed by a mirror.
+        package var byMirror: Int64
+        /// Completed by a fresh URL from the manifest.
+        package var byFreshURL: Int64
+        /// Completed without an optional file.
+        package var withoutOptional: Int64
+        /// Failed because of the code. Others that did not complete failed because of another one.
+        package var lost: Int64
+
+        package init(
+            attempts: Int64, assets: Int64, completed: Int64, byRetry: Int64 = 0,
+            byMirror: Int64 = 0, byFreshURL: Int64 = 0, withoutOptional: Int64 = 0, lost: Int64 = 0
+        ) {
+            self.attempts = attempts
+            self.assets = assets
+            self.completed = completed
+            self.byRetry = byRetry
+            self.byMirror = byMirror
+            self.byFreshURL = byFreshURL
+            self.withoutOptional = withoutOptional
+            self.lost = lost
         }
     }
 

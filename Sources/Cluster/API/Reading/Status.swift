@@ -22,6 +22,10 @@ package struct CatalogStatus: Codable, Sendable {
     package var notBefore: Double?
     /// Deadline, in seconds since 1970.
     package var deadline: Double?
+    /// Seconds between scheduled refreshes, and the time of the next one, in seconds since 1970; nil
+    /// for none.
+    package var refreshSeconds: Double?
+    package var nextRefresh: Double?
     /// Reasons why none of its jobs run: those that end last first, 5 at most. Nil while a job
     /// runs.
     package var waits: [CatalogWait]?
@@ -94,6 +98,8 @@ package struct AssetStatus: Codable, Sendable {
     package var state: AssetState
     /// True if it has not ended and is paused; else nil.
     package var isPaused: Bool?
+    /// True if it is not evicted; else nil.
+    package var isPinned: Bool?
     package var failure: Failure?
     package var segments: Int
     package var segmentsDone: Int

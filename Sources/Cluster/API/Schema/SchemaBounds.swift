@@ -31,6 +31,19 @@ extension CatalogSubmission: SchemaBounded {
             "priority": [.range(0...9)], "notBefore": Schema.Bound.time,
             "deadline": Schema.Bound.time, "expiresAt": Schema.Bound.time,
             "keepSeconds": [.range(WireLimits.keepSeconds)],
+            "maxSites": [.range(WireLimits.sitesPerTitle)],
+            "neighbours": [
+                .items(0...WireLimits.neighboursPerCatalog, each: .characters(8...2_048))
+            ],
+        ]
+    }
+}
+
+extension FetchLimit: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "count": [.range(0...WireLimits.fetchesPerTitle.upperBound)],
+            "periodSeconds": [.range(WireLimits.keepSeconds)],
         ]
     }
 }
@@ -75,6 +88,7 @@ extension AssetSubmission: SchemaBounded {
             "sidecars": [.items(1...WireLimits.sidecarsPerAsset)],
             "notBefore": Schema.Bound.time, "expiresAt": Schema.Bound.time,
             "keepSeconds": [.range(WireLimits.keepSeconds)],
+            "title": Schema.Bound.text(1...200), "maxSites": [.range(WireLimits.sitesPerTitle)],
         ]
     }
 }
@@ -102,7 +116,17 @@ extension SelectionAction: SchemaBounded {
             "asset": Schema.Bound.text(1...1_000), "priority": [.range(0...9)],
             "notBefore": [.range(0...WireLimits.pointsInTime.upperBound)],
             "deadline": [.range(0...WireLimits.pointsInTime.upperBound)],
+            "refreshSeconds": [.range(0...WireLimits.sourceSeconds.upperBound)],
             "generation": [.range(1...Int(Int32.max))],
+        ]
+    }
+}
+
+extension SourceSubmission: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "url": Schema.Bound.url, "everySeconds": [.range(WireLimits.sourceSeconds)],
+            "maxDropPercent": [.range(0...100)],
         ]
     }
 }
@@ -124,8 +148,34 @@ extension SiteSettings: SchemaBounded {
         [
             "site": Schema.Bound.text(1...2_048), "floorBytes": [.range(0...1 << 60)],
             "quotaBytes": [.range(0...1 << 60)],
+            "maxSites": [.range(0...WireLimits.sitesPerTitle.upperBound)],
             "keepSeconds": [.range(0...WireLimits.keepSeconds.upperBound)],
             "maximumBytesPerSecond": [.range(0...Int(Bandwidth.allowed.upperBound))],
+            "serves": [.characters(0...WireLimits.servesBytes)],
+        ]
+    }
+}
+
+extension SiteEviction: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["site": Schema.Bound.text(1...2_048), "bytes": [.range(1...1 << 60)]]
+    }
+}
+
+extension SiteRequests: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "site": Schema.Bound.text(1...2_048), "time": Schema.Bound.time,
+            "files": [.items(1...WireLimits.requestedFiles)],
+        ]
+    }
+}
+
+extension SiteRequests.File: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "key": Schema.Bound.key, "requests": [.range(0...WireLimits.requestsOfFile)],
+            "bytes": [.range(0...WireLimits.requestsOfFile)],
         ]
     }
 }

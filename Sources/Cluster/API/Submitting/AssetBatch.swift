@@ -36,7 +36,7 @@ extension AssetBatch: WireTable {
 extension AssetSubmission: WireRow {
     package enum Field: Int, WireField {
         case name, url, kind, key, bytes, sha256, mirrors, digests, sidecars
-        case notBefore, expiresAt, keepSeconds, found
+        case notBefore, expiresAt, keepSeconds, found, title, maxFetches, maxSites
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -59,5 +59,8 @@ extension AssetSubmission: WireRow {
         try coder.code(.expiresAt, &expiresAt)
         try coder.code(.keepSeconds, &keepSeconds)
         try coder.codeJSON(.found, &found)
+        try coder.code(.title, &title)
+        try coder.codeJSON(.maxFetches, &maxFetches)
+        try coder.code(.maxSites, &maxSites)
     }
 }

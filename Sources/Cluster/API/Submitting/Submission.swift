@@ -23,6 +23,16 @@ package struct CatalogSubmission: Codable, Sendable {
     /// Files of an asset are deleted so many seconds after it was first complete; nil for never. An
     /// asset's or its site's own time holds if it is shorter.
     package var keepSeconds: Double?
+    /// Maximum fetches of a title within a period; nil for no limit. Assets' and the
+    /// site's own limits hold as well.
+    package var maxFetches: FetchLimit?
+    /// Maximum sites that a title is at, `WireLimits.sitesPerTitle`; nil for no limit. The
+    /// smallest holds.
+    package var maxSites: Int?
+    /// Storage URLs of other sites from which its files are fetched, in the order in which they are
+    /// asked: those of their catalog with this name. An asset is fetched once one of them has
+    /// completed it; from its origin if none will. Nil for none.
+    package var neighbours: [String]?
 
     package init(
         name: String, storageURL: String, priority: Int = 5, notBefore: Double? = nil,

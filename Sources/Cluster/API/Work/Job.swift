@@ -74,6 +74,8 @@ package struct Fetch: Hashable, Sendable {
     package var previous: PreviousObject?
     /// Other URLs of the same bytes.
     package var mirrors: [String] = []
+    /// The neighbour that has stored it, from which alone it is fetched; nil for none.
+    package var neighbour: NeighbourFile?
     /// The origin that serves it during the cooldown of its own. Then only mirrors are used, those
     /// of this origin first; nil for its own origin.
     package var mirrorOrigin: String?
@@ -173,6 +175,7 @@ package enum JobField: Int, WireField {
     case mirrors, mirrorOrigin, knownValidator, knownVerified
     case stated, parts
     case assetKind, titles
+    case neighbour
 
     package static let layout = RowLayout(of: JobField.self)
 }
@@ -255,6 +258,7 @@ extension Fetch {
         try coder.code(.knownValidator, &validator)
         var isVerified = previous?.isVerified ?? false
         try coder.codeFlag(.knownVerified, &isVerified)
+        try coder.codeJSON(.neighbour, &neighbour)
         guard coder.isReading else { return }
         previous = known.map { PreviousObject($0, validator: validator) }
         previous?.isVerified = isVerified

@@ -19,6 +19,8 @@ package struct LeaseRequest: Sendable {
     /// Audits that the worker has or cannot do, the latest `WireLimits.pastAudits`. Nil for a worker
     /// that takes no audits.
     package var pastAudits: [SiteAuditID]?
+    /// True for a worker that may read a source now.
+    package var takesSources = false
     /// Storage URLs of the directories that the worker may write to: it leases only jobs of sites
     /// within them. 1 to `WireLimits.rootsPerWorker`; nil for a worker that may write to every
     /// site.
@@ -79,6 +81,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var loadTest: LoadTestCall?
     /// An audit of a site that needs the worker; nil for none.
     package var audit: SiteAuditCall?
+    /// A source that needs the worker; nil for none.
+    package var source: SourceCall?
     /// Traces of the jobs, if the request asks for them; nil for none.
     package var traces: [LeasedTrace]?
     /// True if the single job runs alone, because a worker crashed on it: the worker starts nothing
@@ -149,7 +153,7 @@ extension LeaseRequest: WireMessage, WireObject {
     package enum Field: Int, WireField {
         case worker, maxJobs, waitMilliseconds, lease
         case queues, roots, refusedSites, pastLoadTests, slowOrigins, slowMaxJobs, wantsTraces
-        case pastAudits
+        case pastAudits, takesSources
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -172,6 +176,7 @@ extension LeaseRequest: WireMessage, WireObject {
         try coder.code(.slowMaxJobs, &most)
         try coder.codeFlag(.wantsTraces, &wantsTraces)
         try coder.code(.pastAudits, &pastAudits)
+        try coder.codeFlag(.takesSources, &takesSources)
         guard coder.isReading else { return }
         guard (origins == nil) == (most == nil) else {
             throw incomplete("slow origins need both their names and their number of jobs.")
@@ -184,6 +189,7 @@ extension LeaseGrant: WireTable {
     package enum Field: Int, WireField {
         case lease, seconds, waitedSeconds, cluster, isAlone
         case site, storageURL, volume, space, shares, cooling, siteShares, loadTest, traces, audit
+        case source
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -221,5 +227,6 @@ extension LeaseGrant: WireTable {
         try coder.codeJSON(.loadTest, &loadTest)
         try coder.codeJSON(.traces, &traces)
         try coder.codeJSON(.audit, &audit)
+        try coder.codeJSON(.source, &source)
     }
 }

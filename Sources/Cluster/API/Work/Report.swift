@@ -63,6 +63,8 @@ package struct JobReport: Hashable, Sendable {
         package var segments: Int?
         /// Result of a refresh: `unchanged` or `changed`.
         package var refreshed: RefreshOutcome?
+        /// How a cache served the object: a text of `CacheAnswer`; nil for other sites.
+        package var cache: String?
 
         package init(
             stored: StoredObject? = nil, isReused: Bool = false, isVerified: Bool = false,
@@ -185,6 +187,7 @@ package enum ReportField: Int, WireField {
     case outcome
     case digests, segments, refreshed
     case failureCode, failureMessage, refused, retryAfterSeconds, origins
+    case cache
 
     package static let layout = RowLayout(of: ReportField.self)
 }
@@ -205,10 +208,12 @@ extension JobReport: WireObject {
         swap(&moved, &outcome)
         var kind = moved.kind
         var done = Done()
-        var (code, message, refused): (String?, String?, String?)
+        var (code, message, refused, cache): (String?, String?, String?, String?)
         var retryAfterSeconds: Double?
         switch consume moved {
-        case .done(let fields): done = fields
+        case .done(let fields):
+            done = fields
+            cache = fields.cache
         case .failed(let failed):
             (code, message) = (failed.failure.code.rawValue, failed.failure.message)
             (refused, retryAfterSeconds) = (failed.refused, failed.retryAfterSeconds)
@@ -243,6 +248,11 @@ extension JobReport: WireObject {
         case (.returned, _): outcome = .returned(afterSeconds: retryAfterSeconds)
         }
         try coder.codeJSON(.origins, &origins)
+        try coder.code(.cache, &cache)
+        if case .done(var done) = outcome, cache != nil {
+            done.cache = cache
+            outcome = .done(done)
+        }
     }
 }
 

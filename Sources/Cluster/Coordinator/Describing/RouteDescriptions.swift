@@ -5,7 +5,8 @@ import Model
 /// The descriptions of all routes, by `Route.name`. A test requires one for each.
 extension RouteDescription {
     static let all: [String: RouteDescription] = [
-        open, working, catalogs, operating, audits, loadTests, webhooks, access,
+        open, working, catalogs, operating, audits, evictions, sources, sourceWork, loadTests,
+        webhooks, access,
     ].reduce(into: [:]) { all, group in all.merge(group) { $1 } }
 
     private static let open: [String: RouteDescription] = [
@@ -111,6 +112,9 @@ extension RouteDescription {
         "GET /v1/catalogs/{catalog}/files": Self(
             "Lists the stored files of a catalog by asset.", query: Parameter.page,
             .json(FilePage.self)),
+        "GET /v1/catalogs/{catalog}/caches": Self(
+            "Returns how the POPs of a cache served a catalog's objects.", query: Parameter.page,
+            .json(CacheReport.self)),
         "GET /v1/catalogs/{catalog}/refresh": Self(
             "Returns the results so far of a catalog's last refresh.", .json(RefreshSummary.self)),
         "GET /v1/assets": Self(

@@ -31,11 +31,22 @@ extension Chore {
                 let moved = try await queue.origins.mirrors.move()
                 if moved > 0 { log.info("jobs moved to mirrors", ["jobs": moved]) }
             },
+            Chore("release jobs that wait for neighbours", every: .seconds(1)) {
+                let moved = try await queue.neighbours.release()
+                if moved > 0 { log.info("jobs released for neighbours", ["jobs": moved]) }
+            },
             Chore("apply rights", every: .seconds(1)) {
                 if try await queue.purges.applyRights() > 0 { signal.fire() }
             },
             Chore("reconcile removals", every: .seconds(1)) {
                 if try await queue.purges.reconcile() > 0 { signal.fire() }
+            },
+            Chore("evict assets", every: .seconds(1)) {
+                let evicted = try await queue.evictions.run()
+                if evicted > 0 {
+                    log.info("assets evicted", ["count": evicted])
+                    signal.fire()
+                }
             },
             Chore("end origin quotas", every: .seconds(1)) {
                 if try await queue.sites.quotas.end() { signal.fire() }
@@ -47,6 +58,12 @@ extension Chore {
                 try await memory.reconcileLoadTests()
             },
             Chore("reconcile audits", every: .seconds(1)) { try await memory.reconcileAudits() },
+            Chore("look for sources that are due", every: .seconds(1)) {
+                try await memory.loadSources()
+            },
+            Chore("refresh catalogs that are due", every: .seconds(1)) {
+                if try await queue.sources.refreshDue() > 0 { signal.fire() }
+            },
             // Due jobs cause no notification.
             Chore("look for work that is due", every: .seconds(1)) {
                 if signal.waiterCount > 0, try await queue.claims.hasWork() { signal.fire() }
@@ -77,7 +94,10 @@ extension Chore {
                 try await queue.tokens.forget(olderThanDays: days)
             },
             // Before catalogs are deleted, whose names the figures have.
-            Chore("add up daily figures", every: .seconds(10)) { try await queue.daily.fold() },
+            Chore("add up daily figures", every: .seconds(10)) {
+                try await queue.metFailures.fold()
+                try await queue.daily.fold()
+            },
             Chore("delete old daily figures", every: .seconds(3_600)) {
                 try await queue.daily.trim()
             },

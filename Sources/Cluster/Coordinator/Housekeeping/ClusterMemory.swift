@@ -12,6 +12,7 @@ struct ClusterMemory: Sendable {
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
     let audits = CalledAudits()
+    let sources = CalledSources()
     let access: Access
     private let failures: BackgroundFailures
 
@@ -48,6 +49,10 @@ struct ClusterMemory: Sendable {
         if audits.set(try await queue.siteAudits.called()) { signal.fire() }
     }
 
+    func loadSources() async throws {
+        if sources.set(try await queue.sources.called()) { signal.fire() }
+    }
+
     // MARK: Reads that log their failures
 
     func readCooling() async {
@@ -70,6 +75,11 @@ struct ClusterMemory: Sendable {
     /// Reads the audits that need a worker. A new one notifies waiting workers at once.
     func readAudits() async {
         await attempt("read the audits") { try await loadAudits() }
+    }
+
+    /// Reads the sources that need a worker. A new one notifies waiting workers at once.
+    func readSources() async {
+        await attempt("read the sources") { try await loadSources() }
     }
 
     func readTokens() async {

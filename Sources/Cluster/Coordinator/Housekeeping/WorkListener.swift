@@ -41,6 +41,7 @@ struct WorkListener: Service {
         await memory.readSiteBounds()
         await memory.readLoadTests()
         await memory.readAudits()
+        await memory.readSources()
         await memory.readTokens()
         signal.fire()
         await withTaskCancellationHandler {
@@ -51,6 +52,9 @@ struct WorkListener: Service {
                     continue
                 case "audits":
                     await memory.readAudits()
+                    continue
+                case "sources":
+                    await memory.readSources()
                     continue
                 case "tokens":
                     await memory.readTokens()

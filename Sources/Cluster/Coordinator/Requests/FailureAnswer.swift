@@ -35,7 +35,7 @@ enum FailureAnswer {
         case .inputNotFound: 404
         case .inputMethod: 405
         case .workerLeaseLost, .inputDraining, .inputLoadTestRunning, .inputAuditRunning,
-            .inputAuditOfBucket, .storageOutsideRoots, .inputAlreadyCreated, .inputNameInUse,
+            .inputCacheSite, .storageOutsideRoots, .inputAlreadyCreated, .inputNameInUse,
             .clusterRequestRunning:
             409
         case .clusterEventsGone: 410

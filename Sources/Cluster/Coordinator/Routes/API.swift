@@ -19,6 +19,8 @@ struct API: Sendable {
     let document = DocumentRoutes()
     let webhooks: WebhookRoutes
     let audits: SiteAuditRoutes
+    let evictions: EvictionRoutes
+    let sources: SourceRoutes
 
     /// - Parameters:
     ///   - databaseConnections: the most that this coordinator opens.
@@ -33,7 +35,8 @@ struct API: Sendable {
         metrics = MetricsRoutes(registry: counts.registry, cache: figures)
         leases = LeaseRoutes(
             queue: queue, signal: memory.signal, cooling: memory.cooling,
-            loadTests: memory.loadTests, audits: memory.audits, metrics: counts)
+            loadTests: memory.loadTests, audits: memory.audits, sources: memory.sources,
+            metrics: counts)
         results = ResultRoutes(
             queue: queue, reported: reported, cooling: memory.cooling, metrics: counts)
         catalogs = CatalogRoutes(queue: queue, reported: reported)
@@ -42,6 +45,8 @@ struct API: Sendable {
         loadTests = LoadTestRoutes(queue: queue, loadTests: memory.loadTests)
         access = AccessRoutes(queue: queue, memory: memory)
         audits = SiteAuditRoutes(queue: queue)
+        evictions = EvictionRoutes(queue: queue)
+        sources = SourceRoutes(queue: queue)
         events = EventRoutes(queue: queue, hub: hub)
         webhooks = WebhookRoutes(
             queue: queue, addresses: WebhookAddresses(policy: webhookAddresses))
@@ -50,8 +55,8 @@ struct API: Sendable {
 
     /// All routes.
     var routes: [Route] {
-        healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + auditRoutes + loadRoutes
-            + accessRoutes + webhookRoutes
+        healthRoutes + workerRoutes + catalogRoutes + operatorRoutes + auditRoutes + sourceRoutes
+            + loadRoutes + accessRoutes + webhookRoutes
     }
 
     private var healthRoutes: [Route] {
@@ -102,6 +107,7 @@ struct API: Sendable {
             .change("/v1/catalogs/{catalog}/start", .submitters, catalogs.start),
             .change("/v1/catalogs/{catalog}/interrupt", .submitters, catalogs.interrupt),
             .get("/v1/catalogs/{catalog}/files", .readers, catalogs.files),
+            .get("/v1/catalogs/{catalog}/caches", .readers, catalogs.caches),
             .get("/v1/catalogs/{catalog}/refresh", .readers, catalogs.refreshSummary),
             .get("/v1/assets", .readers, catalogs.browse),
             .change("/v1/selections", .submitters, catalogs.select),
@@ -120,6 +126,9 @@ struct API: Sendable {
             .change("/v1/origins/limits", .operators, operators.setLimits),
             .get("/v1/sites", .readers, operators.sites),
             .change("/v1/sites/settings", .operators, operators.configure),
+            .change("/v1/sites/evictions", .operators, evictions.evict),
+            .get("/v1/sites/popularity", .readers, evictions.popularity),
+            .change("/v1/sites/popularity", .operators, evictions.note).creating,
             .get("/v1/report", .readers, operators.report),
             .get("/v1/workers/wanted", .readers, pool.wanted),
             .get("/v1/workers/history", .readers, pool.history),
@@ -133,6 +142,26 @@ struct API: Sendable {
             .get("/v1/site-audits/{audit}", .readers, audits.status),
             .get("/v1/site-audits/{audit}/findings", .readers, audits.findings),
             .change("/v1/site-audits/{audit}/cancel", .operators, audits.cancel),
+        ]
+    }
+
+    private var sourceRoutes: [Route] {
+        [
+            .get("/v1/sources", .readers, sources.list),
+            .get("/v1/sources/{catalog}", .readers, sources.status),
+            .change("/v1/sources/{catalog}", .submitters, sources.set),
+            .change("/v1/sources/{catalog}/read", .submitters, sources.readNow),
+            .change("/v1/sources/{catalog}/remove", .submitters, sources.remove),
+            .post("/v1/sources/{catalog}/leases", .workers, sources.lease),
+            .post("/v1/sources/{catalog}/checks", .workers) { request, path, _ in
+                try await sources.check(request, path)
+            },
+            .post("/v1/sources/{catalog}/assets", .workers) { request, path, _ in
+                try await sources.add(request, path)
+            },
+            .post("/v1/sources/{catalog}/reports", .workers) { request, path, _ in
+                try await sources.report(request, path)
+            },
         ]
     }
 

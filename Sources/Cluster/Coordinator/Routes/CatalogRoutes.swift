@@ -40,6 +40,12 @@ struct CatalogRoutes: Sendable {
         // A site has one name, regardless of spelling.
         submission.storageURL = try Validation.storageURL(submission.storageURL)
         try caller.require(storageURL: submission.storageURL)
+        // Its files are copied from there.
+        submission.neighbours = try submission.neighbours?.map { neighbour throws(Failure) in
+            let url = try Validation.storageURL(neighbour)
+            try caller.require(storageURL: url)
+            return url
+        }
         let opened = submission
         return Change(
             detailed: "catalog \(opened.name) at \(redacted(url: opened.storageURL)), priority "
@@ -147,6 +153,25 @@ struct CatalogRoutes: Sendable {
         if !caller.seesSecrets { page.assets = page.assets.map(\.redacted) }
         page.next = PageCursor.sealed(page.next, of: "catalog-assets")
         return try .wire(page)
+    }
+
+    func caches(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        let after = try PageCursor.position(in: request, of: "caches") ?? "0"
+        guard let last = Int64(after) else {
+            throw Validation.wrong("after", after, "the next of a page")
+        }
+        var report = try await queue.cacheAnswers.report(
+            of: try Self.catalog(path), after: last,
+            limit: try Validation.limit(request.queryValue("limit")))
+        if !caller.seesSecrets {
+            for index in report.findings.indices {
+                report.findings[index].path = Redaction.key(report.findings[index].path)
+            }
+        }
+        report.next = PageCursor.sealed(report.next, of: "caches")
+        return try .wire(report)
     }
 
     func files(

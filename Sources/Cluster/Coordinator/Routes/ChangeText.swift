@@ -19,6 +19,7 @@ enum ChangeText {
                 ("code", action.failureCode?.rawValue),
                 ("priority", action.priority.map { "\($0)" }),
                 ("notBefore", action.notBefore.map(time)), ("deadline", action.deadline.map(time)),
+                ("refreshSeconds", action.refreshSeconds.map { $0 == 0 ? "none" : "\($0)" }),
                 ("ofRefresh", action.ofRefresh.map { "\($0)" }),
                 ("ofLeft", action.ofLeft.map { "\($0)" }),
                 ("generation", action.generation.map { "\($0)" }),
@@ -39,14 +40,26 @@ enum ChangeText {
     static func text(of settings: SiteSettings) -> String {
         "site \(redacted(url: settings.site)): settings"
             + list([
+                ("adds", settings.adds.map { "\($0)" }),
                 ("schedule", settings.schedule.map { $0.isEmpty ? "none" : "'\($0)'" }),
                 ("maximumBytesPerSecond", settings.maximumBytesPerSecond.map { "\($0)" }),
                 ("floorBytes", settings.floorBytes.map { "\($0)" }),
                 ("quotaBytes", settings.quotaBytes.map { "\($0)" }),
                 ("keepSeconds", settings.keepSeconds.map { $0 == 0 ? "none" : "\($0)" }),
+                ("evict", settings.evict?.rawValue),
+                (
+                    "maxFetches",
+                    settings.maxFetches.map {
+                        $0.count == 0 ? "none" : "\($0.count) in \($0.periodSeconds) s"
+                    }
+                ), ("maxSites", settings.maxSites.map { $0 == 0 ? "none" : "\($0)" }),
                 ("auditSeconds", settings.auditSeconds.map { $0 == 0 ? "none" : "\($0)" }),
                 ("auditIsDeep", settings.auditIsDeep.map { "\($0)" }),
                 ("auditRepairs", settings.auditRepairs.map { "\($0)" }),
+                (
+                    "serves",
+                    settings.serves.map { $0.isEmpty ? "none" : redacted(url: $0) }
+                ),
                 ("resumes", settings.resumes.map { "\($0)" }),
                 ("acceptsVolume", settings.acceptsVolume.map { "\($0)" }),
             ])
@@ -59,6 +72,14 @@ enum ChangeText {
                 ("repairs", audit.repairs.map { "\($0)" }),
                 ("readBytesPerSecond", audit.readBytesPerSecond.map { "\($0)" }),
                 ("filesPerSecond", audit.filesPerSecond.map { "\($0)" }),
+            ])
+    }
+
+    static func text(of eviction: SiteEviction) -> String {
+        "eviction at site \(redacted(url: eviction.site))"
+            + list([
+                ("bytes", eviction.bytes.map { "\($0)" }),
+                ("dryRun", eviction.dryRun.map { "\($0)" }),
             ])
     }
 

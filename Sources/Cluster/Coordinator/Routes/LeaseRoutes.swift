@@ -12,6 +12,7 @@ struct LeaseRoutes: Sendable {
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
     let audits: CalledAudits
+    let sources: CalledSources
     let metrics: CoordinatorMetrics
 
     /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
@@ -36,6 +37,9 @@ struct LeaseRoutes: Sendable {
             }
             if let call = audits.first(for: wanted) {
                 return try .wire(grant(audit: call), for: request)
+            }
+            if let call = sources.take(for: wanted) {
+                return try .wire(grant(source: call), for: request)
             }
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
@@ -66,12 +70,13 @@ struct LeaseRoutes: Sendable {
     }
 
     private func grant(
-        loadTest: LoadTestCall? = nil, audit: SiteAuditCall? = nil
+        loadTest: LoadTestCall? = nil, audit: SiteAuditCall? = nil, source: SourceCall? = nil
     ) -> LeaseGrant {
         var grant = LeaseGrant(lease: nil, seconds: queue.settings.leaseSeconds)
         grant.cooling = cooling.answer
         grant.loadTest = loadTest
         grant.audit = audit
+        grant.source = source
         return grant
     }
 

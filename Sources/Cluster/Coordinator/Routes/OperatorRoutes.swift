@@ -58,10 +58,14 @@ struct OperatorRoutes: Sendable {
     func configure(
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> Change {
-        let settings: SiteSettings = try RequestBody.read(request)
+        var settings: SiteSettings = try RequestBody.read(request)
         _ = try Validation.check(settings)
-        return Change(ChangeText.text(of: settings)) {
-            try .wire(try await queue.sites.configure(settings))
+        if settings.adds == true {
+            settings.site = try Validation.storageURL(settings.site, "site")
+        }
+        let checked = settings
+        return Change(ChangeText.text(of: checked)) {
+            try .wire(try await queue.sites.configure(checked))
         }
     }
 }

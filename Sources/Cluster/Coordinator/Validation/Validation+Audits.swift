@@ -72,7 +72,7 @@ extension Validation {
     }
 
     /// A path at a site, which others may have made: of any characters but NUL.
-    private static func path(_ text: String, _ field: String) throws(Failure) {
+    static func path(_ text: String, _ field: String) throws(Failure) {
         try range(text.utf8.count, "\(field), in bytes", 1...WireLimits.keyBytes)
         guard text.utf8.contains(0) else { return }
         throw wrong(field, "a NUL character", "a path")

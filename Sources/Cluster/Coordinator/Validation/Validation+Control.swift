@@ -4,8 +4,8 @@ import Schedule
 
 extension Validation {
     static func check(_ action: SelectionAction) throws(Failure) {
-        guard action.catalog != nil || action.failureCode != nil else {
-            throw wrong("catalog, failureCode", "neither", "at least one of them")
+        guard action.catalog != nil || action.failureCode != nil || action.states != nil else {
+            throw wrong("catalog, failureCode, states", "neither", "at least one of them")
         }
         if let catalog = action.catalog { try check(catalog) }
         if let asset = action.asset {
@@ -56,16 +56,23 @@ extension Validation {
 
     private static func checkSchedule(_ action: SelectionAction) throws(Failure) {
         guard action.action == .reschedule else {
-            guard action.notBefore == nil, action.deadline == nil else {
-                throw wrong("notBefore, deadline", "a time", "with the action reschedule only")
+            guard action.notBefore == nil, action.deadline == nil, action.refreshSeconds == nil
+            else {
+                throw wrong(
+                    "notBefore, deadline, refreshSeconds", "a time",
+                    "with the action reschedule only")
             }
             return
         }
         guard action.catalog != nil, action.isWhole else {
             throw wrong("catalog", "a part or all", "a whole catalog to reschedule")
         }
-        guard action.notBefore != nil || action.deadline != nil else {
-            throw wrong("notBefore, deadline", "neither", "at least one of them")
+        guard action.notBefore != nil || action.deadline != nil || action.refreshSeconds != nil
+        else {
+            throw wrong("notBefore, deadline, refreshSeconds", "none", "at least one of them")
+        }
+        if let seconds = action.refreshSeconds, seconds != 0 {
+            try interval(seconds, "refreshSeconds")
         }
         // 0 removes the time.
         try times(
@@ -103,19 +110,25 @@ extension Validation {
     /// Checks settings and returns their schedule; rejects an unknown time zone.
     static func check(_ settings: SiteSettings) throws(Failure) -> TransferSchedule? {
         try text(settings.site, "site", 1...2_048)
+        if settings.adds == true { try storageURL(settings.site, "site") }
         guard
-            settings.schedule != nil || settings.maximumBytesPerSecond != nil
+            settings.adds == true || settings.schedule != nil
+                || settings.maximumBytesPerSecond != nil
                 || settings.floorBytes != nil || settings.quotaBytes != nil
                 || settings.keepSeconds != nil || settings.auditSeconds != nil
                 || settings.auditIsDeep != nil || settings.auditRepairs != nil
-                || settings.resumes == true || settings.acceptsVolume == true
+                || settings.evict != nil || settings.maxFetches != nil
+                || settings.maxSites != nil || settings.serves != nil || settings.resumes == true
+                || settings.acceptsVolume == true
         else {
             throw wrong(
-                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, keepSeconds, "
-                    + "auditSeconds, auditIsDeep, auditRepairs, resumes, acceptsVolume",
+                "adds, schedule, maximumBytesPerSecond, floorBytes, quotaBytes, keepSeconds, "
+                    + "evict, maxFetches, maxSites, auditSeconds, auditIsDeep, auditRepairs, "
+                    + "serves, resumes, acceptsVolume",
                 "none",
                 "at least one of them")
         }
+        if let serves = settings.serves { try check(serves: serves) }
         if let seconds = settings.auditSeconds, seconds != 0 {
             try range(seconds, "auditSeconds", WireLimits.auditSeconds)
         }
@@ -125,6 +138,7 @@ extension Validation {
             guard let bytes, !(0...1 << 60).contains(bytes) else { continue }
             throw wrong(field, "\(bytes)", "0 to \(1 << 60)")
         }
+        try limits(settings.maxFetches, settings.maxSites, allowsNone: true, "")
         if let seconds = settings.keepSeconds, seconds != 0 { try keep(seconds, "keepSeconds") }
         if let most = settings.maximumBytesPerSecond, most != 0 {
             try bandwidth(most, "maximumBytesPerSecond")

@@ -20,6 +20,20 @@ extension Validation {
         }
     }
 
+    /// Checks the limits of a title's fetches and sites.
+    static func limits(
+        _ fetches: FetchLimit?, _ sites: Int?, allowsNone: Bool = false,
+        _ prefix: @autoclosure () -> String
+    ) throws(Failure) {
+        if let fetches, !allowsNone || fetches.count != 0 {
+            try range(fetches.count, prefix() + "maxFetches.count", WireLimits.fetchesPerTitle)
+            try keep(fetches.periodSeconds, prefix() + "maxFetches.periodSeconds")
+        }
+        if let sites, !allowsNone || sites != 0 {
+            try range(sites, prefix() + "maxSites", WireLimits.sitesPerTitle)
+        }
+    }
+
     static func keep(_ seconds: Double, _ field: String) throws(Failure) {
         guard !WireLimits.keepSeconds.contains(seconds) else { return }
         throw wrong(

@@ -13,6 +13,8 @@ enum Validation {
         try rights(
             notBefore: submission.notBefore, expiresAt: submission.expiresAt,
             keepSeconds: submission.keepSeconds, "")
+        try limits(submission.maxFetches, submission.maxSites, "")
+        try check(neighbours: submission.neighbours ?? [], of: submission.storageURL)
     }
 
     /// Checks times in seconds since 1970. Also throws for a deadline before the start.
@@ -48,6 +50,8 @@ enum Validation {
             try rights(
                 notBefore: asset.notBefore, expiresAt: asset.expiresAt,
                 keepSeconds: asset.keepSeconds, "\(field).")
+            try limits(asset.maxFetches, asset.maxSites, "\(field).")
+            if let title = asset.title { try text(title, "\(field).title", 1...200) }
             try found(asset, "\(field).found")
         }
     }
@@ -151,6 +155,9 @@ enum Validation {
         if let digests = done.digests { try stated(digests, "\(result()).digests") }
         if let validator = done.validator {
             try text(validator, "\(result()).validator", 1...WireLimits.validatorCharacters)
+        }
+        if let cache = done.cache, CacheAnswer(text: cache) == nil {
+            throw wrong("\(result()).cache", cache, "a state, an age or -, and a detail")
         }
     }
 
@@ -278,7 +285,7 @@ enum Validation {
         value.utf8.contains { $0 < 0x20 || $0 == 0x7F }
     }
 
-    private static func url(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
+    static func url(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
         let isWeb = value.hasPrefix("http://") || value.hasPrefix("https://")
         guard isWeb, value.utf8.count <= WireLimits.urlBytes,
             !value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
@@ -342,8 +349,9 @@ enum Validation {
     static func storageURL(
         _ value: String, _ field: @autoclosure () -> String = "storageURL"
     ) throws(Failure) -> String {
-        let allowed = "file:///absolute/path or s3://bucket/prefix"
-        guard value.hasPrefix("file:///") || value.hasPrefix("s3://"), value.utf8.count <= 2_048,
+        let allowed = "file:///absolute/path, s3://bucket/prefix or cache:https://host?pop=address"
+        let schemes = ["file:///", "s3://", "cache:"]
+        guard schemes.contains(where: { value.hasPrefix($0) }), value.utf8.count <= 2_048,
             !hasControl(value)
         else { throw wrong(field(), value, allowed) }
         do throws(Failure) {

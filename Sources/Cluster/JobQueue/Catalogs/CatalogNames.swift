@@ -20,14 +20,16 @@ struct CatalogNames: Sendable {
             throw Failure(
                 .inputAmbiguous,
                 "Several sites have a catalog \(name): numbers \(Self.list(found)). Its site says which "
-                    + "(--site), or its number.")
+                    + "(--site), or its number; --all-sites takes all.")
         }
         return first
     }
 
     func catalogs(of action: SelectionAction) async throws(Failure) -> [CatalogID] {
         guard let reference = action.catalog else {
-            return try await catalogs(nil, failureCode: action.failureCode)
+            return try await catalogs(
+                nil, failureCode: action.failureCode,
+                AssetStates(action.states ?? []) ?? AssetStates())
         }
         return [try await catalog(reference)]
     }
@@ -52,7 +54,8 @@ struct CatalogNames: Sendable {
     }
 
     private func catalogs(
-        _ reference: CatalogReference?, failureCode: FailureCode?
+        _ reference: CatalogReference?, failureCode: FailureCode?,
+        _ states: AssetStates = AssetStates()
     ) async throws(Failure) -> [CatalogID] {
         try await database.withConnection { connection in
             try await connection.query(
@@ -62,6 +65,7 @@ struct CatalogNames: Sendable {
                     "name": .optionalText(reference?.name),
                     "storage_url": .optionalText(reference?.storageURL),
                     "failure_code": .optionalText(failureCode?.rawValue),
+                    "states": states.named, "is_paused": .bool(states.includesPaused),
                 ]
             ).rows.map { CatalogID(try $0.int64("id")) }
         }

@@ -38,6 +38,7 @@ extension CatalogWait {
                 .originCooldown(origin: subject ?? "", code: code, origins: number)
             case "originLimit": .originLimit(origin: subject ?? "", origins: number)
             case "paused": .paused(assets: number)
+            case "neighbour": .neighbour(queue: subject ?? "", assets: number)
             case "siteLimit": .siteLimit
             case "otherCatalogs": .otherCatalogs(number)
             case let name: .other(name)

@@ -138,6 +138,7 @@ extension AssetStatus {
             retries: Int(try row.int64("retries")))
         refreshed = try row.optionalString("refreshed").flatMap(RefreshOutcome.init(rawValue:))
         isPaused = try row.bool("is_paused") ? true : nil
+        isPinned = try row.bool("is_pinned") ? true : nil
         notBefore = try row.optionalDouble("not_before")
         expiresAt = try row.optionalDouble("expires_at")
         freedFiles = try row.optionalInt64("freed_files").map { Int($0) }

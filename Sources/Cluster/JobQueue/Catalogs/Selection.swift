@@ -18,8 +18,7 @@ struct Selection {
 
     func apply(_ connection: PostgresConnection) async throws -> SelectionAnswer {
         switch action.action {
-        case .reschedule:
-            return try await reschedule(connection)
+        case .reschedule: return try await reschedule(connection)
         case .reprioritise where isWhole:
             return try Self.answer(
                 try await connection.query(SQL.Selecting.reprioritiseCatalog, id + priority))
@@ -40,6 +39,8 @@ struct Selection {
             return try await resume(try await assets(connection), connection)
         case .remove:
             return try await remove(try await assets(connection), connection)
+        case .pin, .unpin:
+            return try await pin(try await assets(connection), connection)
         case .forget:
             preconditionFailure("a catalog is forgotten in several transactions")
         }
@@ -80,6 +81,7 @@ struct Selection {
             id + [
                 "not_before": .optionalDouble(action.notBefore),
                 "deadline": .optionalDouble(action.deadline),
+                "refresh_seconds": .optionalDouble(action.refreshSeconds),
             ])
         guard !changed.rows.isEmpty else {
             throw Failure(
@@ -219,6 +221,19 @@ struct Selection {
         return answer
     }
 
+    /// Excepts assets from eviction, or not.
+    private func pin(
+        _ assets: [Asset], _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        try Self.answer(
+            try await connection.query(
+                SQL.Selecting.pin,
+                [
+                    "assets": .int64Array(assets.map(\.id)),
+                    "is_pinned": .bool(action.action == .pin),
+                ]))
+    }
+
     // MARK: Removal
 
     /// Cancels what has not ended, and lets workers delete what no other asset of the site needs.
@@ -251,7 +266,8 @@ struct Selection {
     }
 
     /// Cancels the `active` of the assets, and lets workers delete their files.
-    private func purge(
+    @discardableResult
+    func purge(
         _ assets: [Int64], _ active: [Int64], as state: AssetState,
         _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
@@ -333,6 +349,7 @@ struct Selection {
         _ = try await connection.pipeline([
             PostgresStatement(SQL.KeyConflicts.lock, id),
             PurgeGuard.share(catalog: catalog.rawValue),
+            PostgresStatement(SQL.Rights.lockTitles, id),
         ])
         try CatalogLocks.checkPublications(try await CatalogLocks.lockWork(both, connection))
         _ = try await connection.query(SQL.Catalogs.fold, id)
@@ -353,8 +370,9 @@ struct Selection {
         let chosen = PostgresValue.int64Array(failed + interrupted)
         _ = try await connection.pipeline(
             KeyConflicts.statements(both, chosen, hasHolders: true))
-        _ = try await connection.query(
-            SQL.Rights.refuseExpired, CatalogStart.refusal(both))
+        for refusal in CatalogStart.refusals(both, chosen) {
+            _ = try await connection.pipeline([refusal])
+        }
         _ = try await connection.query(SQL.Starting.fileSegments, both)
         _ = try await connection.query(SQL.Starting.dropSidecars, both)
         _ = try await connection.query(SQL.Starting.sidecars, both)

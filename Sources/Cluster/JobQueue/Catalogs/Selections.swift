@@ -49,6 +49,16 @@ package struct Selections: Sendable {
                 throw Failure.unknownCatalog(catalog)
             }
             try await database.allowCatalogTime(connection)
+            if [.remove, .refresh].contains(action.action) || action.refreshSeconds ?? 0 > 0,
+                try StorageURL(try row.string("storage_url")).cache != nil
+            {
+                // Of several catalogs, those of caches are skipped.
+                guard action.catalog != nil else { return SelectionAnswer(assets: 0, jobs: 0) }
+                throw Failure(
+                    .inputCacheSite,
+                    "catalog: \(catalog) is of a cache; allowed for \(action.action.rawValue): a "
+                        + "catalog of a site with storage.")
+            }
             return try await Selection(
                 action: action, catalog: catalog, row: row, leaseSeconds: leaseSeconds
             ).apply(connection)

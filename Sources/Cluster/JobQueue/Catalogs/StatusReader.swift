@@ -84,6 +84,8 @@ extension CatalogStatus {
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
+        refreshSeconds = try row.optionalDouble("refresh_seconds")
+        nextRefresh = try row.optionalDouble("next_refresh")
         self.waits = waits.all.isEmpty ? nil : CatalogWait.ordered(waits.all)
         let deadlineSeconds = try row.optionalDouble("deadline_seconds")
         var estimate: CatalogFinish.Estimate?

@@ -18,7 +18,7 @@ package struct OutdatedRows: Sendable {
             let statements: [SQL.Housekeeping] = [
                 .checksumWriters, .spans, .lanes, .cancelled,
                 // Before the workers: one that came back did not die with its jobs.
-                .losses, .workers,
+                .losses, .workers, .titleFetches,
                 .tidyOrigins, .rewrittenManifests, .multipartFiles, .loadTests,
             ]
             for statement in statements {

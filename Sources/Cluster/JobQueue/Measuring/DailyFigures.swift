@@ -120,9 +120,23 @@ extension DailyReport.Group {
         switch grouping {
         case .catalog: queue = try row.string("queue")
         case .site: storageURL = try row.string("storage_url")
-        case .code: isAddressable = FailureCode(name).isAddressable
+        case .code:
+            isAddressable = FailureCode(name).isAddressable
+            recovery = try DailyReport.Recovery(row: row, figures)
         case .day, .origin: break
         }
+    }
+}
+
+extension DailyReport.Recovery {
+    /// Decodes the sums of a row of `Daily.report` with these figures.
+    fileprivate init(row: PostgresRow, _ figures: DailyReport.Figures) throws {
+        self.init(
+            attempts: figures.failed + figures.retries + (try row.int64("mirrored")),
+            assets: try row.int64("met"), completed: try row.int64("recovered"),
+            byRetry: try row.int64("by_retry"), byMirror: try row.int64("by_mirror"),
+            byFreshURL: try row.int64("by_fresh_url"),
+            withoutOptional: try row.int64("without_optional"), lost: try row.int64("lost"))
     }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// Moves files whose own origin is in cooldown to mirrors that are not.
 package final class MirrorMoves: Sendable {
     private let database: QueueDatabase
-    private let search = Mutex(MirrorSearch())
+    private let search = Mutex(LaneSearch())
 
     init(database: QueueDatabase) { self.database = database }
 
@@ -184,23 +184,5 @@ package final class MirrorMoves: Sendable {
             SQL.Mirrors.emptied, ["lanes": .int64Array(Set(chosen.map(\.lane)).sorted())])
         _ = try await connection.query(SQL.Common.notifyWork)
         return Set(moved)
-    }
-}
-
-/// The progress of the search through the lanes of origins in cooldown: a value.
-struct MirrorSearch {
-    /// The last lane of the previous pass; 0 if it was the last of all.
-    var lastLane: Int64 = 0
-    /// By lane, the job after which the next pass begins; no entry for the start of a lane.
-    private var places: [Int64: Int64] = [:]
-
-    /// Maximum number of remembered lanes; beyond it, all are read from their start.
-    private static let maxLanes = 10_000
-
-    func place(in lane: Int64) -> Int64 { places[lane] ?? 0 }
-
-    mutating func set(_ place: Int64, in lane: Int64) {
-        if places.count >= Self.maxLanes { places = [:] }
-        places[lane] = place > 0 ? place : nil
     }
 }

@@ -123,7 +123,7 @@ package struct Purges: Sendable {
         for (catalogs, expires) in [(expired, true), (beginning, false)] {
             for catalog in catalogs {
                 do throws(Failure) {
-                    changed += try await change(catalog) {
+                    changed += try await change(catalog, orElse: 0) {
                         try await expires ? $0.expire($1).assets : $0.begin($1).assets
                     }
                 } catch {
@@ -135,10 +135,11 @@ package struct Purges: Sendable {
         return changed
     }
 
-    private func change(
-        _ catalog: Int64,
-        _ body: @escaping @Sendable (Selection, PostgresConnection) async throws -> Int
-    ) async throws(Failure) -> Int {
+    /// Changes assets of a catalog; returns `none` if it is gone or its lock is taken.
+    func change<Value: Sendable>(
+        _ catalog: Int64, orElse none: Value,
+        _ body: @escaping @Sendable (Selection, PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
         let id: SQLValues = ["catalog": .int(catalog)]
         // As `Selections`: tallies are folded first, because reports lock their jobs before assets.
         try await database.transaction { connection in
@@ -151,7 +152,7 @@ package struct Purges: Sendable {
         return try await database.transaction { connection in
             guard try await connection.query(SQL.Catalogs.tryLock, id).only().bool("locked"),
                 let row = try await connection.query(SQL.Catalogs.read, id).firstRow
-            else { return 0 }
+            else { return none }
             try await database.allowCatalogTime(connection)
             let selection = Selection(
                 action: SelectionAction(.remove), catalog: CatalogID(catalog), row: row,

@@ -13,6 +13,7 @@ extension ReportPlan {
             var bytes: Int64 = 0
             var reusedBytes: Int64 = 0
             var milliseconds: Int64 = 0
+            var mirrored: Int64 = 0
         }
 
         private struct Key: Hashable {
@@ -41,6 +42,11 @@ extension ReportPlan {
             change(lane, code ?? "") { $0.retries += 1 }
         }
 
+        /// A mirror served a file after a failure of another origin, in the same attempt.
+        mutating func mirrored(_ lane: Int64, _ code: FailureCode) {
+            change(lane, code.rawValue) { $0.mirrored += 1 }
+        }
+
         private mutating func change(
             _ lane: Int64, _ code: String = "", _ body: (inout Counts) -> Void
         ) {
@@ -62,6 +68,7 @@ extension ReportPlan {
                 "retries": .int64Array(column(\.retries)), "bytes": .int64Array(column(\.bytes)),
                 "reused_bytes": .int64Array(column(\.reusedBytes)),
                 "transfer_ms": .int64Array(column(\.milliseconds)),
+                "mirrored": .int64Array(column(\.mirrored)),
             ]
         }
     }

@@ -10,6 +10,10 @@ extension ReportPlan {
         var isListed: Bool
         /// Its URL was read from its manifest only just, and does not say that it has expired.
         var isFresh: Bool
+        /// When its URL expires by what it says itself.
+        var expiry: Expiry
+        /// Its URL has a token that may choose what is served, and that no rule leaves out of keys.
+        var hasToken: Bool
         /// Its asset's manifest is being read again.
         var isRenewing: Bool
         /// How often in a row it was without a segment stored since.
@@ -17,6 +21,33 @@ extension ReportPlan {
         /// How many of its segments are stored, and whether that is another number than when it was last queued.
         var stored: Int64
         var hasStored: Bool
+
+        /// Says what a submitter does who gets the refusal.
+        var advice: String {
+            hasToken
+                ? expiry.advice + "; stored files are fetched again unless keyQuery of the "
+                    + "origin's settings leaves out its token and its end" : expiry.advice
+        }
+
+        enum Expiry: Equatable {
+            case unknown
+            /// As `2026-11-27T05:12:00Z`.
+            case passed(String)
+            case ahead(String)
+
+            fileprivate var advice: String {
+                switch self {
+                case .unknown: "its URL is signed: submit the list again with a fresh one"
+                case .passed(let time):
+                    "its URL expired at \(time): submit the list again with a fresh one, under the same "
+                        + "catalog name"
+                case .ahead(let time):
+                    "its URL is signed and expires at \(time): the origin refuses it for another reason, "
+                        + "such as a wrong signature or another address; submit the list again with a "
+                        + "fresh one"
+                }
+            }
+        }
 
         enum Course: Equatable {
             /// As any other failure.

@@ -31,6 +31,8 @@ struct ReportPlan {
     var renewals = Renewals()
     /// Jobs that ended, and files that are fetched again, for `outcomes`.
     var ended = Outcomes()
+    /// Failures on the way of assets to their ends.
+    var met = MetFailures()
     /// What is known of the URLs that were refused.
     let refusals: [JobID: Refusal]
     var steps: [Step] = []
@@ -81,6 +83,10 @@ struct ReportPlan {
             }
             origins.failed(
                 job.lane, outcome.origin, code, retryAfter: outcome.retryAfterSeconds)
+            if job.kind != .refresh {
+                ended.mirrored(job.lane, code)
+                met.add(job, code, .mirror)
+            }
         }
     }
 
@@ -158,6 +164,7 @@ struct ReportPlan {
             if let whole = wholeToRefetch(job, failure.code) {
                 if resets.insert(whole).inserted {
                     ended.retried(job.lane, failure.code.rawValue)
+                    met.add(job, failure.code, .retry)
                     steps.append(
                         .reset(whole: whole, seconds: seconds, counts: false, isDivisible: true))
                 }
@@ -175,6 +182,7 @@ struct ReportPlan {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
                 if resets.insert(whole).inserted {
                     ended.retried(job.lane, failure.code.rawValue)
+                    met.add(job, failure.code, .retry)
                     steps.append(
                         .reset(
                             whole: whole, seconds: wait, counts: true,
@@ -203,16 +211,18 @@ struct ReportPlan {
         switch course {
         case .end: return false
         case .again:
+            met.add(job, failure.code, .freshURL)
             retry(job, seconds: 0, attempts: job.attempt, counts: true)
         case .submitAgain:
             giveUp(
                 job,
                 Failure(
                     .originSignatureExpired,
-                    "\(failure.message.prefix(400)); its URL is signed: submit the list again with a fresh one"
+                    "\(failure.message.prefix(220)); \(refusal.advice)"
                 ))
         case .await(let renewals):
             if let renewals { self.renewals.add(refusal, renewals) }
+            met.add(job, failure.code, .freshURL)
             retried.add(
                 job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
                 awaitsURL: failure)
@@ -227,6 +237,7 @@ struct ReportPlan {
         guard case .attempts(let most) = Self.policy(of: lost.code, for: job.kind),
             job.attempt < most
         else { return giveUp(job, lost) }
+        met.add(job, lost.code, .retry)
         retried.add(
             job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
             isolates: true, because: lost.code)
@@ -235,11 +246,10 @@ struct ReportPlan {
     /// Fails a job permanently, unless only mirrors were requested during its own origin's cooldown: that origin may
     /// have the file.
     private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {
-        let isOfMirrors = ["origin", "content", "integrity"].contains(
-            failure.code.family)
-        guard job.isAtMirrors, isOfMirrors, job.attempt < maxAttemptsAtMirrors else {
-            return giveUp(job, failure)
-        }
+        guard job.isAtMirrors, failure.code.mayBeOriginsAlone,
+            job.attempt < maxAttemptsAtMirrors
+        else { return giveUp(job, failure) }
+        met.add(job, failure.code, .retry)
         retried.add(
             job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
             awaitsOwnOrigin: true, because: failure.code)
@@ -286,6 +296,7 @@ struct ReportPlan {
         _ job: HeldJob, seconds: Double, attempts: Int, counts: Bool,
         waitingFor failure: Failure? = nil, because code: FailureCode? = nil
     ) {
+        if let code = code ?? failure?.code { met.add(job, code, .retry) }
         retried.add(
             job.id.rawValue, of: job.lane, seconds: seconds, attempts: Int64(attempts),
             counts: counts, waitingFor: failure, because: code)
@@ -293,6 +304,7 @@ struct ReportPlan {
 
     private mutating func giveUp(_ job: HeldJob, _ failure: Failure) {
         if job.kind != .purge { ended.failed(job.lane, failure.code) }
+        met.add(job, failure.code, .nothing)
         switch job.kind {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))

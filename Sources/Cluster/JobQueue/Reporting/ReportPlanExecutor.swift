@@ -58,6 +58,9 @@ struct ReportPlanExecutor: Sendable {
         if !outcomes.isEmpty {
             _ = try await connection.query(SQL.Reporting.noteOutcomes, outcomes.values)
         }
+        if !plan.met.isEmpty {
+            _ = try await connection.query(SQL.Daily.noteFailures, plan.met.values)
+        }
         if wakes { _ = try await connection.query(SQL.Common.notifyWork) }
         if !plan.siteFailures.lanes.isEmpty {
             try await closedSites.fail(plan.siteFailures, connection)

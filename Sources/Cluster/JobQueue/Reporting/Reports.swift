@@ -45,11 +45,12 @@ package struct Reports: Sendable {
         return verdicts
     }
 
-    /// Returns true for a fetch that is done, unless another origin has failed at it before.
+    /// Returns true for a fetch that is done, unless another origin has failed at it before or a
+    /// cache has answered.
     private static func isSettledAlone(_ report: JobReport) -> Bool {
         guard case .done(let done) = report.outcome else { return false }
         return done.segments == nil && done.stored?.isPlausible == true
-            && report.origins?.contains { $0.code != nil } != true
+            && done.cache == nil && report.origins?.contains { $0.code != nil } != true
     }
 
     /// Where the first result of each job is.
@@ -77,12 +78,19 @@ package struct Reports: Sendable {
             var plan = writer.plan(
                 refusals: try await renewals.refusals(of: results, held, connection))
             var verdicts: [JobID: ReportAnswer.Verdict] = [:]
+            var answers: [(segment: Int64, answer: CacheAnswer)] = []
             for result in results {
                 guard let job = held.removeValue(forKey: result.job) else { continue }
                 let isSensible = plan.add(result, of: job, delay: delays.seconds)
+                if isSensible, let segment = job.segment,
+                    let answer = result.done?.cache.flatMap({ CacheAnswer(text: $0) })
+                {
+                    answers.append((segment, answer))
+                }
                 verdicts[result.job] = isSensible ? .accepted : .rejected
             }
             try await writer.execute(plan, connection)
+            try await CacheAnswers.note(answers, connection)
             return verdicts
         }
     }

@@ -1,6 +1,7 @@
 import API
 import Model
 import Postgres
+import Services
 
 /// Fresh URLs for segments whose signatures have expired: their title's manifest is read again,
 /// once for all of them.
@@ -31,18 +32,33 @@ struct URLRenewals: Sendable {
         var refusals: [JobID: ReportPlan.Refusal] = [:]
         for row in rows {
             let url = Array(try row.string("url").utf8)
-            guard try SignedQuery.isSigned(url: url) || row.bool("leaves_out") else { continue }
+            let leavesOut = try row.bool("leaves_out")
+            guard SignedQuery.isSigned(url: url) || leavesOut else { continue }
             let now = try row.double("now_seconds")
-            let hasExpired = SignedExpiry.seconds(of: url).map { $0 <= now } ?? false
+            let expiry = Self.expiry(of: url, at: now)
+            let hasExpired = if case .passed = expiry { true } else { false }
             refusals[JobID(try row.int64("job"))] = ReportPlan.Refusal(
                 asset: try row.int64("asset"), urlDigest: try row.string("url_digest"),
                 isListed: try row.bool("is_listed"),
                 isFresh: try !hasExpired
                     && row.double("url_seconds") < freshSeconds,
+                expiry: expiry,
+                hasToken: !leavesOut && SignedQuery.isSigned(url: SignedQuery.unsigned(url)),
                 isRenewing: try row.bool("renewing"), renewals: Int(try row.int64("renewals")),
                 stored: try row.int64("stored"), hasStored: try row.bool("has_stored"))
         }
         return refusals
+    }
+
+    /// - Parameter now: of the database's clock, in seconds since 1970.
+    private static func expiry(
+        of url: [UInt8], at now: Double
+    ) -> ReportPlan.Refusal.Expiry {
+        guard let seconds = SignedExpiry.seconds(of: url), (0..<253_402_300_800).contains(seconds)
+        else { return .unknown }
+        // Whole seconds, as the URL has them.
+        let time = timestamp(ofSeconds: seconds).prefix(19) + "Z"
+        return seconds <= now ? .passed(String(time)) : .ahead(String(time))
     }
 
     static func queue(

@@ -172,15 +172,24 @@ WHERE (SELECT count(*) FROM locked) >= 0
 
 -- fragment: ownPriority
 -- The lanes of asset a: those of its own priority, -1 for its catalog's, or -2, from which nothing
--- is claimed, while it is paused or may not begin.
-CASE WHEN a.is_paused OR a.is_waiting THEN -2 ELSE coalesce(a.priority, -1) END
+-- is claimed, while it is paused, may not begin or waits for a neighbour.
+CASE WHEN a.is_paused OR a.is_waiting OR a.awaits_neighbour THEN -2 ELSE coalesce(a.priority, -1) END
+
+-- fragment: storedByNeighbour
+-- What the neighbour of asset a has stored of its segment s: under the same key, and as the list or
+-- the manifest states it.
+SELECT c.site_id, r.bytes, r.sha256, r.validator, r.verified
+FROM segment g
+JOIN result r ON r.segment_id = g.id AND r.done
+JOIN asset b ON b.id = g.asset_id
+JOIN catalog c ON c.id = b.catalog_id
+WHERE g.asset_id = a.neighbour_id AND g.ordinal = s.ordinal AND g.part = 0 AND g.key = s.key
+  AND (s.expected_bytes IS NULL OR s.expected_bytes = r.bytes)
+  AND (s.expected_sha256 IS NULL OR s.expected_sha256 = r.sha256)
 
 -- fragment: hasRights
--- Files of asset a are to be deleted at a time: the condition of the index asset_by_expiry. Of one
--- that was refused because its time had passed, nothing is stored.
-(a.expires_at IS NOT NULL OR a.kept_until IS NOT NULL)
-AND a.state NOT IN ('new', 'publishing', 'removing', 'removed', 'expiring', 'expired')
-AND (a.state = 'failed' AND a.segments = 0 AND a.failure_code = 'input.expired') IS NOT TRUE
+-- Files of asset a are to be deleted at a time: the condition of the index asset_by_expiry.
+a.rights_end_at IS NOT NULL
 
 -- fragment: isPaused
 a.is_paused AND a.state IN ({{assetUnsettled}})
@@ -198,7 +207,7 @@ extract(epoch FROM least(a.expires_at, a.kept_until))::float8 AS expires_at
 -- Columns of an asset as clients see it.
 a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
        a.segments_done, a.bytes, a.adopted_bytes, a.expected_bytes, a.retries, a.refreshed,
-       a.warnings, a.freed_files, a.freed_bytes, {{rights}},
+       a.warnings, a.freed_files, a.freed_bytes, a.is_pinned, {{rights}},
        {{isPaused}} AS is_paused
 
 -- name: notifyWork

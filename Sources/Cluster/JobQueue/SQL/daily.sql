@@ -1,4 +1,5 @@
--- Figures of days: rows of `outcome` become rows of `daily_figure`, once.
+-- Figures of days: rows of `outcome` become rows of `daily_figure`, once. Failures that assets met become rows of
+-- `outcome` when the assets have ended.
 
 -- fragment: named
 -- Sums of the rows `recorded` by day and by names. Codes that are not in the table of codes count as `other`, and so
@@ -13,11 +14,63 @@ SELECT (r.recorded_at AT TIME ZONE 'UTC')::date AS day, coalesce(c.queue_id, 0) 
        sum(r.reused_bytes)::bigint AS reused_bytes, sum(r.transfer_ms)::bigint AS transfer_ms,
        sum(r.assets_completed)::bigint AS assets_completed,
        sum(r.assets_failed)::bigint AS assets_failed,
-       sum(r.assets_cancelled)::bigint AS assets_cancelled
+       sum(r.assets_cancelled)::bigint AS assets_cancelled, sum(r.mirrored)::bigint AS mirrored,
+       sum(r.met)::bigint AS met, sum(r.recovered)::bigint AS recovered,
+       sum(r.by_retry)::bigint AS by_retry, sum(r.by_mirror)::bigint AS by_mirror,
+       sum(r.by_fresh_url)::bigint AS by_fresh_url,
+       sum(r.without_optional)::bigint AS without_optional, sum(r.lost)::bigint AS lost
 FROM recorded r
 LEFT JOIN catalog c ON c.id = r.catalog_id
 LEFT JOIN origin o ON o.id = r.origin_id
 GROUP BY 1, 2, 3, 4, 5
+
+-- fragment: recoveries
+-- Sums of the rows `ended`: failure codes that assets met until they ended. A person may have started those again that
+-- completed though nothing was done.
+SELECT catalog_id, origin_id, code, count(*) AS met,
+       count(*) FILTER (WHERE state = 'completed') AS recovered,
+       count(*) FILTER (WHERE state = 'completed' AND remedy = 1) AS by_retry,
+       count(*) FILTER (WHERE state = 'completed' AND remedy = 2) AS by_mirror,
+       count(*) FILTER (WHERE state = 'completed' AND remedy = 3) AS by_fresh_url,
+       count(*) FILTER (WHERE state = 'completed' AND remedy = 4) AS without_optional,
+       count(*) FILTER (WHERE state = 'failed' AND is_final) AS lost
+FROM ended WHERE state IN ({{assetEnded}}) GROUP BY catalog_id, origin_id, code
+
+-- name: noteFailures
+-- Pairwise lanes, assets, which are locked, segments, null for manifests, failure codes, and what is done: as `remedy`
+-- of asset_failure. Without an optional file its asset is complete.
+INSERT INTO asset_failure AS f (asset_id, code, origin_id, remedy, is_final)
+SELECT r.asset, r.code, min(l.origin_id),
+       max(CASE WHEN r.remedy = 0 AND s.optional THEN 4 ELSE r.remedy END),
+       bool_or(r.remedy = 0 AND s.optional IS NOT TRUE)
+FROM unnest(@lanes::bigint[], @assets::bigint[], @segments::bigint[], @codes::text[],
+            @remedies::int[]) AS r(lane, asset, segment, code, remedy)
+JOIN lane l ON l.id = r.lane
+LEFT JOIN segment s ON s.id = r.segment
+GROUP BY r.asset, r.code ORDER BY r.asset, r.code
+ON CONFLICT (asset_id, code) DO UPDATE SET
+    remedy = greatest(f.remedy, excluded.remedy), is_final = f.is_final OR excluded.is_final
+WHERE excluded.remedy > f.remedy OR excluded.is_final AND NOT f.is_final
+
+-- unprepared: foldFailures
+-- The lock is held. Of up to @limit rows after those of asset @after, those of assets that ended become rows of
+-- `outcome`. Those of assets that are gone, or whose files are, count no more. Answers with the last asset; null for
+-- the end.
+WITH page AS MATERIALIZED (
+    SELECT ctid AS tid, asset_id FROM asset_failure WHERE asset_id > @after::bigint
+    ORDER BY asset_id, code LIMIT @limit::int
+), ended AS (
+    DELETE FROM asset_failure f
+    USING page p LEFT JOIN asset a ON a.id = p.asset_id
+    WHERE f.ctid = p.tid
+      AND (a.id IS NULL OR a.state NOT IN ({{assetUnsettled}}, {{assetInterrupted}}))
+    RETURNING f.code, f.origin_id, f.remedy, f.is_final, a.catalog_id, a.state
+), counted AS (
+    INSERT INTO outcome (catalog_id, origin_id, code, met, recovered, by_retry, by_mirror,
+                         by_fresh_url, without_optional, lost)
+    {{recoveries}}
+)
+SELECT CASE WHEN count(*) = @limit::int THEN max(asset_id) END AS last FROM page
 
 -- unprepared: tryLock
 -- One coordinator at a time moves rows, so that none waits for another's row of a day.
@@ -50,13 +103,16 @@ WITH recorded AS MATERIALIZED (
 ), added AS (
     INSERT INTO daily_figure AS f (day, queue_id, catalog, origin, code, done, failed, retries, bytes,
                                    reused_bytes, transfer_ms, assets_completed, assets_failed,
-                                   assets_cancelled)
+                                   assets_cancelled, mirrored, met, recovered, by_retry,
+                                   by_mirror, by_fresh_url, without_optional, lost)
     SELECT p.day, CASE WHEN p.fits THEN p.queue_id ELSE 0 END,
            CASE WHEN p.fits THEN p.catalog ELSE 'other' END,
            CASE WHEN p.fits THEN p.origin ELSE 'other' END, p.code,
            sum(p.done), sum(p.failed), sum(p.retries), sum(p.bytes), sum(p.reused_bytes),
            sum(p.transfer_ms), sum(p.assets_completed), sum(p.assets_failed),
-           sum(p.assets_cancelled)
+           sum(p.assets_cancelled), sum(p.mirrored), sum(p.met), sum(p.recovered),
+           sum(p.by_retry), sum(p.by_mirror), sum(p.by_fresh_url), sum(p.without_optional),
+           sum(p.lost)
     FROM placed p GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (day, queue_id, catalog, origin, code) DO UPDATE SET
         done = f.done + excluded.done, failed = f.failed + excluded.failed,
@@ -65,7 +121,13 @@ WITH recorded AS MATERIALIZED (
         transfer_ms = f.transfer_ms + excluded.transfer_ms,
         assets_completed = f.assets_completed + excluded.assets_completed,
         assets_failed = f.assets_failed + excluded.assets_failed,
-        assets_cancelled = f.assets_cancelled + excluded.assets_cancelled
+        assets_cancelled = f.assets_cancelled + excluded.assets_cancelled,
+        mirrored = f.mirrored + excluded.mirrored, met = f.met + excluded.met,
+        recovered = f.recovered + excluded.recovered, by_retry = f.by_retry + excluded.by_retry,
+        by_mirror = f.by_mirror + excluded.by_mirror,
+        by_fresh_url = f.by_fresh_url + excluded.by_fresh_url,
+        without_optional = f.without_optional + excluded.without_optional,
+        lost = f.lost + excluded.lost
 )
 SELECT count(*) AS rows FROM recorded
 
@@ -81,8 +143,20 @@ WITH asked AS MATERIALIZED (
     SELECT coalesce(@since::date, u.last - @days::int + 1) AS first, u.last
     FROM (SELECT coalesce(@until::date, (statement_timestamp() AT TIME ZONE 'UTC')::date) AS last)
         AS u
+), ended AS (
+    SELECT f.code, f.origin_id, f.remedy, f.is_final, a.catalog_id, a.state
+    FROM asset_failure f JOIN asset a ON a.id = f.asset_id WHERE a.state IN ({{assetEnded}})
 ), recorded AS MATERIALIZED (
-    SELECT * FROM outcome
+    SELECT recorded_at, catalog_id, origin_id, code, done, failed, retries, bytes, reused_bytes,
+           transfer_ms, assets_completed, assets_failed, assets_cancelled, mirrored, met, recovered,
+           by_retry, by_mirror, by_fresh_url, without_optional, lost
+    FROM outcome
+    UNION ALL
+    SELECT statement_timestamp(), t.catalog_id, t.origin_id, t.code, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+           t.met, t.recovered, t.by_retry, t.by_mirror, t.by_fresh_url, t.without_optional, t.lost
+    FROM (
+        {{recoveries}}
+    ) AS t
 ), figures AS (
     SELECT * FROM daily_figure WHERE day BETWEEN (SELECT first FROM asked) AND (SELECT last FROM asked)
     UNION ALL
@@ -113,17 +187,25 @@ WITH asked AS MATERIALIZED (
            coalesce(sum(transfer_ms), 0)::bigint AS transfer_ms,
            coalesce(sum(assets_completed), 0)::bigint AS assets_completed,
            coalesce(sum(assets_failed), 0)::bigint AS assets_failed,
-           coalesce(sum(assets_cancelled), 0)::bigint AS assets_cancelled
+           coalesce(sum(assets_cancelled), 0)::bigint AS assets_cancelled,
+           coalesce(sum(mirrored), 0)::bigint AS mirrored, coalesce(sum(met), 0)::bigint AS met,
+           coalesce(sum(recovered), 0)::bigint AS recovered,
+           coalesce(sum(by_retry), 0)::bigint AS by_retry,
+           coalesce(sum(by_mirror), 0)::bigint AS by_mirror,
+           coalesce(sum(by_fresh_url), 0)::bigint AS by_fresh_url,
+           coalesce(sum(without_optional), 0)::bigint AS without_optional,
+           coalesce(sum(lost), 0)::bigint AS lost
     FROM chosen
     GROUP BY GROUPING SETS ((key, queue, storage_url), ())
     -- Assets have neither an origin nor a code, and what is done has no code.
     HAVING grouping(key) = 1 OR @by NOT IN ('origin', 'code')
-        OR (key <> '' AND sum(done + failed + retries) > 0)
+        OR (key <> '' AND sum(done + failed + retries + mirrored + met) > 0)
 )
 SELECT g.*, count(*) OVER () - 1 AS groups, a.first::text AS first, a.last::text AS last
 FROM grouped g, asked a
 ORDER BY is_total DESC, CASE WHEN @by = 'day' THEN key END,
-         CASE WHEN @by = 'code' THEN failed END DESC, failed + done DESC, retries DESC, key, queue
+         CASE WHEN @by = 'code' THEN failed END DESC, failed + done DESC, retries + mirrored DESC,
+         met DESC, key, queue
 LIMIT @limit::bigint + 1
 
 -- unprepared: isKnown

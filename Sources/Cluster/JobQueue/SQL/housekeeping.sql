@@ -66,6 +66,10 @@ WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.
                       AND a.changed_at > x.lost_at)
       END
 
+-- unprepared: titleFetches
+-- Fetches that no rule counts any more.
+DELETE FROM title_fetch WHERE counts_until < now()
+
 -- unprepared: workers
 DELETE FROM worker WHERE last_seen < now() - interval '1 day'
 
@@ -119,9 +123,11 @@ DELETE FROM load_interval i USING gone WHERE i.test_id = gone.id
 
 -- unprepared: oldCatalogs
 -- Catalogs that ended, or were never started, and that nothing was submitted to for so long. Those
--- with rights stay until the files are deleted.
+-- with rights stay until the files are deleted, those with a source or a schedule of refreshes as long as
+-- they have it.
 SELECT id FROM catalog
-WHERE state <> 'running'
+WHERE state <> 'running' AND refresh_at IS NULL
+    AND NOT EXISTS (SELECT FROM source s WHERE s.catalog_id = catalog.id)
     AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = catalog.id AND {{hasRights}})
     AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.catalog_id = catalog.id
                     AND f.due_at < 'infinity')
@@ -156,12 +162,16 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM asset USING chosen WHERE asset.id = chosen.id RETURNING 1
 ), mirrors AS (
     DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
+), popularities AS (
+    DELETE FROM popularity p USING chosen WHERE p.asset_id = chosen.id
 ), found AS (
     DELETE FROM found_file f USING chosen WHERE f.asset_id = chosen.id
 ), refreshed AS (
     DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
 ), previous AS (
     DELETE FROM previous_file f USING chosen WHERE f.asset_id = chosen.id
+), cache_answers AS (
+    DELETE FROM cache_answer k USING chosen WHERE k.asset_id = chosen.id
 ), held AS (
     DELETE FROM unneeded_file f USING chosen WHERE f.asset_id = chosen.id AND f.due_at = 'infinity'
 ), segments AS (

@@ -16,8 +16,8 @@ ORDER BY l.id LIMIT @limit::int
 -- unprepared: jobs
 -- Pairwise @lanes and jobs @after; @limit is by lane. The jobs after those that nobody holds, in
 -- order, with the schemes and hosts that they can be had from, a line each: their own URL's first;
--- null for those without mirrors. OFFSET 0: for the jobs of some lanes a join reads all segments.
-SELECT r.lane, j.id, CASE WHEN x.urls IS NOT NULL THEN array_to_string(ARRAY(
+-- null for those without mirrors, unless they wait for a neighbour. OFFSET 0: for the jobs of some lanes a join reads all segments.
+SELECT r.lane, j.id, CASE WHEN x.urls IS NOT NULL OR s.origin_id <> l.origin_id THEN array_to_string(ARRAY(
            SELECT substring(u.url FROM '^[^/]*//[^/?#]*')
            FROM unnest(s.url || string_to_array(x.urls, E'\n')) WITH ORDINALITY AS u(url, place)
            ORDER BY u.place), E'\n') END AS origins
@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (
     ORDER BY id LIMIT @limit::int
 ) AS j
 LEFT JOIN LATERAL (
-    SELECT url, ordinal, mirrors FROM segment WHERE j.is_whole AND id = j.segment_id OFFSET 0
+    SELECT url, ordinal, mirrors, origin_id FROM segment WHERE j.is_whole AND id = j.segment_id OFFSET 0
 ) AS s ON true
 LEFT JOIN LATERAL (
     -- Those of an asset are its file's, and not its sidecars'.

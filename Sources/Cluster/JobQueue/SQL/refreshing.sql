@@ -45,7 +45,8 @@ WITH wanted AS MATERIALIZED (
         -- Of one that has failed it says why; of one whose refresh has, it is history.
         failure_code = CASE WHEN a.state <> 'completed' THEN a.failure_code END,
         failure_message = CASE WHEN a.state <> 'completed' THEN a.failure_message END,
-        changed_at = CASE WHEN w.id IS NULL THEN a.changed_at ELSE now() END
+        changed_at = CASE WHEN w.id IS NULL THEN a.changed_at ELSE now() END,
+        wanted_at = CASE WHEN w.id IS NULL THEN a.wanted_at ELSE now() END
     FROM asset b LEFT JOIN wanted w ON w.id = b.id
     WHERE a.id = b.id AND b.catalog_id = @catalog::bigint AND b.generation = @generation::int
       AND (w.id IS NOT NULL OR b.refreshed IS NOT NULL)

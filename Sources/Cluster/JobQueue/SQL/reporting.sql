@@ -69,9 +69,11 @@ SELECT count(*) AS assets FROM rolled
 -- name: noteOutcomes
 -- Pairwise: what a report adds to the figures of the day, by lane and failure code.
 INSERT INTO outcome (catalog_id, origin_id, code, done, failed, retries, bytes, reused_bytes,
-                     transfer_ms)
-SELECT l.catalog_id, l.origin_id, n.code, n.done, n.failed, n.retries, n.bytes, n.reused_bytes, n.ms
+                     transfer_ms, mirrored)
+SELECT l.catalog_id, l.origin_id, n.code, n.done, n.failed, n.retries, n.bytes, n.reused_bytes, n.ms,
+       n.mirrored
 FROM unnest(@lanes::bigint[], @codes::text[], @done::bigint[], @failed::bigint[],
-            @retries::bigint[], @bytes::bigint[], @reused_bytes::bigint[], @transfer_ms::bigint[])
-    AS n(lane, code, done, failed, retries, bytes, reused_bytes, ms)
+            @retries::bigint[], @bytes::bigint[], @reused_bytes::bigint[], @transfer_ms::bigint[],
+            @mirrored::bigint[])
+    AS n(lane, code, done, failed, retries, bytes, reused_bytes, ms, mirrored)
 JOIN lane l ON l.id = n.lane

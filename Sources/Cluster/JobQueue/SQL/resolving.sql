@@ -288,6 +288,11 @@ WITH settled AS MATERIALIZED (
               coalesce(@code::text, refused_code) AS code,
               coalesce(@message::text, refused_message) AS message, false AS verified,
               NULL::text AS validator
+), unsaved AS (
+    INSERT INTO asset_failure (asset_id, code, origin_id, remedy, is_final)
+    SELECT DISTINCT ON (t.asset_id, t.code) t.asset_id, t.code, a.origin_id, 0, true
+    FROM settled t JOIN asset a ON a.id = t.asset_id
+    ON CONFLICT (asset_id, code) DO UPDATE SET is_final = true
 ), {{settledFetches}}
 SELECT DISTINCT ON (whole_id) whole_id, code, message FROM settled
 WHERE whole_id IS NOT NULL ORDER BY whole_id

@@ -26,9 +26,8 @@ package struct SiteAudits: Sendable {
                     SQL.Audits.site, ["site": .text(audit.site)]
                 ).firstRow
             else { throw Failure.unknownSite(audit.site) }
-            guard try !site.bool("is_bucket") else {
-                throw Failure(
-                    .inputAuditOfBucket, "The site \(try site.string("queue")) is a bucket.")
+            guard try !site.bool("is_cache") else {
+                throw Failure(.inputCacheSite, "The site \(try site.string("queue")) is a cache.")
             }
             let rate = audit.readBytesPerSecond ?? WireLimits.auditReadBytesPerSecond
             let created = try await connection.query(

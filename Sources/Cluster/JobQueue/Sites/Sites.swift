@@ -85,6 +85,9 @@ package struct Sites: Sendable {
         defer { limits.changed() }
         return try await database.transaction { connection in
             let named: SQLValues = ["site": .text(settings.site)]
+            if settings.adds == true {
+                _ = try await Submissions.site(settings.site, connection)
+            }
             let before = try await connection.query(SQL.Sites.status, named)
             guard let row = before.firstRow else {
                 throw Failure.unknownSite(settings.site)
@@ -93,14 +96,21 @@ package struct Sites: Sendable {
                 settings.maximumBytesPerSecond, row, "max_bytes_per_second")
             let text = try schedule ?? row.string("schedule")
             let site = try row.int64("id")
-            let isBucket = try row.string("storage_url").hasPrefix("s3://")
-            guard settings.auditSeconds ?? 0 == 0 || !isBucket else {
-                throw Failure(.inputAuditOfBucket, "The site \(settings.site) is a bucket.")
+            if try StorageURL(try row.string("storage_url")).cache != nil {
+                try settings.checkOfCache()
             }
             let (floor, quota) = (
                 try Self.bound(settings.floorBytes, row, "floor_bytes"),
                 try Self.bound(settings.quotaBytes, row, "quota_bytes")
             )
+            let fetches = settings.maxFetches
+            let serves =
+                try settings.serves.map { $0.isEmpty ? nil : $0 }
+                ?? row.optionalString("serves_url")
+            if let origin = serves.flatMap({ originName(of: $0) }) {
+                _ = try await connection.query(
+                    SQL.Origins.list, ["origins": .textArray([origin])])
+            }
             // Before the site's own row is locked, which comes last.
             let resumes = settings.resumes == true || settings.acceptsVolume == true
             if settings.floorBytes != nil || settings.quotaBytes != nil || resumes {
@@ -115,11 +125,22 @@ package struct Sites: Sendable {
                     "keep_seconds": .optionalDouble(
                         try settings.keepSeconds.map { $0 == 0 ? nil : $0 }
                             ?? row.optionalDouble("keep_seconds")),
+                    "evict": .optionalText(settings.evict?.rawValue),
+                    "max_fetches": .optionalInt(
+                        try fetches.map { $0.count == 0 ? nil : Int64($0.count) }
+                            ?? row.optionalInt64("max_fetches")),
+                    "fetch_seconds": .optionalDouble(
+                        try fetches.map { $0.count == 0 ? nil : $0.periodSeconds }
+                            ?? row.optionalDouble("fetch_seconds")),
+                    "max_sites": .optionalInt(
+                        try Self.bound(settings.maxSites.map { Int64($0) }, row, "max_sites")),
                     "audit_seconds": .optionalInt(
                         try Self.bound(
                             settings.auditSeconds.map { Int64($0) }, row, "audit_seconds")),
                     "audit_deep": settings.auditIsDeep.map { .bool($0) } ?? .null,
                     "audit_repairs": settings.auditRepairs.map { .bool($0) } ?? .null,
+                    "serves_url": .optionalText(serves),
+                    "serves_origin": .optionalText(serves.flatMap { originName(of: $0) }),
                 ])
             if settings.acceptsVolume == true {
                 _ = try await connection.query(SQL.Sites.forgetVolume, ["site": .int(site)])
@@ -198,10 +219,18 @@ extension SiteStatus {
         floorBytes = try row.optionalInt64("floor_bytes")
         quotaBytes = try row.optionalInt64("quota_bytes")
         keepSeconds = try row.optionalDouble("keep_seconds")
+        evict = EvictionOrder(rawValue: try row.string("evict")) ?? .off
+        if let count = try row.optionalInt64("max_fetches"),
+            let seconds = try row.optionalDouble("fetch_seconds")
+        {
+            maxFetches = FetchLimit(count: Int(count), periodSeconds: seconds)
+        }
+        maxSites = try row.optionalInt64("max_sites").map { Int($0) }
         usedBytes = try row.int64("used_bytes")
         auditSeconds = try row.optionalInt64("audit_seconds").map { Int($0) }
         auditIsDeep = try row.bool("audit_deep")
         auditRepairs = try row.bool("audit_repairs")
+        serves = try row.optionalString("serves_url")
         availableBytes = try row.optionalInt64("available_bytes")
         volume = try row.optionalUUID("volume_id")
         fault = try Failure(in: row, code: "fault_code", message: "fault_message")

@@ -38,6 +38,13 @@ extension SQL {
         static let file = SQL.file(sql_known_files())
     }
 
+    enum Neighbours: String, SQLSubject {
+        case sites, drop, set, await, noteActive, lanes, decide, places, makeLanes, targets
+        case lockLanes
+
+        static let file = SQL.file(sql_neighbours())
+    }
+
     enum Leasing: String, SQLSubject {
         case queues, queuesWithWork, claim, leasedJobs, traces, parts, dropLease, release, jobsHeld
         case worker, extend, stoppedJobs, served, sweep, noteLost, jobsOfLeases, lostJobs
@@ -83,11 +90,24 @@ extension SQL {
         static let file = SQL.file(sql_purging())
     }
 
+    enum CacheAnswers: String, SQLSubject {
+        case note, pops, findings
+
+        static let file = SQL.file(sql_cache_answers())
+    }
+
     enum Rights: String, SQLSubject {
         case expired, expiring, hasAny, mayBegin, beginning, begin, rescheduled, reschedule
-        case refuseExpired
+        case refuseExpired, lockTitles, refuseSites, refuseFetches, countFetches
 
         static let file = SQL.file(sql_rights())
+    }
+
+    enum Evicting: String, SQLSubject {
+        case room, tryLock, candidates, still, note, begin, end, postpone, site
+        case notePopularity, popularity
+
+        static let file = SQL.file(sql_evicting())
     }
 
     enum Removing: String, SQLSubject {
@@ -128,6 +148,13 @@ extension SQL {
         static let file = SQL.file(sql_sites())
     }
 
+    enum Sources: String, SQLSubject {
+        case set, readNow, remove, status, site, called, lease, extend, known, reopen, noteOpened
+        case changed, finish, release, claimRefreshes, noteRefreshed, notify
+
+        static let file = SQL.file(sql_sources())
+    }
+
     enum Audits: String, SQLSubject {
         case site, create, createDue, called, lease, extend, sortInMemory, list, page, records,
             owned
@@ -140,7 +167,7 @@ extension SQL {
 
     enum Selecting: String, SQLSubject {
         case assets, lockLanes, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
-        case lockReprioritised, reprioritise, pause, resume, notePaused, forgetPaused, moveJobs
+        case lockReprioritised, reprioritise, pause, resume, notePaused, forgetPaused, moveJobs, pin
         case reprioritiseCatalog, reschedule
 
         static let file = SQL.file(sql_selecting())
@@ -167,7 +194,7 @@ extension SQL {
     }
 
     enum Daily: String, SQLSubject {
-        case tryLock, fold, trim, report, isKnown
+        case tryLock, noteFailures, foldFailures, fold, trim, report, isKnown
 
         static let file = SQL.file(sql_daily())
     }
@@ -214,6 +241,7 @@ extension SQL {
 
     enum Housekeeping: String, SQLSubject {
         case leases, spans, lanes, cancelled, checksumWriters, losses, workers, workerMinutes
+        case titleFetches
         case tidyOrigins, origins, rewrittenManifests, multipartFiles, loadTests, oldCatalogs
         case forgetAssets, forgetCatalog
 

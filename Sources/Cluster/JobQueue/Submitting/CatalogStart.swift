@@ -9,6 +9,8 @@ struct CatalogStart {
     let generation: Int
     /// Time limit of a statement, in seconds; see `QueueDatabase.allowCatalogTime`.
     let statementSeconds: Double
+    /// False to leave completed assets as they are, whose list has not changed.
+    var checksStored = true
     let connection: PostgresConnection
 
     private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
@@ -23,10 +25,19 @@ struct CatalogStart {
         let moves = try await applyStartTimes()
         if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
         // One round trip: idle workers wait for its end.
+        var before = endPrevious(queue: row.queueID, awaits: row.hasNeighbours) + moves
+        var started: PostgresValue = .null
+        if !checksStored {
+            _ = try await connection.pipeline(before)
+            before = []
+            started = .int64Array(
+                try await connection.query(SQL.Sources.changed, both).rows.map {
+                    try $0.int64("id")
+                })
+        }
         let results = try await connection.pipeline(
-            endPrevious(queue: row.queueID) + moves
-                + addFiles(hasNeighbours: hasNeighbours, isFirst: row.generation == 0)
-                + addJobs(previous: row.generation))
+            before + addFiles(hasNeighbours: hasNeighbours, isFirst: row.generation == 0)
+                + addJobs(previous: row.generation, started: started))
         try PurgeGuard.check(results.last)
         let left = try results.dropLast().last?.only().int64("assets") ?? 0
         return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
@@ -40,6 +51,7 @@ struct CatalogStart {
                 try await connection.statementTimeout(seconds: statementSeconds),
                 PostgresStatement(SQL.KeyConflicts.lock, id),
                 PurgeGuard.share(catalog: catalog.rawValue),
+                PostgresStatement(SQL.Rights.lockTitles, id),
                 PostgresStatement(SQL.Starting.hasNeighbours, id),
             ])
         return (row, try found.last?.only().bool("has_neighbours") ?? false)
@@ -59,13 +71,17 @@ struct CatalogStart {
     }
 
     /// Returns statements that end the work of the previous generation, and lock the lanes.
-    private func endPrevious(queue: Int64) -> [PostgresStatement] {
+    ///
+    /// - Parameter awaits: true if assets may wait for neighbours.
+    private func endPrevious(queue: Int64, awaits: Bool) -> [PostgresStatement] {
         [
+
             // Reports of assets that are started again count first.
             PostgresStatement(SQL.Catalogs.fold, id),
             PostgresStatement(SQL.Starting.endRenewals, id),
             PostgresStatement(SQL.Starting.forget, both),
             PostgresStatement(SQL.Starting.renew, both),
+        ] + (awaits ? [PostgresStatement(SQL.Neighbours.await, both)] : []) + [
             PostgresStatement(SQL.Starting.lanes, both + ["queue": .int(queue)]),
             // Reports continue meanwhile; they take no lane's lock.
             PostgresStatement(SQL.Starting.lockLanes, id),
@@ -76,8 +92,8 @@ struct CatalogStart {
     private func addFiles(hasNeighbours: Bool, isFirst: Bool) -> [PostgresStatement] {
         var statements = KeyConflicts.statements(
             both, .null, hasHolders: hasNeighbours || !isFirst)
+        statements += Self.refusals(both, .null)
         statements += [
-            PostgresStatement(SQL.Rights.refuseExpired, Self.refusal(both)),
             PostgresStatement(SQL.Starting.newFiles, both),
             PostgresStatement(SQL.Starting.fileSegments, both),
             PostgresStatement(SQL.Starting.dropSidecars, both),
@@ -92,20 +108,33 @@ struct CatalogStart {
         ]
     }
 
-    /// Returns the values of `refuseExpired` for a catalog and its generation.
-    static func refusal(_ both: SQLValues) -> SQLValues {
-        both + [
-            "code": .text(FailureCode.inputExpired.rawValue),
-            "message": .text("expiresAt: it has passed, and nothing is fetched."),
+    /// Returns statements that refuse assets whose rights allow no fetch now, and count the fetches
+    /// of the others.
+    ///
+    /// - Parameters:
+    ///   - both: a catalog and its generation.
+    ///   - assets: the started ones, null for all.
+    static func refusals(_ both: SQLValues, _ assets: PostgresValue) -> [PostgresStatement] {
+        func code(_ code: FailureCode) -> SQLValues { ["code": .text(code.rawValue)] }
+        let limited = both + ["assets": assets]
+        return [
+            PostgresStatement(
+                SQL.Rights.refuseExpired,
+                both + code(.inputExpired) + [
+                    "message": .text("expiresAt: it has passed, and nothing is fetched.")
+                ]),
+            PostgresStatement(SQL.Rights.refuseSites, limited + code(.rightsMaxSites)),
+            PostgresStatement(SQL.Rights.refuseFetches, limited + code(.rightsMaxFetches)),
+            PostgresStatement(SQL.Rights.countFetches, limited),
         ]
     }
 
     /// Returns statements that create jobs and notify workers. The last two count the assets that
     /// only the `previous` generation had, and find a key that is just being deleted.
-    private func addJobs(previous: Int) -> [PostgresStatement] {
+    private func addJobs(previous: Int, started: PostgresValue) -> [PostgresStatement] {
         [
             PostgresStatement(SQL.Starting.dropParts, both),
-            PostgresStatement(SQL.Starting.jobs, both + ["assets": .null]),
+            PostgresStatement(SQL.Starting.jobs, both + ["assets": started]),
             PostgresStatement(SQL.Starting.isolate, id),
             PostgresStatement(SQL.Starting.totals, both),
             PostgresStatement(SQL.Common.notifyWork),

@@ -33,16 +33,9 @@ package struct Submissions: Sendable {
     package func open(
         _ submission: CatalogSubmission, trace: TraceContext? = nil, key: RequestKey? = nil
     ) async throws(Failure) -> CatalogHandle {
-        try await database.once(key) { connection in
-            try await Self.checkBucket(submission.storageURL, connection)
-            let site = try await connection.query(
-                SQL.Submitting.site, ["storage_url": .text(submission.storageURL)]
-            ).only().int64("id")
-            let name = Self.queueName(of: submission.storageURL)
-            let queue = try await connection.query(
-                SQL.Submitting.queue,
-                ["site": .int(site), "name": .text(name), "other_name": .text("\(name)-\(site)")]
-            ).only()
+        try CachedAssets.check(submission)
+        return try await database.once(key) { connection in
+            let (site, queue) = try await Self.site(submission.storageURL, connection)
             try Self.checkOpen(try queue.string("name"), state: try queue.string("state"))
             try await Self.checkRoots(site, submission.storageURL, connection)
             let catalog = try await connection.query(
@@ -55,8 +48,13 @@ package struct Submissions: Sendable {
                     "traceparent": .optionalText(trace?.header),
                     "expires_at": .optionalDouble(submission.expiresAt),
                     "keep_seconds": .optionalDouble(submission.keepSeconds),
+                    "max_fetches": .optionalInt(submission.maxFetches.map { Int64($0.count) }),
+                    "fetch_seconds": .optionalDouble(submission.maxFetches?.periodSeconds),
+                    "max_sites": .optionalInt(submission.maxSites.map { Int64($0) }),
                 ]
             ).only()
+            try await Neighbours.set(
+                submission.neighbours ?? [], of: try catalog.int64("id"), connection)
             let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }
             _ = try await connection.query(
                 SQL.Submitting.redefineTitles,
@@ -69,6 +67,22 @@ package struct Submissions: Sendable {
                 id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),
                 generation: Int(try catalog.int64("opened_generation")))
         }
+    }
+
+    /// Returns the site of a storage URL and its queue, which are created on first use.
+    static func site(
+        _ url: String, _ connection: PostgresConnection
+    ) async throws -> (id: Int64, queue: PostgresRow) {
+        try await checkBucket(url, connection)
+        let site = try await connection.query(
+            SQL.Submitting.site, ["storage_url": .text(url)]
+        ).only().int64("id")
+        let name = queueName(of: url)
+        let queue = try await connection.query(
+            SQL.Submitting.queue,
+            ["site": .int(site), "name": .text(name), "other_name": .text("\(name)-\(site)")]
+        ).only()
+        return (site, queue)
     }
 
     /// Throws `storage.outsideRoots` for a site that no connected worker may write to. Without
@@ -117,6 +131,7 @@ package struct Submissions: Sendable {
         try await database.transaction { connection in
             let (row, _) = try await SubmittedCatalog.lock(
                 catalog, generation: generation, connection)
+            let assets = try row.cache.map { try CachedAssets(cache: $0).each(assets) } ?? assets
             _ = try await connection.simple(SQL.Submitting.stageAssets.text)
             var origins = OriginNames()
             try await connection.copyIn(
@@ -138,6 +153,10 @@ package struct Submissions: Sendable {
                 encoder.field(asset.notBefore)
                 encoder.field(asset.expiresAt)
                 encoder.field(asset.keepSeconds)
+                encoder.field(asset.title)
+                encoder.field(asset.maxFetches.map { Int64($0.count) })
+                encoder.field(asset.maxFetches?.periodSeconds)
+                encoder.field(asset.maxSites.map { Int64($0) })
             }
             _ = try await connection.query(SQL.Submitting.origins)
             _ = try await connection.query(
@@ -145,7 +164,10 @@ package struct Submissions: Sendable {
                 ["catalog": .int(catalog.rawValue), "site": .int(row.siteID)])
             _ = try await connection.query(
                 SQL.Submitting.mergeAssets,
-                ["catalog": .int(catalog.rawValue), "generation": .int(Int64(generation))])
+                [
+                    "catalog": .int(catalog.rawValue), "generation": .int(Int64(generation)),
+                    "renews": .bool(row.cache != nil && row.state.isTerminal),
+                ])
             let found = assets.filter { $0.found != nil }
             if !found.isEmpty {
                 _ = try await connection.query(

@@ -9,6 +9,10 @@ struct SubmittedCatalog {
     var generation: Int
     var state: CatalogState
     var hasMirrors: Bool
+    /// The cache that its site is; nil for storage.
+    var cache: CacheLocation?
+    /// True if it has had other sites as neighbours.
+    var hasNeighbours: Bool
 
     /// Takes the catalog's lock, runs `next`, and checks that `generation` is still the one last
     /// opened. Returns the results of `next` too.
@@ -33,7 +37,9 @@ struct SubmittedCatalog {
             queueState: try row.string("queue_state"),
             generation: Int(try row.int64("generation")),
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
-            hasMirrors: try row.bool("has_mirrors"))
+            hasMirrors: try row.bool("has_mirrors"),
+            cache: try StorageURL(try row.string("storage_url")).cache,
+            hasNeighbours: try row.bool("has_neighbours"))
         return (catalogRow, Array(results.dropFirst().dropLast()))
     }
 }

@@ -6,7 +6,7 @@ import Storage
 /// audit repairs.
 struct LeftoverCheck: Sendable {
     let held: AuditLease
-    let storage: DirectoryStorage
+    let storage: SiteStorage
     let repairs: Bool
     let blocking: BlockingCalls
 

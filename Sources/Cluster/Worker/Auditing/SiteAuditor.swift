@@ -139,18 +139,17 @@ struct AuditedSites: Sendable {
 
     /// Opens a site, on its recorded volume: files of a volume that is not mounted are not missing.
     /// Throws `storage.outsideRoots` and `storage.otherVolume`.
-    func open(_ site: LeasedSite) async throws(Failure) -> DirectoryStorage {
+    func open(_ site: LeasedSite) async throws(Failure) -> SiteStorage {
         try roots.check(try StorageURL(site.storageURL))
+        guard site.cache == nil else {
+            throw Failure(.inputCacheSite, "The site \(site.storageURL) is a cache.")
+        }
         let known = try await client.volume(
             SiteVolumeRequest(worker: worker, site: site.id), retrySeconds: 5)
         volumes.withLock { $0.record(known.recorded, of: site.id, at: site.storageURL) }
-        let storage = try await blocking.run { () -> Result<SiteStorage, Failure> in
+        return try await blocking.run { () -> Result<SiteStorage, Failure> in
             Result { () throws(Failure) in try self.storages.storage(at: site.storageURL) }
         }.get()
-        guard case .directory(let directory) = storage else {
-            throw Failure(.inputAuditOfBucket, "The site \(site.storageURL) is a bucket.")
-        }
-        return directory
     }
 }
 

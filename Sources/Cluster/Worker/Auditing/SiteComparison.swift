@@ -7,7 +7,7 @@ import Storage
 /// Compares a site's files with its records, page by page.
 struct SiteComparison: Sendable {
     let held: AuditLease
-    let storage: DirectoryStorage
+    let storage: SiteStorage
     let isDeep: Bool
     let pace: AuditPace
     let blocking: BlockingCalls
@@ -155,12 +155,13 @@ struct SiteComparison: Sendable {
     }
 
     private static func digests(
-        of records: [AuditedRecord], _ storage: DirectoryStorage
+        of records: [AuditedRecord], _ storage: SiteStorage
     ) throws(Failure) -> (wrong: [AuditedRecord], readBytes: Int64) {
         var read: Int64 = 0
         var wrong: [AuditedRecord] = []
-        for record in records {
-            let found = try digest(of: record.key, storage, &read)
+        for (record, digest) in zip(records, storage.digests(of: records.map(\.key))) {
+            let found = try readable { () throws(Failure) in try digest.get() }
+            if found != nil { read += record.bytes }
             if found != record.sha256 { wrong.append(record) }
         }
         return (wrong, read)
@@ -168,7 +169,7 @@ struct SiteComparison: Sendable {
 
     /// Reads a file; returns nil for one that is not there or cannot be read.
     private static func digest(
-        of key: String, _ storage: DirectoryStorage, _ read: inout Int64
+        of key: String, _ storage: SiteStorage, _ read: inout Int64
     ) throws(Failure) -> String? {
         try readable { () throws(Failure) -> String? in
             guard let file = try storage.openForAudit(key: key) else { return nil }
@@ -264,7 +265,7 @@ struct SiteComparison: Sendable {
     }
 
     private static func finding(
-        _ suspect: AuditSuspect, _ record: SiteAuditChecked.Record, _ storage: DirectoryStorage,
+        _ suspect: AuditSuspect, _ record: SiteAuditChecked.Record, _ storage: SiteStorage,
         _ read: inout Int64
     ) throws(Failure) -> SiteAuditReport.Finding? {
         // What cannot be looked at, in a directory that is not to be searched, is no finding.

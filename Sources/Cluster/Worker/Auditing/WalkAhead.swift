@@ -4,7 +4,7 @@ import Storage
 /// Walks a site ahead of the comparison, for which records are listed meanwhile. Keeps a bounded
 /// number of bytes.
 actor WalkAhead {
-    private let walk: SiteWalk
+    private let walk: StorageWalk
     private let blocking: BlockingCalls
     private let pace: AuditPace
     private var batches: [WalkBatch] = []
@@ -16,7 +16,7 @@ actor WalkAhead {
     /// Maximum bytes of batches that wait; a file takes some 30.
     private static let maxBytes = 32 << 20
 
-    init(_ walk: SiteWalk, blocking: BlockingCalls, pace: AuditPace) {
+    init(_ walk: StorageWalk, blocking: BlockingCalls, pace: AuditPace) {
         self.walk = walk
         self.blocking = blocking
         self.pace = pace

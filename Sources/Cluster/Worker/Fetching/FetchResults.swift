@@ -49,6 +49,11 @@ struct FetchResults: Sendable {
             // A mirror's validator says nothing about the job's own origin. A part's multipart file
             // has the validator.
             if plan.isAtMain, !work.fetch.isPart { done.validator = fetched.validator }
+            // The digest says that these are the bytes that the origin served to the neighbour.
+            if let neighbour = work.fetch.neighbour {
+                done.validator = neighbour.validator
+                done.isVerified = neighbour.isVerified
+            }
             done.digests = FurtherDigests.text(of: fetched.stated)
             let report = JobReport(
                 job: work.job.id, lease: work.lease, outcome: .done(done),
@@ -62,7 +67,7 @@ struct FetchResults: Sendable {
         }
     }
 
-    private static func milliseconds(_ seconds: Double) -> Int {
+    static func milliseconds(_ seconds: Double) -> Int {
         let most = Double(WireLimits.transferMilliseconds)
         return Int(min(max((seconds * 1_000).rounded(), 0), most))
     }

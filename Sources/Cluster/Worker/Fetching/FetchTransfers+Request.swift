@@ -25,13 +25,23 @@ extension FetchTransfers {
         if !plan.isAtMain || plan.hasMirrors && work.fetch.role == .file {
             request.split = nil
         }
+        if let neighbour = work.fetch.neighbour {
+            request.expected.bytes = neighbour.bytes
+            request.expected.sha256 = neighbour.sha256
+        }
         request.resumption = partials.resumption(of: work, split, from: partial)
         if let partial {
             // A response with the rest of a body opens no object, and so does not report its
             // length.
             let whole = work.fetch.isPart ? work.fetch.length : partial.record.totalBytes
             held.setExpected(whole, of: work.leased)
-            if !work.fetch.isPart { held.setBegun(partial.record.totalBytes, of: work.leased) }
+            if !work.fetch.isPart {
+                held.setBegun(partial.record.totalBytes, of: work.leased)
+                if let object = partial.object {
+                    stream(
+                        object, partial.record.totalBytes, from: partial.record.bytes, of: work)
+                }
+            }
         }
         return request
     }
@@ -45,7 +55,7 @@ extension FetchTransfers {
                 self.held.setBegun(bytes, of: work.leased)
             }
             do throws(Failure) {
-                return try Self.object(of: work, bytes, split)
+                return try object(of: work, bytes, split)
             } catch {
                 self.held.setBegun(0, of: work.leased)
                 throw error
@@ -66,11 +76,10 @@ extension FetchTransfers {
             request.expected.bytes = fetch.length
             request.expected.sha256 = fetch.sha256
             request.expected.furtherDigests = fetch.furtherDigests
-            // An object of a bucket is sent in parts by the worker that has received it.
-            if work.storage.isBucket { return request }
             if case .whole(isDivisible: false, _) = fetch.body { return request }
             request.split = TransferRequest.SplitRule(
-                partBytes: split.partBytes, belowBytesPerSecond: splitBelowBytesPerSecond
+                partBytes: split.partBytes, maximumBytes: split.maximumBytes,
+                belowBytesPerSecond: splitRate(at: work.storage)
             ) { (large, object) throws(Failure) in
                 try self.splitter.begin(split, of: work, large, object)
             }
@@ -79,18 +88,39 @@ extension FetchTransfers {
     }
 
     /// Opens the object that receives a job's bytes.
-    private static func object(
+    private func object(
         of work: Assignment, _ bytes: Int64?, _ split: Split
     ) throws(Failure) -> PendingObject {
         let job = work.job
         if let part = work.fetch.part {
-            return try work.storage.receiving.openMultipart(
-                id: part.file.id, offset: part.offset, length: part.length,
-                of: part.file.totalBytes,
-                isFirstTry: job.attempt == 1)
+            return try work.storage.openPart(
+                lease: work.lease, job: job.id, of: part.file, offset: part.offset,
+                length: part.length, isFirstTry: job.attempt == 1)
         }
         if let first = split.takeFirstPart() { return first }
-        return try work.storage.receiving.createTemporary(
+        let object = try work.storage.receiving.createTemporary(
             lease: work.lease, job: job.id, key: work.fetch.key, reservingBytes: bytes)
+        if let bytes { stream(object, bytes, of: work) }
+        return object
+    }
+
+    /// Sends a large body to its bucket while it arrives.
+    private func stream(
+        _ object: PendingObject, _ bytes: Int64, from written: Int64 = 0, of work: Assignment
+    ) {
+        guard case .bucket(let storage) = work.storage else { return }
+        let leased = work.leased
+        storage.stream(
+            object, bytes: bytes, written: written, by: PartialBodies.attempt(at: work)
+        ) {
+            held.isWanted(leased)
+        }
+    }
+
+    /// Returns the rate of a connection below which a large file is split.
+    ///
+    /// A bucket's file of several workers is read and copied in the bucket, which must pay off.
+    private func splitRate(at storage: SiteStorage) -> Double {
+        storage.isBucket ? splitBelowBytesPerSecond / 10 : splitBelowBytesPerSecond
     }
 }

@@ -10,9 +10,11 @@ struct Fetcher: Sendable {
     let partials: PartialBodies
     let transfers: FetchTransfers
     let adoption: FoundFileCheck
+    let finished: FinishedTransfers
     let held: HeldWork
     let blocking: BlockingCalls
     let reporter: Reporter
+    let pace: LeasePace
 
     /// Starts the fetches of a lease. `ended` has the bytes that were stored when it was requested.
     func fetch(_ jobs: [Leased<Fetch>], at site: LeasedSite, ended: [SiteID: Int64]) async {
@@ -71,11 +73,27 @@ struct Fetcher: Sendable {
         Task {
             for work in begun {
                 switch await self.partials.take(work, of: left) {
-                case .success(let partial): self.transfers.start(work, from: partial)
+                case .success(let partial):
+                    if let partial, partial.record.isComplete(length: work.fetch.part?.length) {
+                        self.store(partial, of: work)
+                    } else {
+                        self.transfers.start(work, from: partial)
+                    }
                 case .failure(let failure): self.reporter.fail(work.leased, failure)
                 }
             }
         }
+    }
+
+    /// Stores a body that an earlier attempt has received whole, or fetches it again.
+    private func store(_ partial: PartialBody, of work: Assignment) {
+        guard let object = partial.object, let report = partials.report(of: partial, work) else {
+            partial.object?.discard()
+            return transfers.start(work)
+        }
+        if !work.storage.isBucket { held.downloaded(work.leased) }
+        finished.push(FinishedTransfer(work: work, object: object, report: report))
+        pace.ended(1)
     }
 
     /// Returns the jobs for which there is space, as far as their lengths are known. The others

@@ -1,11 +1,12 @@
 import Model
 
-/// The objects that move bytes from origins to sites.
+/// The objects that move bytes from origins to sites, or through caches.
 struct Fetching: Sendable {
     /// The identity of the coordinators' database; nil until a coordinator reports it.
     let cluster: Shared<ClusterID?>
     let tally: WorkTally
     let fetcher: Fetcher
+    let warmer: Warmer
     let verifier: Verifier
     let checksums: ChecksumFileWriter
     let purger: Purger
@@ -25,10 +26,11 @@ struct Fetching: Sendable {
             finished: finished.committed, held: held, sites: sites.inUse,
             failures: sites.failures,
             blocking: blocking, metrics: core.metrics, results: reporting.results)
+        let partials = PartialBodies(cluster: cluster, held: held, blocking: blocking)
         uploader = Uploader(
             finished: finished.uploaded, connections: core.connections, held: held,
             sites: sites.inUse, failures: sites.failures, metrics: core.metrics,
-            results: reporting.results)
+            partials: partials, results: reporting.results)
         verifier = Verifier(
             storages: sites.storages, held: held, blocking: blocking, reporter: reporter,
             pace: core.pace)
@@ -38,7 +40,6 @@ struct Fetching: Sendable {
         purger = Purger(
             worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
             draining: core.draining, blocking: blocking, reporter: reporter, pace: core.pace)
-        let partials = PartialBodies(cluster: cluster, held: held, blocking: blocking)
         let splitter = Splitter(
             worker: core.identity.id, partBytes: configuration.partBytes, client: core.client,
             held: held, blocking: blocking)
@@ -52,6 +53,9 @@ struct Fetching: Sendable {
             partials: partials, mirrors: Mirrors(engine: core.engine), results: results,
             reporter: reporter,
             splitBelowBytesPerSecond: configuration.splitBelowBytesPerSecond)
+        warmer = Warmer(
+            engine: core.engine, held: held, draining: core.draining, tally: tally,
+            metrics: core.metrics, pace: core.pace, reporter: reporter)
         fetcher = Fetcher(
             sites: sites.inUse,
             reuse: StoredFiles(
@@ -62,6 +66,7 @@ struct Fetching: Sendable {
             partials: partials, transfers: transfers,
             adoption: FoundFileCheck(
                 engine: core.engine, held: held, pace: core.pace, reporter: reporter),
-            held: held, blocking: blocking, reporter: reporter)
+            finished: finished, held: held, blocking: blocking, reporter: reporter,
+            pace: core.pace)
     }
 }

@@ -148,7 +148,7 @@ struct MirrorPlan: Sendable {
     /// Moves to the next URL after a failure, skipping origins in cooldown. Returns false if none
     /// is left, or if another origin would not help.
     mutating func advance(after ending: Ending, cooling: Set<String> = []) -> Bool {
-        guard Self.concernsOrigin(ending.failure.code) else { return false }
+        guard ending.failure.code.mayBeOriginsAlone else { return false }
         endings.append((url, ending))
         while let next = rest.popFirst() {
             if let name = originName(of: next), cooling.contains(name) { continue }
@@ -161,7 +161,7 @@ struct MirrorPlan: Sendable {
     /// Returns the attempt's failure: that of the job's own URL, unless only a mirror's failure is
     /// retryable.
     func result(_ last: Ending) -> Ending {
-        guard hasMirrors, Self.concernsOrigin(last.failure.code) else { return last }
+        guard hasMirrors, last.failure.code.mayBeOriginsAlone else { return last }
         let own = endings.first { $0.url == main }
         if let own, own.ending.failure.code.row.isRetryable { return own.ending }
         let other = endings.first { $0.ending.failure.code.row.isRetryable }
@@ -190,10 +190,5 @@ struct MirrorPlan: Sendable {
         if isMain, failed.isEmpty, origin == asked || !isSuspect(origin) { return nil }
         return [OriginOutcome(origin: asked)]
             + (origin == asked ? [] : [OriginOutcome(origin: origin)]) + failed
-    }
-
-    /// Returns true if another origin may succeed: the bytes or the network were at fault.
-    static func concernsOrigin(_ code: FailureCode) -> Bool {
-        ["origin", "content", "integrity"].contains(code.family)
     }
 }

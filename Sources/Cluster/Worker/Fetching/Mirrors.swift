@@ -16,6 +16,10 @@ final class Mirrors: Sendable {
     /// Returns the URLs to try for a job: only its own if it has no mirrors. Returns nil for a job
     /// that was leased for a mirror's origin but has no URL there any more.
     func plan(of fetch: Fetch) -> MirrorPlan? {
+        // Its failures lead back to the job's own origin, as a job of its own.
+        if let neighbour = fetch.neighbour {
+            return MirrorPlan([neighbour.url(of: fetch.key)], main: fetch.url)
+        }
         let others = fetch.mirrors
         guard !others.isEmpty else {
             return fetch.mirrorOrigin == nil ? MirrorPlan([fetch.url], main: fetch.url) : nil
@@ -49,7 +53,7 @@ final class Mirrors: Sendable {
                 table.succeeded(
                     plan.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
             // Wrong or missing bytes make another origin the better choice, like a timeout.
-            case .failure(let failure) where MirrorPlan.concernsOrigin(failure.code):
+            case .failure(let failure) where failure.code.mayBeOriginsAlone:
                 table.failed(plan.url, now: now)
             case .failure: break
             }

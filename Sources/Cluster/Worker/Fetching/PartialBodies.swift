@@ -24,7 +24,7 @@ struct PartialBodies: Sendable {
         }
         guard !abandoned.isEmpty else { return }
         await blocking.run {
-            for (storage, id) in abandoned { storage.receiving.removeMultipart(id: id) }
+            for (storage, id) in abandoned { storage.removeMultipart(id: id) }
         }
     }
 
@@ -46,16 +46,19 @@ struct PartialBodies: Sendable {
     ) throws(Failure) -> PartialBody? {
         var place = DirectoryStorage.PartialPlace.key(work.fetch.key)
         if let part = work.fetch.part {
-            place = .range(
-                multipart: part.file.id, offset: part.offset, length: part.length,
-                totalBytes: part.file.totalBytes)
+            place =
+                work.storage.isBucket
+                ? .uploadedPart(part.file.id, offset: part.offset, length: part.length)
+                : .range(
+                    multipart: part.file.id, offset: part.offset, length: part.length,
+                    totalBytes: part.file.totalBytes)
         }
         return try work.storage.receiving.takePartial(
             identity(of: work), of: left, for: Self.attempt(at: work), place: place,
             digests: work.fetch.furtherDigests.map(\.algorithm))
     }
 
-    private static func attempt(at work: Assignment) -> ObjectAttempt {
+    static func attempt(at work: Assignment) -> ObjectAttempt {
         ObjectAttempt(lease: work.lease, job: work.job.id, asset: work.job.asset)
     }
 
@@ -89,7 +92,7 @@ struct PartialBodies: Sendable {
             }
         }
         resumption.isGuarded =
-            work.fetch.sha256 != nil
+            work.fetch.sha256 != nil || work.fetch.neighbour != nil
             || work.fetch.furtherDigests.contains { !$0.algorithm.isChecksum }
         return resumption
     }
@@ -99,6 +102,50 @@ struct PartialBodies: Sendable {
         guard let partial, let object = partial.object else { return }
         work.storage.receiving.keep(
             partial.record, of: object, as: identity(of: work), by: Self.attempt(at: work))
+    }
+
+    /// Keeps a whole body that could not be stored, so that the job's next attempt stores it.
+    func keep(unstored end: FinishedTransfer) async {
+        guard let done = end.report.done, let stored = done.stored,
+            let digest = SHA256Digest(hex: stored.sha256)
+        else { return end.object.discard() }
+        let part = end.work.fetch.part
+        let record = PartialRecord(
+            bytes: stored.bytes, sha256: digest,
+            totalBytes: part?.file.totalBytes ?? stored.bytes,
+            validator: done.validator ?? part?.file.validator ?? Self.noValidator,
+            source: SHA256Digest(hashing: []))
+        await blocking.run {
+            guard stored.bytes > 0, !self.held.isCancelled(end.work.leased) else {
+                return end.object.discard()
+            }
+            end.work.storage.receiving.keep(
+                record, of: end.object, as: self.identity(of: end.work),
+                by: Self.attempt(at: end.work))
+        }
+    }
+
+    /// Stands for the validator of a body whose origin states none.
+    private static let noValidator = "none"
+
+    /// Returns the report of a job whose whole body an earlier attempt has received; nil if it is
+    /// not what the job wants now.
+    func report(of partial: PartialBody, _ work: Assignment) -> JobReport? {
+        let (fetch, record) = (work.fetch, partial.record)
+        guard let bytes = fetch.part?.length ?? .some(record.totalBytes), record.bytes == bytes,
+            fetch.isPart || fetch.length.map({ $0 == bytes }) ?? true,
+            fetch.sha256.map({ $0 == record.sha256.description }) ?? true,
+            var digests = partial.takeDigests()
+        else { return nil }
+        let computed = digests.finish().others
+        guard fetch.isPart || Set(computed).isSuperset(of: fetch.furtherDigests) else { return nil }
+        var done = JobReport.Done(
+            stored: StoredObject(bytes: bytes, sha256: record.sha256.description),
+            isVerified: !fetch.isPart && (fetch.sha256 != nil || !fetch.furtherDigests.isEmpty))
+        if !fetch.isPart, record.validator != Self.noValidator {
+            done.validator = record.validator
+        }
+        return JobReport(job: work.job.id, lease: work.lease, outcome: .done(done))
     }
 
     /// Keeps a transfer's partial body, unless its job was cancelled.

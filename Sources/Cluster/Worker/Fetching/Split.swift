@@ -28,9 +28,14 @@ final class Split: Sendable {
     private let worker: WorkerID
     private let work: LeasedJob
     let partBytes: Int64
+    /// Length of the largest file that is split.
+    let maximumBytes: Int64
     private let state = Mutex(State())
 
-    init(worker: WorkerID, _ work: LeasedJob, partBytes: Int64) {
+    init(
+        worker: WorkerID, _ work: LeasedJob, partBytes: Int64, maximumBytes: Int64 = .max
+    ) {
+        self.maximumBytes = maximumBytes
         self.worker = worker
         self.work = work
         self.partBytes = partBytes

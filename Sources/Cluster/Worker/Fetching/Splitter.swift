@@ -15,7 +15,13 @@ struct Splitter: Sendable {
 
     /// Creates the split of a fetch that may need one.
     func split(of work: Assignment) -> Split {
-        Split(worker: worker, work.leased, partBytes: partBytes)
+        guard work.storage.isBucket else {
+            return Split(worker: worker, work.leased, partBytes: partBytes)
+        }
+        let bytes = S3Storage.sharedPartBytes(for: partBytes)
+        return Split(
+            worker: worker, work.leased, partBytes: bytes,
+            maximumBytes: S3Storage.maximumSharedBytes(partBytes: bytes))
     }
 
     /// Splits the file of a transfer that has just started, on a loop's thread. Returns the object
@@ -25,31 +31,49 @@ struct Splitter: Sendable {
     ) throws(Failure) -> PendingObject? {
         let multipart = MultipartID.random()
         let (part, total) = (split.partBytes, large.totalBytes)
-        let storage = work.storage.receiving
         // Before another worker can create a file of that name, or start a part without space.
         var (moved, first) = (PendingObject?.none, PendingObject?.none)
-        if let object {
-            moved = try storage.makeMultipart(
-                of: object, id: multipart, firstPart: part, totalBytes: total)
-        } else {
-            do throws(Failure) {
-                first = try storage.openMultipart(
-                    id: multipart, offset: 0, length: part, of: total, isFirstTry: true, isNew: true
-                )
-            } catch {
-                storage.removeMultipart(id: multipart)
-                throw error
+        switch work.storage {
+        case .directory(let storage):
+            if let object {
+                moved = try storage.makeMultipart(
+                    of: object, id: multipart, firstPart: part, totalBytes: total)
+            } else {
+                first = try Self.open(multipart, part, of: total, in: storage)
+            }
+            if let moved { blocking.start { moved.catchUp() } }
+        case .bucket(let storage):
+            if let object {
+                moved = try storage.makePart(of: object, id: multipart)
+            } else {
+                first = try storage.createPart(
+                    lease: work.lease, job: work.job.id, of: multipart, offset: 0, length: part)
             }
         }
-        if let moved { blocking.start { moved.catchUp() } }
         held.setExpected(part, of: work.leased)
         held.setBegun(total, of: work.leased)
         split.begin(large, multipart, first) { (request) async throws(Failure) in
+            // Other workers look for it once they have parts.
+            if case .bucket(let storage) = work.storage {
+                try await storage.beginShared(multipart, totalBytes: total, partBytes: part)
+            }
             let answer = try await self.client.split(request)
             if answer.verdict == .accepted { self.held.setReported(work.job.id, work.lease) }
             return answer
         }
         return moved
+    }
+
+    private static func open(
+        _ multipart: MultipartID, _ part: Int64, of total: Int64, in storage: DirectoryStorage
+    ) throws(Failure) -> PendingObject {
+        do throws(Failure) {
+            return try storage.openMultipart(
+                id: multipart, offset: 0, length: part, of: total, isFirstTry: true, isNew: true)
+        } catch {
+            storage.removeMultipart(id: multipart)
+            throw error
+        }
     }
 
     /// Returns true if a split was not confirmed by a coordinator. The multipart file and its
@@ -59,7 +83,7 @@ struct Splitter: Sendable {
         let answer = await split.answer()
         guard let multipart = split.multipart else { return false }
         if case .accepted = answer { return false }
-        await blocking.run { storage.receiving.removeMultipart(id: multipart) }
+        await blocking.run { storage.removeMultipart(id: multipart) }
         return true
     }
 }

@@ -11,6 +11,7 @@ struct Uploader: Sendable {
     let sites: SitesInUse
     let failures: SiteFailures
     let metrics: WorkerMetrics
+    let partials: PartialBodies
     let results: Mailbox<JobReport>
 
     /// Runs until the mailbox is closed and empty.
@@ -37,13 +38,35 @@ struct Uploader: Sendable {
             return results.push(
                 JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned()))
         }
-        let outcome = await storage.upload(end.object, stored) { self.held.isWanted(leased) }
-        if case .success = outcome {
+        let outcome = await storage.upload(
+            end.object, stored, by: PartialBodies.attempt(at: end.work)
+        ) {
+            self.held.isWanted(leased)
+        }
+        switch outcome {
+        case .success:
             sites.stored(at: [end.work.site])
             metrics.stored(1, stored.bytes, at: storage.url.description)
+        case .failure(let failure) where failure.code.leavesReceivedBody:
+            await partials.keep(unstored: end)
+        case .failure: end.object.discard()
         }
         // Until now, so that no more bodies are received than can be sent.
         held.downloaded(leased)
         results.push(failures.report(of: end, outcome, metrics))
+    }
+}
+
+extension FailureCode {
+    /// True if a body that could not be stored is as good as before.
+    fileprivate var leavesReceivedBody: Bool {
+        switch self {
+        case .workerLeaseLost, .workerCancelled: true
+        // The bytes in the spool, or their parts in the bucket, are not those that were received.
+        case .storageIO, .storageBadDigest, .integrityMultipartMismatch: false
+        // For good.
+        case .storageRefused: false
+        default: family == "storage"
+        }
     }
 }

@@ -19,13 +19,7 @@ struct Verifier: Sendable {
                 guard !self.held.isCancelled(work) else {
                     throw Failure(.workerCancelled, "The job was cancelled.")
                 }
-                guard
-                    case .directory(let storage) = try self.storages.storage(
-                        at: work.site.storageURL)
-                else {
-                    throw Failure(
-                        .integrityMultipartMismatch, "files of a bucket are not fetched in parts")
-                }
+                let storage = try self.storages.storage(at: work.site.storageURL)
                 return try storage.promoteMultipart(
                     task.multipart, key: task.key, expectedSHA256: task.sha256,
                     digests: task.furtherDigests, stated: stated

@@ -8,6 +8,7 @@ import Services
 /// The objects that execute jobs, by kind.
 struct JobHandlers: Sendable {
     let fetcher: Fetcher
+    let warmer: Warmer
     let verifier: Verifier
     let checksums: ChecksumFileWriter
     let purger: Purger
@@ -26,6 +27,7 @@ struct GrantHandler: Sendable {
     /// The identity of the coordinators' database.
     let cluster: Shared<ClusterID?>
     let handlers: JobHandlers
+    let reporter: Reporter
     let draining: ShutdownSignal
     let traces: TraceUse
     let metrics: WorkerMetrics
@@ -59,8 +61,12 @@ struct GrantHandler: Sendable {
     ) async {
         var fetches: [Leased<Fetch>] = []
         var lists: [Leased<ChecksumFileWriter.Directory>] = []
+        let cache = site.cache
+        let isCache = cache != nil
         for work in jobs {
             switch work.job.task {
+            case .verify where isCache, .refresh where isCache, .publish where isCache:
+                reporter.fail(work, Failure(.inputCacheSite, "\(site.storageURL) is a cache"))
             case .fetch(let fetch): fetches.append(Leased(work, fetch))
             case .resolve(let source): handlers.titles.push(Leased(work, source))
             case .verify(let verification):
@@ -70,6 +76,10 @@ struct GrantHandler: Sendable {
             case .refresh(let source), .publish(let source):
                 handlers.refreshes.push(Refresh(work: Leased(work, source), ended: ended))
             }
+        }
+        if let cache {
+            for work in lists { reporter.doneWithoutStorage(work.work) }
+            return handlers.warmer.warm(fetches, through: cache)
         }
         if !lists.isEmpty {
             Task { [lists] in await handlers.checksums.write(lists, lease) }

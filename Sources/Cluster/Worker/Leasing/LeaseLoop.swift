@@ -16,6 +16,7 @@ struct LeaseLoop: Sendable {
     let grants: GrantHandler
     let loadTests: LoadTestWorker
     let auditor: SiteAuditor
+    let sources: SourceReader
     let failures: LeaseFailures
     let draining: ShutdownSignal
     let log: Logger
@@ -68,11 +69,13 @@ struct LeaseLoop: Sendable {
         let grantedAt = askedAt + .seconds(grant.waitedSeconds)
         loadTests.take(grant.loadTest.map { [$0] })
         auditor.take(grant.audit)
+        sources.take(grant.source)
         await grants.take(
             grant, askedAt: grantedAt, ended: wanted.ended, outsideRoots: outsideRoots)
     }
 
-    /// Maximum wait of a request during an audit, after which others may be taken.
+    /// Maximum wait of a request during an audit, or while a source is read, after which others may be
+    /// taken.
     private static let auditMilliseconds = 2_000
 
     private func request(
@@ -83,6 +86,7 @@ struct LeaseLoop: Sendable {
             waitMilliseconds: WireLimits.waitMilliseconds, lease: lease)
         request.pastLoadTests = loadTests.past
         request.pastAudits = auditor.past
+        request.takesSources = sources.isIdle
         request.roots = roots
         request.wantsTraces = grants.traces != .off
         request.refusedSites = excluded.all(outsideRoots: outsideRoots)
@@ -90,7 +94,7 @@ struct LeaseLoop: Sendable {
             // The volume may be usable soon.
             request.waitMilliseconds = Int(SiteVolumes.checkSeconds * 1_000)
         }
-        if !auditor.isIdle {
+        if !auditor.isIdle || !sources.isIdle {
             request.waitMilliseconds = min(request.waitMilliseconds, Self.auditMilliseconds)
         }
         if !wanted.slow.origins.isEmpty { demand.limit(&request, to: wanted.slow) }

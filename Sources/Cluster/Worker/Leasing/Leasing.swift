@@ -9,8 +9,8 @@ struct Leasing: Sendable {
 
     init(
         _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
-        _ auditor: SiteAuditor, _ handlers: JobHandlers, roots: SiteRoots, traces: TraceUse,
-        loadShards: any LoadShardRunner
+        _ auditor: SiteAuditor, _ sources: SourceReader, _ handlers: JobHandlers,
+        roots: SiteRoots, traces: TraceUse, loadShards: any LoadShardRunner
     ) {
         let limits = Limits(
             origins: OriginQuotas(engine: core.engine),
@@ -27,14 +27,15 @@ struct Leasing: Sendable {
                 storages: sites.storages, volumes: sites.volumes, blocking: core.blocking,
                 reporter: reporting.reporter),
             sites: sites.inUse, cluster: fetching.cluster, handlers: handlers,
-            draining: core.draining, traces: traces, metrics: core.metrics, log: core.log)
+            reporter: reporting.reporter, draining: core.draining, traces: traces,
+            metrics: core.metrics, log: core.log)
         loop = LeaseLoop(
             worker: core.identity, roots: roots.urls, client: core.client,
             demand: LeaseDemand(
                 connections: core.connections, engine: core.engine, held: core.held,
                 pace: core.pace),
             excluded: sites.excluded, grants: grants, loadTests: loadTests, auditor: auditor,
-            failures: failures, draining: core.draining, log: core.log)
+            sources: sources, failures: failures, draining: core.draining, log: core.log)
         keeper = LeaseKeeper(
             held: core.held, engine: core.engine, pace: core.pace, metrics: core.metrics,
             log: core.log)

@@ -55,6 +55,10 @@ struct Purger: Sendable {
     private func delete(
         _ files: [PurgePage.File], _ work: LeasedJob
     ) async throws(Failure) -> [PurgeRequest.Result] {
+        // A cache has none of them.
+        if work.site.cache != nil {
+            return files.map { PurgeRequest.Result(file: $0.file, deleted: false) }
+        }
         let deletions = await blocking.run { () -> Result<[Deletion], Failure> in
             Result { () throws(Failure) in
                 let storage = try self.storages.storage(at: work.site.storageURL)

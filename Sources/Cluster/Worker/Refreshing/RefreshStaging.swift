@@ -51,9 +51,13 @@ struct RefreshStaging: Sendable {
                     return object.map { (index, $0) }
                 }
                 guard !objects.isEmpty else { continue }
+                let owner = ObjectAttempt(
+                    lease: attempt.lease, job: attempt.job.id, asset: AssetID(0))
                 let made = await blocking.run { () -> Result<[StagedObject], Failure> in
                     Result { () throws(Failure) in
-                        try storage.stage(objects.map(\.1)) { attempt.isHeld }
+                        try storage.stage(objects.map(\.1), by: owner) {
+                            attempt.isHeld
+                        }
                     }
                 }
                 staged += zip(objects.map(\.0), try made.get()).map { ($0, $1) }
@@ -93,7 +97,7 @@ struct RefreshStaging: Sendable {
         switch result.outcome {
         case .success(let fetched): return RefreshAnswer(fetched)
         case .failure(let failure):
-            if file.isOptional, file.isThere, MirrorPlan.concernsOrigin(failure.code) {
+            if file.isOptional, file.isThere, failure.code.mayBeOriginsAlone {
                 return RefreshAnswer()
             }
             throw FetchFailure(

@@ -25,6 +25,11 @@ struct Reporter: Sendable {
         results.push(contentsOf: reports)
     }
 
+    /// Reports a checksum file of a cache, which is not written.
+    func doneWithoutStorage(_ work: LeasedJob) {
+        done(JobReport(job: work.job.id, lease: work.lease, outcome: .done()))
+    }
+
     /// Returns a job to its queue without an attempt.
     func giveBack(_ work: LeasedJob) {
         held.downloaded(work)

@@ -57,6 +57,7 @@ struct ManifestReader: Sendable {
         request.headers = work.work.originHeaders
         request.expected.maximumBytes = Int64(TitleResolver.maximumBytes)
         request.validator = validator
+        if let cache = work.work.site.cache { request.go(through: cache) }
         let result = await engine.result(of: request)
         switch result.outcome {
         case .success(let fetched): return fetched

@@ -51,7 +51,8 @@ struct Resolver: Sendable {
     private func resolve(_ work: Leased<AssetSource>) async {
         do {
             let segments = try await manifests.objects(of: work)
-            guard try await submit(segments, of: work) else {
+            let title = WarmedTitle(of: work)
+            guard try await submit(segments, of: work, title) else {
                 held.remove([(job: work.job.id, lease: work.lease)])
                 return
             }
@@ -67,12 +68,13 @@ struct Resolver: Sendable {
 
     /// Submits segments in requests within the wire limits; returns false once the lease is lost.
     private func submit(
-        _ segments: ResolvedSegments, of work: Leased<AssetSource>
+        _ segments: ResolvedSegments, of work: Leased<AssetSource>, _ title: WarmedTitle?
     ) async throws(Failure) -> Bool {
         var batch: [ResolvedSegment] = []
         var bytes = 0
         var warnings = segments.warnings.ofAsset
-        for segment in segments.lazy.map(\.checked) {
+        for resolved in segments {
+            let segment = try title?.requested(resolved) ?? resolved.checked
             let more = (segment.mirrors ?? []).reduce(segment.content?.utf8.count ?? 0) {
                 $0 + $1.utf8.count
             }

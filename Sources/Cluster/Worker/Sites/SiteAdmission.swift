@@ -30,12 +30,13 @@ struct SiteAdmission: Sendable {
     ) async -> Bool {
         let isRefused = refused?.contains(site.id) == true
         do throws(Failure) {
-            try roots.check(try StorageURL(site.storageURL))
+            let url = try StorageURL(site.storageURL)
+            try roots.check(url)
             if isRefused {
                 throw Failure(
                     .storageOutsideRoots, "\(site.storageURL) is outside this worker's roots")
             }
-            try await agreeOnVolume(of: site, lease)
+            if url.cache == nil { try await agreeOnVolume(of: site, lease) }
             return true
         } catch {
             for work in jobs {

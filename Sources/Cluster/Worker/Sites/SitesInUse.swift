@@ -50,7 +50,7 @@ final class SitesInUse: Sendable {
         guard let abandoned = site.space?.abandoned else { return }
         await blocking.run {
             guard let storage = try? self.storages.storage(at: site.storageURL) else { return }
-            for id in abandoned { storage.receiving.removeMultipart(id: id) }
+            for id in abandoned { storage.removeMultipart(id: id) }
         }
     }
 

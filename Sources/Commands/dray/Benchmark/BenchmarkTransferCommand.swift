@@ -2,6 +2,7 @@ import Benchmark
 import Client
 import CommandLine
 import FoundationEssentials
+import ListSources
 import Model
 import Services
 import Storage

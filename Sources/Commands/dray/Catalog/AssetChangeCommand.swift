@@ -2,7 +2,7 @@ import API
 import CommandLine
 import Model
 
-/// `dray assets pause`, `resume`, `cancel`, `retry`, `reprioritise` and `remove`.
+/// `dray assets pause`, `resume`, `cancel`, `retry`, `reprioritise`, `pin` and `remove`.
 enum AssetChangeCommand {
     static let commands = [
         change(
@@ -23,6 +23,10 @@ enum AssetChangeCommand {
             .reprioritise, "Change the priority of assets.",
             "An asset with its own priority keeps it when the catalog's changes.",
             options: [CatalogCommand.priority]),
+        change(
+            .pin, "Except assets from eviction.",
+            "Whatever room the site needs: these assets stay. They can still be removed."),
+        change(.unpin, "Let assets be evicted again.", "See `dray site set --evict`."),
         RemoveCommand.assets,
     ]
 
@@ -34,13 +38,18 @@ enum AssetChangeCommand {
             action.rawValue, summary: summary, discussion: discussion,
             operands: [
                 CommandOperand(
-                    "CATALOG", help: "Number or name of the catalog, from `dray catalog list`.")
+                    "CATALOG", required: false,
+                    help: "Number or name of the catalog, from `dray catalog list`. With states or "
+                        + "--code, without it: every catalog.")
             ],
-            options: options + [
-                CatalogCommand.site, AssetsCommand.name, AssetsCommand.states, CatalogCommand.code,
-            ] + ClusterCall.options
-        ) { arguments in
-            await CatalogCommand.apply(action, arguments) { try selection(action, arguments) }
+            options: options + [CatalogCommand.site, CatalogCommand.allSites]
+                + AssetsCommand.filters + [CatalogCommand.code] + ClusterCall.options
+        ) { given in
+            let arguments = CommonOptions.readingStates(
+                given, filter: AssetsCommand.stateFilter)
+            return await CatalogCommand.apply(action, arguments) {
+                try selection(action, arguments)
+            }
         }
     }
 
@@ -48,12 +57,20 @@ enum AssetChangeCommand {
         _ action: SelectionAction.Action, _ arguments: Arguments
     ) throws -> SelectionAction {
         try CommonOptions.checkState(arguments, filter: AssetsCommand.stateFilter)
+        if arguments.operands.isEmpty { try CatalogCommand.checkNoSite(arguments) }
         var selection = SelectionAction(
-            action, catalog: try CatalogCommand.reference(arguments),
+            action,
+            catalog: arguments.operands.isEmpty ? nil : try CatalogCommand.reference(arguments),
             failureCode: arguments.text("code").map { FailureCode($0) },
             priority: arguments.integer("priority"))
-        selection.name = arguments.text("name")
+        selection.name = try AssetsCommand.pattern(arguments)
         selection.states = AssetsCommand.selectedStates(arguments)?.names
+        guard selection.catalog != nil || selection.states != nil || selection.failureCode != nil
+        else {
+            throw UsageError(
+                "no catalog is named",
+                hint: "Name one, or select assets of every catalog by --state or --code.")
+        }
         return selection
     }
 }

@@ -10,18 +10,36 @@ import Text
 enum AssetsCommand {
     static let command = Command(
         "assets",
-        summary: "List, pause, resume, cancel, retry, reprioritise or remove assets of a catalog.",
+        summary: "List, pause, resume, cancel, retry, reprioritise, pin or remove assets.",
         subcommands: [list] + AssetChangeCommand.commands)
 
     static let stateFilter = "asset-state"
 
+    /// Options that select assets by their names and states.
+    static let filters = [match, name, states]
+
+    static let match = CommandOption(
+        "match", .text(placeholder: "PATTERN"),
+        help: "Only assets with this name: 'season1/*.m3u8'. * matches any characters.")
+
     static let states = CommandOption(
         stateFilter, .choices(placeholder: "STATE,…", of: AssetStates.allNames),
-        help: "Only assets in these states: \(AssetStates.allNames.joined(separator: ", ")).")
+        help: "Only assets in these states: \(AssetStates.allNames.joined(separator: ", ")). "
+            + "--state with states is the same.")
 
     static let name = CommandOption(
         "name", .text(placeholder: "PATTERN"),
-        help: "Only assets with this name: 'season1/*.m3u8'.")
+        help: "The same as --match.")
+
+    /// Returns the value of `--match` or `--name`.
+    static func pattern(_ arguments: Arguments) throws(UsageError) -> String? {
+        let given = [match, name].compactMap { arguments.text($0.name) }
+        guard given.count < 2 else {
+            throw UsageError(
+                "--match and --name are the same option", hint: "Give one of them.")
+        }
+        return given.first
+    }
 
     private static let list = Command(
         "list", summary: "List the assets of a catalog: filter, search, sort.",
@@ -44,7 +62,7 @@ enum AssetsCommand {
             CommandOption(
                 "code", .text(placeholder: "PATTERN"),
                 help: "Only assets that failed with this code: origin.http.404, 'origin.*'."),
-            name,
+            match, name,
             CommandOption(
                 "search", .text(placeholder: "TEXT"),
                 help: "Only assets with this text in their name or URL; case is ignored."),
@@ -64,8 +82,9 @@ enum AssetsCommand {
                 "after", .text(placeholder: "PLACE"),
                 help: "Continue after this row; the last line of a listing prints it."),
         ] + ClusterCall.listOptions
-    ) { arguments in
-        await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
+    ) { given in
+        let arguments = CommonOptions.readingStates(given, filter: stateFilter)
+        return await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
@@ -112,7 +131,7 @@ enum AssetsCommand {
         query.states = selectedStates(arguments) ?? AssetStates()
         query.kind = arguments.choice("kind", AssetKind.self)
         query.failureCode = arguments.text("code")
-        query.name = arguments.text("name")
+        query.name = try pattern(arguments)
         query.search = arguments.text("search")
         query.minimumBytes = try size("min-size", arguments)
         query.maximumBytes = try size("max-size", arguments)

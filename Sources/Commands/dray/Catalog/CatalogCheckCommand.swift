@@ -1,6 +1,7 @@
 import Client
 import CommandLine
 import Foundation
+import ListSources
 import Lists
 import Model
 import Rendering

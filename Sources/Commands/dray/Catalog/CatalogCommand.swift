@@ -4,6 +4,8 @@ import CommandLine
 import CoordinatorClient
 import Model
 import Rendering
+import Schedule
+import Text
 
 /// `dray catalog`: checks lists; lists, shows, cancels, retries, reprioritises and reschedules catalogs.
 enum CatalogCommand {
@@ -16,7 +18,7 @@ enum CatalogCommand {
         subcommands: [
             CatalogCheckCommand.command,
             CatalogListCommand.command, CatalogStatusCommand.command,
-            CatalogStatusCommand.synonym,
+            CatalogStatusCommand.synonym, CatalogCachesCommand.command,
             change(
                 .cancel, "Cancel a catalog, an asset, or what failed with a code.",
                 cancelled),
@@ -45,17 +47,27 @@ enum CatalogCommand {
         "site", .directory(placeholder: "DEST"),
         help: "Site of the catalog, if several sites have a catalog of that name.")
 
+    static let allSites = CommandOption(
+        "all-sites", .flag, help: "The catalogs of this name at all sites.")
+
     private static let reschedule = Command(
-        "reschedule", summary: "Set a catalog's start time and deadline.",
+        "reschedule", summary: "Set a catalog's start time, deadline and refreshes.",
         discussion: """
             \(TimeOptions.discussion) `none` removes the setting. Workers finish the jobs they \
-            hold. Submitting the catalog again replaces both settings.
+            hold. Submitting the catalog again replaces the start time and the deadline.
+
+            --refresh-every lets the cluster check the origins for changes that often, as `dray \
+            refresh` does once.
             """,
         operands: [
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
-            TimeOptions.notBefore, TimeOptions.deadline, site,
+            TimeOptions.notBefore, TimeOptions.deadline,
+            CommandOption(
+                "refresh-every", .text(placeholder: "TIME"),
+                help: "Check stored files at their origins that often: 6h, 1d; `none` for never."),
+            site,
         ] + ClusterCall.options
     ) { arguments in
         await ClusterCall.run(arguments, isCheck: true) { client in
@@ -63,14 +75,30 @@ enum CatalogCommand {
             selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
             selection.deadline = try TimeOptions.futureTime(
                 TimeOptions.deadline.name, arguments, none: 0)
-            guard selection.notBefore != nil || selection.deadline != nil else {
-                throw UsageError("nothing to set", hint: "Give --not-before, --deadline or both.")
+            selection.refreshSeconds = try refreshSeconds(arguments)
+            guard
+                selection.notBefore != nil || selection.deadline != nil
+                    || selection.refreshSeconds != nil
+            else {
+                throw UsageError(
+                    "nothing to set", hint: "Give --not-before, --deadline or --refresh-every.")
             }
             let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) {
                 "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) running.\n"
             }
         }
+    }
+
+    private static func refreshSeconds(_ arguments: Arguments) throws(UsageError) -> Double? {
+        guard let text = arguments.text("refresh-every") else { return nil }
+        if text == "none" { return 0 }
+        guard let seconds = lengthOfTime(text), WireLimits.sourceSeconds.contains(seconds) else {
+            throw UsageError(
+                "--refresh-every is '\(printable(String(text.prefix(100))))'",
+                hint: "Write 1m to 365d, such as 6h; or none.")
+        }
+        return seconds
     }
 
     private static func change(
@@ -86,7 +114,7 @@ enum CatalogCommand {
                         + "`all` for every catalog.")
             ],
             options: options + [
-                site,
+                site, allSites,
                 CommandOption(
                     "asset", .text(placeholder: "NAME"), help: "Only this asset."),
                 code,
@@ -102,7 +130,11 @@ enum CatalogCommand {
         to selection: () throws -> SelectionAction
     ) async -> ExitCode {
         await ClusterCall.run(arguments, isCheck: true, asking: selection) { selection, client in
-            let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
+            let answer =
+                arguments.flag(allSites.name)
+                ? try await AllSites.apply(
+                    selection, client, retrySeconds: ClusterCall.retrySeconds)
+                : try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) { text(answer, action) }
         }
     }
@@ -124,15 +156,33 @@ enum CatalogCommand {
                         "Write `dray catalog \(action.rawValue) all --code CODE`, or name one catalog."
                 )
             }
+            try checkNoSite(arguments)
         } else {
             selection.catalog = try reference(arguments)
         }
         return selection
     }
 
+    /// Rejects options that choose among catalogs of one name where no catalog is named.
+    static func checkNoSite(_ arguments: Arguments) throws(UsageError) {
+        guard
+            let option = [site, allSites].first(where: {
+                arguments.origin(of: $0.name) == .commandLine
+            })
+        else { return }
+        throw UsageError(
+            "--\(option.name) needs the name of a catalog",
+            hint: "Name one, or omit the option: assets of every catalog are selected.")
+    }
+
     /// Returns the catalog of CATALOG and `--site`.
     static func reference(_ arguments: Arguments) throws(Failure) -> CatalogReference {
         let name = arguments.operands[0]
+        if arguments.flag(allSites.name), Int64(name) != nil || arguments.text("site") != nil {
+            throw Failure(
+                .inputField,
+                "--all-sites: it was given with a number or with --site; allowed: with a name.")
+        }
         if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
         return CatalogReference(
             name: name,
@@ -165,6 +215,8 @@ enum CatalogCommand {
             case .refresh: "Refreshing"
             case .pause: "Paused"
             case .resume: "Resumed"
+            case .pin: "Pinned"
+            case .unpin: "Unpinned"
             case .remove: "Removing"
             case .forget: "Forgotten"
             }

@@ -69,6 +69,11 @@ enum CatalogStatusCommand {
         if let trouble = status.trouble {
             lines.append("  \(SiteFailureText.text(ofFault: trouble))")
         }
+        if let seconds = status.refreshSeconds, let next = status.nextRefresh {
+            lines.append(
+                "  refresh:  every \(HumanFormat.duration(seconds: seconds)), next "
+                    + TimeText.minute(ofSeconds: next))
+        }
         if let deadline = status.deadline {
             lines.append("  deadline: \(TimeText.minute(ofSeconds: deadline))")
         }

@@ -24,10 +24,12 @@ enum RemoveCommand {
             CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
-            CatalogCommand.site, AssetsCommand.name, AssetsCommand.states, CatalogCommand.code,
+            CatalogCommand.site, AssetsCommand.match, AssetsCommand.name, AssetsCommand.states,
+            CatalogCommand.code,
         ] + followed
-    ) { arguments in
-        await run(arguments) { try AssetChangeCommand.selection(.remove, arguments) }
+    ) { given in
+        let arguments = CommonOptions.readingStates(given, filter: AssetsCommand.stateFilter)
+        return await run(arguments) { try AssetChangeCommand.selection(.remove, arguments) }
     }
 
     static let catalog = Command(

@@ -74,8 +74,13 @@ enum DoctorCommand {
         }
         if let url = try databaseURL(arguments) { subject.databaseURL = url }
         subject.sites = try arguments.texts("site").map { text in
-            let url = try Destination(remote: text).storageURL
-            return try StorageURL(url)
+            let destination = try Destination(remote: text)
+            guard !destination.isCache else {
+                throw Failure(
+                    .inputCacheSite,
+                    "--site \(destination.path) has no storage to test; use --origin for its POPs")
+            }
+            return try StorageURL(destination.storageURL)
         }
         subject.origins = arguments.texts("origin")
         subject.transfer.loops = 1

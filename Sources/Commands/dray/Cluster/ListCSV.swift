@@ -119,7 +119,8 @@ enum ListCSV {
                 report.by.rawValue, "queue", "storageURL", "isAddressable", "done", "failed",
                 "unaddressable", "successRate", "addressableSuccessRate", "retries", "bytes",
                 "reusedBytes", "transferSeconds", "bytesPerSecond", "assetsCompleted",
-                "assetsFailed", "assetsCancelled",
+                "assetsFailed", "assetsCancelled", "failedAttempts", "assetsMet",
+                "assetsRecovered", "byRetry", "byMirror", "byFreshURL", "withoutOptional", "lost",
             ],
             report.groups.map { group in
                 let figures = group.figures
@@ -133,6 +134,10 @@ enum ListCSV {
                     .integer(figures.reusedBytes), .number("\(figures.transferSeconds)"),
                     number(figures.bytesPerSecond), .integer(figures.assets?.completed),
                     .integer(figures.assets?.failed), .integer(figures.assets?.cancelled),
+                    .integer(group.recovery?.attempts), .integer(group.recovery?.assets),
+                    .integer(group.recovery?.completed), .integer(group.recovery?.byRetry),
+                    .integer(group.recovery?.byMirror), .integer(group.recovery?.byFreshURL),
+                    .integer(group.recovery?.withoutOptional), .integer(group.recovery?.lost),
                 ]
             }
         ).text
@@ -188,6 +193,29 @@ enum ListCSV {
                     entry.token.map { .number($0.description) } ?? .none, .text(entry.name),
                     .text(entry.role.rawValue), .text(entry.action), .text(entry.object),
                     .integer(entry.status), .optional(entry.code?.rawValue),
+                ]
+            }
+        ).text
+    }
+
+    static func sources(_ sources: [SourceStatus]) -> String {
+        CSVText(
+            [
+                "catalog", "name", "queue", "url", "format", "everySeconds", "prunes",
+                "maxDropPercent", "next", "read", "result", "failureCode", "failures", "applied",
+                "assets", "added", "dropped",
+            ],
+            sources.map { source in
+                [
+                    .number("\(source.catalog)"), .text(source.name), .text(source.queue),
+                    .text(source.url), .text(source.format ?? ""),
+                    .number("\(source.everySeconds)"), .text("\(source.prunes)"),
+                    .number("\(source.maxDropPercent)"), time(source.next), time(source.read),
+                    .text(source.result?.rawValue ?? ""),
+                    .text(source.failure?.code.rawValue ?? ""), .number("\(source.failures)"),
+                    time(source.applied), .text(source.assets.map { "\($0)" } ?? ""),
+                    .text(source.added.map { "\($0)" } ?? ""),
+                    .text(source.dropped.map { "\($0)" } ?? ""),
                 ]
             }
         ).text

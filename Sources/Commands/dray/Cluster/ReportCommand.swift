@@ -47,7 +47,7 @@ enum ReportCommand {
             // People also ask why.
             var failures: DailyReport?
             if !arguments.flag("json"), !arguments.flag(ClusterCall.csv.name),
-                report.by != .code, report.total.failed + report.total.retries > 0
+                report.by != .code
             {
                 var byCode = query
                 byCode.grouping = .code

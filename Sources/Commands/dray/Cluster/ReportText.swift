@@ -15,7 +15,8 @@ enum ReportText {
             ? report.since : "\(report.since) to \(report.until)"
         var sections = ["\(days) (UTC)\n"]
         sections.append(report.by == .code ? codes(report) : figures(report))
-        if let failures { sections.append(codes(failures)) }
+        if let failures, !failures.groups.isEmpty { sections.append(codes(failures)) }
+        if let recovery = recovery(failures ?? report) { sections.append(recovery) }
         let advice = hints(failures ?? report)
         if !advice.isEmpty { sections.append(advice) }
         return sections.joined(separator: "\n")
@@ -68,6 +69,33 @@ enum ReportText {
                     group.isAddressable == false ? "no" : "yes",
                 ]
             }) + leftOff(report)
+    }
+
+    /// Formats what became of the assets that met each code: shares of those that have ended. Returns
+    /// nil if none did.
+    private static func recovery(_ report: DailyReport) -> String? {
+        let rows = report.groups.compactMap { group -> [String]? in
+            guard let recovery = group.recovery, recovery.assets > 0 else { return nil }
+            func share(_ count: Int64) -> String {
+                count == 0 ? "–" : percent(Double(count) / Double(recovery.assets))
+            }
+            let shares = [
+                recovery.completed, recovery.byRetry, recovery.byMirror, recovery.byFreshURL,
+                recovery.withoutOptional, recovery.lost,
+            ].map(share)
+            let code = FailureCode(group.name)
+            return [
+                printable(group.name), HumanFormat.count(recovery.attempts),
+                HumanFormat.count(recovery.assets),
+            ] + shares + [code.isKnown ? code.remedy : ""]
+        }
+        guard !rows.isEmpty else { return nil }
+        let numbers = [
+            "Attempts", "Assets", "Completed", "Retry", "Mirror", "Fresh URL", "Optional", "Lost",
+        ]
+        return ClusterCall.section(
+            "Recovery", ["Code"] + numbers + ["By itself"],
+            [.left] + numbers.map { _ in .right } + [.left], rows)
     }
 
     private static func leftOff(_ report: DailyReport) -> String {

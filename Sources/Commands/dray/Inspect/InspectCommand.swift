@@ -2,6 +2,7 @@ import Client
 import CommandLine
 import Foundation
 import Glibc
+import ListSources
 import Lists
 import Model
 import Services

@@ -1,3 +1,4 @@
+import API
 import Client
 import CommandLine
 import Embedded
@@ -31,6 +32,18 @@ enum CommonOptions {
     static func statePath(_ arguments: Arguments) throws(Failure) -> String {
         if let path = arguments.text(state.name) { return path }
         return try StateDirectory.defaultPath(environment: ClientSettings.environment)
+    }
+
+    /// Returns the arguments of a command that selects assets by `filter`, with the states of a
+    /// `--state paused,interrupted` in it: a directory of that name is no private cluster's.
+    static func readingStates(_ arguments: Arguments, filter: String) -> Arguments {
+        guard let text = arguments.text(state.name), arguments.text(filter) == nil,
+            arguments.origin(of: state.name) == .commandLine, !StateDirectory.isUsed(text),
+            AssetStates(text.split(separator: ",").map(String.init)) != nil, !text.isEmpty
+        else { return arguments }
+        var arguments = arguments
+        arguments.move(state.name, to: filter)
+        return arguments
     }
 
     /// Throws if `--state` has states of assets or catalogs instead of a directory.

@@ -1,6 +1,7 @@
 import Client
 import CommandLine
 import Gzip
+import ListSources
 import Lists
 import Model
 import Rendering

@@ -10,7 +10,8 @@ import Text
 enum RootOptions {
     static let root = CommandOption(
         "root", .directory(placeholder: "DIR"), repeatable: true, setting: Settings.roots,
-        help: "Directory or s3:// URL that workers may write to, with all below it. Repeatable. "
+        help:
+            "Directory, s3:// or cache: URL that workers may write to, with all below it. Repeatable. "
             + "Default: $\(variable), separated by colons.")
 
     private static let variable = "DRAY_ROOTS"
@@ -28,16 +29,21 @@ enum RootOptions {
         } catch {
             throw UsageError(
                 "\(source): \(printable(error.message))",
-                hint: "Use absolute paths of existing directories below /, and s3://bucket/prefix "
-                    + "with the fields that the sites' URLs have.")
+                hint:
+                    "Use absolute paths of existing directories below /, and s3://bucket/prefix or "
+                    + "cache:https://host with the fields that the sites' URLs have.")
         }
     }
 
-    /// Splits at colons, but for the one of `s3://`.
+    /// Splits at colons, but for those of `s3://` and `cache:https://`.
     private static func paths(in text: String) -> [String] {
         text.split(separator: ":").reduce(into: [String]()) { paths, part in
-            if paths.last == "s3", part.hasPrefix("//") {
-                paths[paths.count - 1] = "s3:\(part)"
+            let isRest = part.hasPrefix("//")
+            if let last = paths.last,
+                isRest && ["s3", "cache:http", "cache:https"].contains(last)
+                    || last == "cache" && ["http", "https"].contains(part)
+            {
+                paths[paths.count - 1] = "\(last):\(part)"
             } else {
                 paths.append(String(part))
             }

@@ -1,6 +1,7 @@
 import Client
 import CommandLine
 import FoundationEssentials
+import ListSources
 import Model
 import Planner
 import Rendering

@@ -16,6 +16,10 @@ enum AdoptCommand {
             object is not newer than the file. All others are fetched. The SHA-256 of every file is \
             recorded.
 
+            DIR may be a bucket, s3://BUCKET/PREFIX?endpoint=URL: it becomes the site, and its objects \
+            are looked for under their keys, HOST/PATH. They are read there if nothing else tells \
+            their SHA-256.
+
             DIR becomes the site, or DEST of --to. A file that lies elsewhere than at its key is \
             copied there if it has the SHA-256 of the list, and fetched without one. Symlinks are \
             not followed. DIR must be readable here. Titles (HLS, DASH) are fetched.
@@ -44,14 +48,29 @@ enum AdoptCommand {
         do {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
-            let directory = Destination.absolute(arguments.operands[0])
+            let operand = arguments.operands[0]
+            if operand.hasPrefix("s3:") { return try await adopt(bucket: operand, arguments) }
+            let directory = Destination.absolute(operand)
             // Without its files, everything would be fetched.
             try Adoption.check(directory)
             return try await PrefetchCommand.run(
                 arguments, list: arguments.text("catalog") ?? "",
-                to: arguments.text("to") ?? directory, adopting: directory)
+                to: .path(arguments.text("to") ?? directory)
+            ) { Adoption(directory: directory, site: $0.path) }
         } catch {
             return Console.fail(error)
         }
+    }
+
+    private static func adopt(bucket: String, _ arguments: Arguments) async throws -> ExitCode {
+        guard arguments.origin(of: "to") != .commandLine else {
+            throw UsageError(
+                "--to does not go with a bucket", hint: "Objects are adopted where they are.")
+        }
+        let adoption = try Adoption(bucket: bucket)
+        try await adoption.check()
+        return try await PrefetchCommand.run(
+            arguments, list: arguments.text("catalog") ?? "", to: .path(bucket)
+        ) { _ in adoption }
     }
 }

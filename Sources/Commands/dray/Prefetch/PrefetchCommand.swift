@@ -3,6 +3,7 @@ import Client
 import CommandLine
 import CoordinatorClient
 import Embedded
+import ListSources
 import Lists
 import Model
 import Rendering
@@ -25,6 +26,9 @@ enum PrefetchCommand {
             DRAY_COORDINATOR set, it is as the cluster's workers see it. Files are stored under \
             DEST as HOST/PATH.
 
+            To warm a CDN or cache, DEST is cache:https://HOST?pop=ADDRESS&pop=ADDRESS: each \
+            object's path and query is requested at HOST, at every POP, and nothing is stored.
+
             Run the command again to verify the files and fetch only what is missing or damaged.
 
             \(TimeOptions.discussion)
@@ -32,14 +36,17 @@ enum PrefetchCommand {
         operands: [CommandOperand("LIST", .files, help: "A list file, - for stdin, or one URL.")],
         options: [
             CommandOption(
-                "to", .directory(placeholder: "DEST"), required: true,
-                help: "Directory, file:// or s3:// URL to store the files in."),
+                "to", .directory(placeholder: "DEST"),
+                help:
+                    "Directory, file:// or s3:// URL to store the files in, or cache: URL to warm."),
+            PrefetchTarget.option,
             CommandOption(
                 "name", .text(placeholder: "NAME"),
                 help: "Name of the catalog. Default: from the JSON list, else from LIST's file "
                     + "name or URL."),
             ListOptions.format, TimeOptions.notBefore, TimeOptions.deadline,
             TimeOptions.expires, TimeOptions.keepFor,
+            TitleLimitOptions.maxFetches, TitleLimitOptions.maxSites,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
@@ -59,6 +66,10 @@ enum PrefetchCommand {
                 "prune", .flag,
                 help: "Then delete the assets that this list no longer names from the edge, as "
                     + "`dray assets remove` does."),
+            SourceCommand.every, SourceCommand.maxDrop,
+            CommandOption(
+                "verify", .flag,
+                help: "Then request every object of a cache again, and fail unless each is a hit."),
             CommandOption(
                 "dry-run", .flag,
                 help: "Print which assets the list adds to the catalog and which it no longer "
@@ -71,7 +82,7 @@ enum PrefetchCommand {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
             return try await run(
-                arguments, list: arguments.operands[0], to: arguments.text("to") ?? "")
+                arguments, list: arguments.operands[0], to: try PrefetchTarget(arguments))
         } catch {
             return Console.fail(error)
         }
@@ -79,10 +90,10 @@ enum PrefetchCommand {
 
     /// Checks everything possible before starting or writing anything, then runs.
     ///
-    /// - Parameter mirror: directory of a mirror that another tool made; nil for none.
+    /// - Parameter adoption: returns what is adopted at the destination; nil for nothing.
     static func run(
-        _ arguments: Arguments, list operand: String, to destinationText: String,
-        adopting mirror: String? = nil
+        _ arguments: Arguments, list operand: String, to target: PrefetchTarget,
+        adopting adoption: (Destination) -> Adoption? = { _ in nil }
     ) async throws -> ExitCode {
         let remote = try ClusterPlace.named()
         let isListAtURL =
@@ -93,10 +104,17 @@ enum PrefetchCommand {
             try checkHeaders(arguments, isListAtURL: isListAtURL)
         }
         try checkDetach(arguments, isEmbedded: remote == nil)
+        let moving = try moving(
+            arguments, operand, isListAtURL: isListAtURL, isEmbedded: remote == nil)
         let interrupts = try onInterrupt(arguments, isEmbedded: remote == nil)
-        let destination =
-            remote == nil
-            ? try Destination(local: destinationText) : try Destination(remote: destinationText)
+        let destination = try destination(target, isLocal: remote == nil)
+        if let destination {
+            try checkCache(arguments, destination, isAdopting: adoption(destination) != nil)
+        } else if let name = ["every", "max-drop", "verify"].first(where: {
+            arguments.origin(of: $0) == .commandLine
+        }) {
+            throw UsageError("--\(name) cannot be used with --site", hint: "Use --to DEST.")
+        }
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let notBefore = try TimeOptions.time("not-before", arguments)
         let deadline = try TimeOptions.futureTime(TimeOptions.deadline.name, arguments)
@@ -110,6 +128,8 @@ enum PrefetchCommand {
                 "--expires comes before --not-before", hint: "Use a time after --not-before.")
         }
         let keepSeconds = try TimeOptions.keepSeconds(arguments)
+        let maxFetches = try TitleLimitOptions.fetches(arguments)
+        let maxSites = try TitleLimitOptions.sites(arguments)
         var titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
@@ -132,26 +152,37 @@ enum PrefetchCommand {
         try check(name: name)
 
         if arguments.flag("dry-run") {
-            let preview = ListPreview(
-                catalog: CatalogReference(name: name, storageURL: destination.storageURL),
-                source: source, sharedKeys: list.sharedKeys, prunes: arguments.flag("prune"))
-            return await ClusterCall.preview(arguments) { try await preview.text($0) }
+            return await preview(arguments, name, source, list, target, destination)
         }
         let isQuiet = arguments.flag("quiet")
+        let display = ProgressDisplay(
+            mode: LiveLines.mode(isQuiet: isQuiet, environment: ClientSettings.environment),
+            style: TerminalStyle(environment: ClientSettings.environment))
         var catalog = CatalogSubmission(
-            name: name, storageURL: destination.storageURL, priority: list.priority ?? 5,
+            name: name, storageURL: destination?.storageURL ?? "", priority: list.priority ?? 5,
             notBefore: notBefore, deadline: deadline)
         catalog.titles = titles
         (catalog.expiresAt, catalog.keepSeconds) = (expires, keepSeconds)
+        (catalog.maxFetches, catalog.maxSites) = (maxFetches, maxSites)
+        if case .sites(let sites) = target, let remote {
+            let plan = SitesSession.Plan(
+                catalog: catalog, sites: sites, source: source, list: list,
+                reportPath: arguments.text("report"), isQuiet: isQuiet,
+                detaches: arguments.flag("detach"), prunes: arguments.flag("prune"))
+            let session = SitesSession(plan, display: display) { try remote.client() }
+            return try await SessionRun.run([[session]], session, display, interrupts)
+        }
+        guard let destination else {
+            throw UsageError("--site needs a cluster", hint: "Use --to DEST.")
+        }
         var plan = PrefetchSession.Plan(
             catalog: catalog, source: source, list: list, destination: destination,
             reportPath: arguments.text("report"), mediaCheck: mediaCheck, isQuiet: isQuiet,
             isEmbedded: remote == nil, acceptsVolume: arguments.flag("accept-volume"),
             detaches: arguments.flag("detach"), prunes: arguments.flag("prune"))
-        plan.adoption = mirror.map { Adoption(directory: $0, site: destination.path) }
-        let display = ProgressDisplay(
-            mode: LiveLines.mode(isQuiet: isQuiet, environment: ClientSettings.environment),
-            style: TerminalStyle(environment: ClientSettings.environment))
+        plan.verifies = arguments.flag("verify")
+        plan.moving = moving
+        plan.adoption = adoption(destination)
         if let remote {
             let session = PrefetchSession(plan, display: display) { try remote.client() }
             return try await SessionRun.run([[session]], session, display, interrupts)
@@ -182,6 +213,39 @@ enum PrefetchCommand {
             "--detach needs a cluster that continues; the private cluster ends with this command",
             hint: "Start a cluster with `dray up`, set the variables that it prints, and run the "
                 + "command again; or set DRAY_COORDINATOR.")
+    }
+
+    /// Returns the source of `--every`, which needs the URL of a list and a cluster that continues.
+    private static func moving(
+        _ arguments: Arguments, _ operand: String, isListAtURL: Bool, isEmbedded: Bool
+    ) throws -> SourceSubmission? {
+        guard arguments.text(SourceCommand.every.name) != nil else {
+            guard arguments.integer(SourceCommand.maxDrop.name) == nil else {
+                throw UsageError(
+                    "--\(SourceCommand.maxDrop.name) needs --\(SourceCommand.every.name)",
+                    hint: "Add it, or omit both.")
+            }
+            return nil
+        }
+        if HeaderOptions.areGiven(arguments) {
+            throw UsageError(
+                "--header cannot be used with --every: workers read the list again without it",
+                hint: "Start the workers with --origin-settings FILE.")
+        }
+        var source = try SourceCommand.submission(arguments, url: operand)
+        source.readsNow = false
+        guard isListAtURL else {
+            throw UsageError(
+                "--\(SourceCommand.every.name) needs the URL of a list, and its --format",
+                hint: "Use --format json, sitemap, directory, …, and a URL for LIST.")
+        }
+        guard !isEmbedded else {
+            throw UsageError(
+                "--\(SourceCommand.every.name) needs a cluster that continues; the private cluster "
+                    + "ends with this command",
+                hint: "Start a cluster with `dray up`, and set the variables that it prints.")
+        }
+        return source
     }
 
     /// Returns what a signal does; a private cluster ends with the command, so its catalog is

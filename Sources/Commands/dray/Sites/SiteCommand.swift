@@ -18,6 +18,16 @@ enum SiteCommand {
                 "list", summary: "List the sites, their schedules and the limits in force.",
                 options: ClusterCall.listOptions, action: list),
             Command(
+                "add", summary: "Add a site before its first catalog, with settings.",
+                discussion: "The first catalog of a site adds it as well. The settings are those "
+                    + "of `dray site set`. A site that is there is changed.",
+                operands: [
+                    CommandOperand(
+                        "DEST", .directories,
+                        help: "Directory, file:// or s3:// URL, as the cluster's workers see it.")
+                ],
+                options: SiteOptions.all + ClusterCall.options, action: add),
+            Command(
                 "set", summary: "Set a site's schedule, bandwidth and space limits.",
                 discussion: """
                     A schedule is a list of windows of the week or the calendar. The first \
@@ -40,41 +50,7 @@ enum SiteCommand {
                 operands: [
                     CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
                 ],
-                options: [
-                    CommandOption(
-                        "schedule", .text(placeholder: "TEXT"),
-                        help: "When Dray may write to the site, and how fast; `unlimited` for "
-                            + "no schedule."),
-                    CommandOption(
-                        "maximum", .text(placeholder: "RATE"),
-                        help:
-                            "Maximum bandwidth, whatever the schedule allows: 200Mbit/s; "
-                            + "`unlimited` for none."
-                    ),
-                    CommandOption(
-                        "floor", .text(placeholder: "SIZE"),
-                        help: "Space to keep free on the file system; `none` for no floor."),
-                    CommandOption(
-                        "quota", .text(placeholder: "SIZE"),
-                        help: "Maximum size of the site's catalogs together; `none` for no quota."),
-                    CommandOption(
-                        TimeOptions.keepFor.name, .text(placeholder: "DURATION"),
-                        help: "Delete the files of an asset at most so long after it was complete, "
-                            + "of assets that are submitted from now on; `none` for no limit."),
-                    CommandOption(
-                        "audit-every", .text(placeholder: "TIME"),
-                        help: "Audit the site that often: 24h, 7d; `never` for no schedule."),
-                    CommandOption(
-                        "audit-deep", .choice(placeholder: "BOOL", of: ["yes", "no"]),
-                        help: "Whether these audits read every file and compare its SHA-256."),
-                    CommandOption(
-                        "audit-repair", .choice(placeholder: "BOOL", of: ["yes", "no"]),
-                        help: "Whether these audits fetch damaged files again, and remove "
-                            + "leftovers."),
-                    CommandOption(
-                        "accept-volume", .flag,
-                        help: "Accept the file system that the site's directory is on now."),
-                ] + ClusterCall.options, action: set),
+                options: SiteOptions.all + ClusterCall.options, action: set),
             Command(
                 "resume", summary: "Retry a paused site now.",
                 discussion: "Without this command, Dray retries within a minute after the storage "
@@ -82,6 +58,7 @@ enum SiteCommand {
                 operands: [
                     CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
                 ], options: ClusterCall.options, action: resume),
+            EvictionCommands.evict, EvictionCommands.popularity,
         ], options: ClusterCall.listOptions, action: list)
 
     @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
@@ -96,8 +73,23 @@ enum SiteCommand {
         }
     }
 
+    @Sendable private static func add(_ arguments: Arguments) async -> ExitCode {
+        await configure(arguments) {
+            var settings = try SiteOptions.settings(
+                of: Destination(remote: arguments.operands[0]).storageURL, arguments)
+            settings.adds = true
+            return settings
+        }
+    }
+
     @Sendable private static func set(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run(arguments, asking: { try settings(arguments) }) { settings, client in
+        await configure(arguments) { try settings(arguments) }
+    }
+
+    private static func configure(
+        _ arguments: Arguments, _ settings: () throws -> SiteSettings
+    ) async -> ExitCode {
+        await ClusterCall.run(arguments, asking: settings) { settings, client in
             let status = try await client.configure(
                 settings, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(status, arguments) {
@@ -108,61 +100,32 @@ enum SiteCommand {
 
     /// Formats all present settings.
     static func settingsText(_ status: SiteStatus) -> String {
-        let settings = [
-            "schedule: \(status.schedule.isEmpty ? "none" : printable(status.schedule))",
-            "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
-            "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
-            "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
-            "keep for: \(status.keepSeconds.map { HumanFormat.duration(seconds: $0) } ?? "ever")",
-            "audits: \(AuditSchedule.text(status))",
-            "volume: \(status.volume?.description ?? "set by the next worker")",
-        ]
+        let settings =
+            [
+                "schedule: \(status.schedule.isEmpty ? "none" : printable(status.schedule))",
+                "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
+                "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
+                "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
+                "keep for: \(status.keepSeconds.map { HumanFormat.duration(seconds: $0) } ?? "ever")",
+                "evicts: \(EvictionCommands.text(status.evict))",
+            ] + TitleLimitOptions.text(status.maxFetches, status.maxSites) + [
+                "audits: \(AuditSchedule.text(status))",
+                "serves: \(status.serves.map { printable(redacted(url: $0)) } ?? "none")",
+                "volume: \(status.volume?.description ?? "set by the next worker")",
+            ]
         return "Site \(printable(status.queue)): \(now(status)) now; "
             + settings.joined(separator: "; ") + ".\n"
     }
 
     static func settings(_ arguments: Arguments) throws -> SiteSettings {
-        var settings = SiteSettings(site: arguments.operands[0])
-        if let text = arguments.text("schedule") {
-            let schedule = try TransferSchedule(text)
-            let isNone = schedule.entries.isEmpty && schedule.otherwise == .unlimited
-            settings.schedule = isNone ? "" : schedule.description
-        }
-        if arguments.text("maximum") != nil {
-            settings.maximumBytesPerSecond = try ClusterCall.rate("maximum", arguments) ?? 0
-        }
-        settings.floorBytes = try size("floor", arguments)
-        settings.quotaBytes = try size("quota", arguments)
-        settings.keepSeconds = try TimeOptions.keepSeconds(arguments, none: 0)
-        settings.auditSeconds = try AuditSchedule.seconds(arguments)
-        settings.auditIsDeep = arguments.text("audit-deep").map { $0 == "yes" }
-        settings.auditRepairs = arguments.text("audit-repair").map { $0 == "yes" }
-        if arguments.flag("accept-volume") { settings.acceptsVolume = true }
-        guard
-            settings.schedule != nil || settings.maximumBytesPerSecond != nil
-                || settings.floorBytes != nil || settings.quotaBytes != nil
-                || settings.acceptsVolume != nil || settings.keepSeconds != nil
-                || settings.auditSeconds != nil || settings.auditIsDeep != nil
-                || settings.auditRepairs != nil
-        else {
+        let settings = try SiteOptions.settings(of: arguments.operands[0], arguments)
+        guard settings != SiteSettings(site: arguments.operands[0]) else {
             throw UsageError(
                 "nothing to set",
-                hint: "Use --schedule, --maximum, --floor, --quota, --keep-for, --audit-every or "
-                    + "--accept-volume.")
+                hint: "Use --schedule, --maximum, --floor, --quota, --keep-for, --evict, "
+                    + "--max-fetches, --max-sites, --audit-every, --serves or --accept-volume.")
         }
         return settings
-    }
-
-    /// Reads `--name SIZE` in bytes; 0 for `none`, nil without the option.
-    private static func size(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {
-        guard let text = arguments.text(name) else { return nil }
-        if text == "none" { return 0 }
-        guard let bytes = ByteCount.parse(text), (1...1 << 60).contains(bytes) else {
-            throw UsageError(
-                "--\(name) is '\(printable(String(text.prefix(40))))'",
-                hint: "Write 500GB, 1.5TiB, a number of bytes, or none.")
-        }
-        return bytes
     }
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {

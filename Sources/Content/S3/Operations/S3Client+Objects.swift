@@ -1,6 +1,7 @@
 internal import Digest
 internal import Foundation
 package import Model
+internal import Synchronization
 
 /// What a server says of an object without its bytes.
 package struct ObjectHead: Sendable, Hashable {
@@ -17,6 +18,15 @@ package struct ListedObject: Sendable, Hashable {
     package var etag: String?
     /// Seconds since 1970.
     package var modifiedSeconds: Int64?
+}
+
+/// The bytes of an answer that have arrived.
+private final class ReceivedBytes: Sendable {
+    private let bytes = Atomic<Int64>(0)
+
+    var count: Int64 { bytes.load(ordering: .acquiring) }
+
+    func add(_ count: Int) { bytes.add(Int64(count), ordering: .acquiringAndReleasing) }
 }
 
 extension S3Client {
@@ -98,21 +108,58 @@ extension S3Client {
         guard let bytes = answer.headers["content-length"].flatMap({ Int64($0) }) else {
             throw Failure(.storageNotS3, "\(Redaction.path(key)): a HEAD without a length")
         }
-        // A checksum of parts has their number after it.
-        let checksum = answer.headers["x-amz-checksum-sha256"].flatMap { Self.hex(ofBase64: $0) }
+        // That of an object in parts is one of their checksums. Not every server marks it.
+        let isOfParts = answer.headers["etag"]?.contains("-") == true
+        let checksum =
+            isOfParts
+            ? nil : answer.headers["x-amz-checksum-sha256"].flatMap { Self.hex(ofBase64: $0) }
         return ObjectHead(
             bytes: bytes, etag: answer.headers["etag"],
             sha256: answer.headers["x-amz-meta-dray-sha256"] ?? checksum)
     }
 
-    /// Reads an object; `sink` gets its bytes on the loop. Returns false if there is none.
+    /// Reads an object; `sink` gets its bytes on the loop, in order and once. Returns false if there
+    /// is none. A connection that breaks is continued by a range.
+    ///
+    /// - Parameters:
+    ///   - offset, length: Of a range, which lies in the object; nil for its end.
     package func get(
-        _ key: String, into sink: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
+        _ key: String, offset: Int64 = 0, length: Int64? = nil,
+        into sink: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
     ) async throws(Failure) -> Bool {
-        var request = S3Request("GET", key)
-        request.sink = sink
-        request.accepted = [404]
-        return try await send(request).status != 404
+        let received = ReceivedBytes()
+        var failures = 0
+        while true {
+            let before = received.count
+            let start = offset + before
+            var request = S3Request("GET", key)
+            if start > 0 || length != nil {
+                let end = length.map { "\(offset + $0 - 1)" } ?? ""
+                request.headers = [("range", "bytes=\(start)-\(end)")]
+            }
+            request.sink = { bytes in
+                received.add(bytes.count)
+                return sink(bytes)
+            }
+            request.maximumTries = 1
+            request.accepted = [404]
+            do throws(Failure) {
+                let status = try await send(request).status
+                guard status == 404 || request.headers.isEmpty || status == 206 else {
+                    throw Failure(
+                        .storageNotS3, "\(bucket.endpointURL): status \(status) to a range")
+                }
+                return status != 404
+            } catch {
+                guard [.storageUnavailable, .storageSlowDown].contains(error.code),
+                    length != received.count
+                else { throw error }
+                // Each try brings something, or counts.
+                failures = received.count - before >= 1 << 20 ? 0 : failures + 1
+                guard failures < S3Request.tries else { throw error }
+                await pause(seconds: 0.1 * Double(1 << failures))
+            }
+        }
     }
 
     /// Reads a small object; nil if there is none.
@@ -159,14 +206,15 @@ extension S3Client {
         return failures
     }
 
-    /// Returns the next objects in the order of their keys, at most 1,000.
+    /// Returns the next objects in the order of their keys, at most `count`, which is 1 to 1,000.
     ///
     /// - Parameter after: The last key of the page before; nil for the first page.
     package func list(
-        prefix: String, after: String? = nil
+        prefix: String, after: String? = nil, atMost count: Int = 1_000
     ) async throws(Failure) -> (objects: [ListedObject], isLast: Bool) {
         var request = S3Request("GET", "")
         request.query = [("list-type", "2"), ("prefix", prefix)]
+        if count < 1_000 { request.query.append(("max-keys", "\(count)")) }
         if let after { request.query.append(("start-after", after)) }
         let answer = try await send(request)
         guard let root = AnswerDocument(answer.body)?.root, root.name == "ListBucketResult" else {

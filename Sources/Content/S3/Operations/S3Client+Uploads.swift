@@ -38,18 +38,20 @@ extension S3Client {
         return id
     }
 
-    /// Sends a part; the server checks its SHA-256.
+    /// Sends a part; the server checks its SHA-256. Returns nil if there is no such upload.
     package func putPart(
         _ key: String, upload: String, number: Int, _ body: UploadBody, sha256: String,
         isWanted: @escaping @Sendable () -> Bool
-    ) async throws(Failure) -> UploadedPart {
+    ) async throws(Failure) -> UploadedPart? {
         var request = S3Request("PUT", key)
         request.query = [("partNumber", "\(number)"), ("uploadId", upload)]
         request.body = body
         request.bodyHash = sha256
         request.headers = [("x-amz-checksum-sha256", Self.base64(ofHex: sha256))]
         request.isWanted = isWanted
+        request.acceptedCodes = ["NoSuchUpload"]
         let answer = try await send(request)
+        guard (200..<300).contains(answer.status) else { return nil }
         guard let etag = answer.headers["etag"] else {
             throw Failure(.storageNotS3, "\(bucket.endpointURL): no ETag of a part")
         }
@@ -90,14 +92,59 @@ extension S3Client {
         }
     }
 
+    /// The end of an upload in parts.
+    package enum Completion: Sendable, Hashable {
+        /// The object is visible, whole, with this ETag.
+        case done(etag: String)
+        /// The key's state is another one than required. The upload stays.
+        case conditionFailed
+        /// The server has no such upload, or other parts: it must begin anew.
+        case gone
+    }
+
     /// Ends an upload: the object becomes visible, whole. If the answer is lost, or the upload is
     /// gone, an object of that length and ETag under the key counts.
     ///
     /// - Parameter parts: In order.
     package func complete(
-        _ key: String, upload: String, _ parts: [UploadedPart],
+        _ key: String, upload: String, _ parts: [UploadedPart], if condition: Condition = .none,
         isWanted: @escaping @Sendable () -> Bool
-    ) async throws(Failure) {
+    ) async throws(Failure) -> Completion {
+        var request = endRequest(key, upload, parts, isWanted)
+        if let header = condition.header {
+            request.headers.append(header)
+            request.accepted = [412, 501]
+            request.acceptedCodes.insert("NoSuchKey")
+        }
+        do throws(Failure) {
+            var answer = try await send(request)
+            if answer.status == 501 {
+                answer = try await send(endRequest(key, upload, parts, isWanted))
+            }
+            // A key whose ETag is required may be gone.
+            let root = AnswerDocument(answer.body)?.root
+            let code = root?.name == "Error" ? root?["Code"] : nil
+            if answer.status == 412 || code == "NoSuchKey" { return .conditionFailed }
+            if code != nil {
+                return try await completed(key, parts).map { .done(etag: $0) } ?? .gone
+            }
+            guard root?.name == "CompleteMultipartUploadResult" else {
+                throw Failure(
+                    .storageUnavailable, "\(Redaction.path(key)): no result of the upload's end")
+            }
+            if let etag = root?["ETag"], !etag.isEmpty { return .done(etag: etag) }
+            return try await completed(key, parts).map { .done(etag: $0) } ?? .gone
+        } catch {
+            guard error.code == .storageUnavailable, let etag = try await completed(key, parts)
+            else { throw error }
+            return .done(etag: etag)
+        }
+    }
+
+    private func endRequest(
+        _ key: String, _ upload: String, _ parts: [UploadedPart],
+        _ isWanted: @escaping @Sendable () -> Bool
+    ) -> S3Request {
         let items = parts.map { part in
             let checksum = part.sha256.map {
                 "<ChecksumSHA256>\(Self.base64(ofHex: $0))</ChecksumSHA256>"
@@ -114,20 +161,21 @@ extension S3Client {
         request.isWanted = isWanted
         // Servers may read all parts once more.
         request.copiedBytes = parts.reduce(0) { $0 + $1.bytes }
-        do throws(Failure) {
-            let answer = try await send(request)
-            guard AnswerDocument(answer.body)?.root.name == "CompleteMultipartUploadResult" else {
-                throw Failure(
-                    .storageUnavailable, "\(Redaction.path(key)): no result of the upload's end")
-            }
-        } catch {
-            guard error.code == .storageUnavailable else { throw error }
-            let bytes = parts.reduce(0) { $0 + $1.bytes }
-            guard let head = try await head(key), head.bytes == bytes,
-                head.etag?.contains("-\(parts.count)") == true,
-                Self.etag(of: parts).map({ head.etag?.contains($0) == true }) ?? true
-            else { throw error }
-        }
+        request.acceptedCodes = ["NoSuchUpload", "InvalidPart", "InvalidPartOrder"]
+        return request
+    }
+
+    /// Returns the ETag of the object that an upload of these parts has made; nil for none.
+    private func completed(
+        _ key: String, _ parts: [UploadedPart]
+    ) async throws(Failure) -> String? {
+        let bytes = parts.reduce(0) { $0 + $1.bytes }
+        // Without it, another object of the same length could be taken for this one.
+        guard let digits = Self.etag(of: parts), let head = try await head(key),
+            head.bytes == bytes, let etag = head.etag,
+            etag.filter({ $0 != "\"" }) == "\(digits)-\(parts.count)"
+        else { return nil }
+        return etag
     }
 
     /// Returns the digits of an object's ETag by those of its parts, as S3 and Ceph compute it: the
@@ -197,6 +245,20 @@ extension S3Client {
             return true
         }
         let upload = try await beginUpload(key, sha256: sha256)
+        do throws(Failure) {
+            return try await copyParts(from, to: key, bytes: bytes, upload, isWanted)
+        } catch {
+            try? await abort(key, upload: upload)
+            throw error
+        }
+    }
+
+    /// Copies an object in parts of an upload, and completes it. Returns false if there is no such
+    /// object.
+    private func copyParts(
+        _ from: String, to key: String, bytes: Int64, _ upload: String,
+        _ isWanted: @escaping @Sendable () -> Bool
+    ) async throws(Failure) -> Bool {
         var parts: [UploadedPart] = []
         for (index, start) in stride(from: 0, to: bytes, by: Int(Self.copiedPart)).enumerated() {
             let end = min(start + Self.copiedPart, bytes)
@@ -216,7 +278,9 @@ extension S3Client {
             }
             parts.append(UploadedPart(number: index + 1, bytes: end - start, etag: etag))
         }
-        try await complete(key, upload: upload, parts, isWanted: isWanted)
+        guard case .done = try await complete(key, upload: upload, parts, isWanted: isWanted) else {
+            throw Failure(.storageUnavailable, "the copy of \(Redaction.path(key)) was aborted")
+        }
         return true
     }
 

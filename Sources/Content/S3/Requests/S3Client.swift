@@ -15,9 +15,6 @@ package final class S3Client: Sendable {
     private let base: String
     private let pathStart: String
 
-    /// Maximum number of tries of one request.
-    private static let tries = 5
-
     /// - Parameter now: Seconds since 1970.
     package init(
         _ bucket: BucketLocation, provider: CredentialProvider, loop: UploadLoop,
@@ -38,6 +35,9 @@ package final class S3Client: Sendable {
         }
         base = scheme + self.host
     }
+
+    /// Waits without a thread.
+    func pause(seconds: Double) async { await loop.pause(seconds: seconds) }
 
     /// Returns the first answer that is one; throws the failure of the last try.
     package func send(_ request: S3Request) async throws(Failure) -> HTTPAnswer {
@@ -64,17 +64,17 @@ package final class S3Client: Sendable {
                         continue
                     }
                 }
-                if request.accepted.contains(answer.status), ended.failure.code != .storageNoBucket
-                {
-                    return answer
-                }
-                guard ended.isTransient, attempt < Self.tries else { throw ended.failure }
+                let isAccepted =
+                    request.accepted.contains(answer.status)
+                    || request.acceptedCodes.contains(ended.code)
+                if isAccepted, ended.failure.code != .storageNoBucket { return answer }
+                guard ended.isTransient, attempt < request.maximumTries else { throw ended.failure }
                 last = ended.failure
             } catch {
                 let isTransient = [
                     .storageUnavailable, .storageSlowDown, .storageBadDigest,
                 ].contains(error.code)
-                guard isTransient, attempt < Self.tries else { throw error }
+                guard isTransient, attempt < request.maximumTries else { throw error }
                 last = error
             }
             guard request.isWanted(), !Task.isCancelled else { throw last }

@@ -16,6 +16,12 @@ package struct S3Request: Sendable {
     package var copiedBytes: Int64 = 0
     /// Statuses besides 2xx that are answers, not failures.
     package var accepted: Set<Int> = []
+    /// The server's own codes of errors that are answers.
+    package var acceptedCodes: Set<String> = []
+
+    /// Maximum number of tries.
+    package static let tries = 5
+    package var maximumTries = S3Request.tries
 
     package init(_ method: String, _ key: String) {
         self.method = method

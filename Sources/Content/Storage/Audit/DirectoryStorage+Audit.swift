@@ -2,10 +2,11 @@ package import Digest
 internal import FileSystem
 internal import Glibc
 package import Model
+internal import S3
 import Synchronization
 
 /// What has a key at a site.
-package enum FoundFile: Sendable, Hashable {
+package enum FoundEntry: Sendable, Hashable {
     case nothing
     /// A regular file of that length.
     case file(bytes: Int64)
@@ -16,7 +17,7 @@ package enum FoundFile: Sendable, Hashable {
 
 extension DirectoryStorage {
     /// Returns what has a key now. Follows no symlink.
-    package func find(key: String) throws(Failure) -> FoundFile {
+    package func find(key: String) throws(Failure) -> FoundEntry {
         let key = try ObjectKey(key)
         let root = try verifiedDirectories().root
         do throws(SystemError) {
@@ -49,6 +50,11 @@ extension DirectoryStorage {
 
 /// A file that is read once, in pieces, for its digest. Safe from any thread; blocks.
 package final class AuditedFile: Sendable {
+    private enum Source: Sendable {
+        case file(FileDescriptor)
+        case object(S3Storage, key: String, bytes: Int64)
+    }
+
     private struct State: ~Copyable {
         var hasher = SHA256Hasher()
         var readBytes: Int64 = 0
@@ -73,11 +79,17 @@ package final class AuditedFile: Sendable {
         }
     }
 
-    private let file: FileDescriptor
+    private let source: Source
     private let state: Mutex<State>
 
     init(_ file: FileDescriptor) {
-        self.file = file
+        source = .file(file)
+        state = Mutex(State())
+    }
+
+    /// An object of a bucket, by its full key.
+    init(_ key: String, bytes: Int64, in storage: S3Storage) {
+        source = .object(storage, key: key, bytes: bytes)
         state = Mutex(State())
     }
 
@@ -86,9 +98,40 @@ package final class AuditedFile: Sendable {
 
     /// Reads up to `bytes` more; returns the digest at the file's end, else nil.
     package func read(atMost bytes: Int64) throws(Failure) -> SHA256Digest? {
-        let result = state.withLock { state in
-            Result { () throws(SystemError) in try state.read(file, atMost: bytes) }
+        switch source {
+        case .file(let file):
+            let result = state.withLock { state in
+                Result { () throws(SystemError) in try state.read(file, atMost: bytes) }
+            }
+            return try asFailure { () throws(SystemError) in try result.get() }
+        case .object(let storage, let key, let total):
+            return try read(storage, key, total, atMost: bytes)
         }
-        return try asFailure { () throws(SystemError) in try result.get() }
+    }
+
+    /// Reads a range of an object. One caller at a time.
+    private func read(
+        _ storage: S3Storage, _ key: String, _ total: Int64, atMost bytes: Int64
+    ) throws(Failure) -> SHA256Digest? {
+        let start = readBytes
+        let length = min(total - start, bytes)
+        if length > 0 {
+            let isThere = try SiteStorage.wait { () async throws(Failure) in
+                try await storage.client.get(key, offset: start, length: length) { block in
+                    self.add(block)
+                    return true
+                }
+            }
+            // It was deleted meanwhile: its length is compared again.
+            guard isThere else { return state.withLock { $0.hasher.finish() } }
+        }
+        return start + length >= total ? state.withLock { $0.hasher.finish() } : nil
+    }
+
+    private func add(_ block: UnsafeRawBufferPointer) {
+        state.withLock { state in
+            state.hasher.update(block)
+            state.readBytes += Int64(block.count)
+        }
     }
 }

@@ -8,6 +8,8 @@ package struct PrivateFile: Sendable, Hashable {
         case temporary = "tmp"
         case multipart
         case partial
+        /// Records of uploads in parts; of buckets.
+        case uploads
     }
 
     package let place: Place
@@ -107,7 +109,7 @@ extension DirectoryStorage {
     }
 
     /// Returns the lease in a temporary name.
-    private static func lease(in name: String) -> LeaseID? {
+    static func lease(in name: String) -> LeaseID? {
         name.utf8.count > 37 ? LeaseID(String(name.prefix(36))) : nil
     }
 
@@ -158,6 +160,16 @@ extension DirectoryStorage {
 }
 
 extension PrivateFile {
+    /// Describes an object of a bucket.
+    init(_ place: Place, _ name: String, bytes: Int64, _ kind: Kind, ageSeconds: Double) {
+        self.place = place
+        self.name = name
+        self.kind = kind
+        self.bytes = bytes
+        self.ageSeconds = ageSeconds
+        idleSeconds = ageSeconds
+    }
+
     fileprivate init(
         _ place: Place, _ name: String, _ status: FileStatus, _ kind: Kind, now: Double
     ) {

@@ -17,7 +17,7 @@ extension S3Storage {
     /// Throws the failure that storing an object would have, with the operation in its message.
     package func check() async throws(Failure) -> BucketCheck {
         let skew = try await client.clockSkew()
-        let key = privateKey("probe-\(UInt64.random(in: 0...UInt64.max))")
+        let key = privateKey("\(Self.probeStart)\(UInt64.random(in: 0...UInt64.max))")
         let content = Array("dray\n".utf8)
         let hash = SHA256Digest(hashing: content).description
         _ = try await client.put(key, UploadBody(content), sha256: hash)

@@ -11,7 +11,8 @@ extension S3Storage {
 
     /// Stores objects under their temporary names, as `DirectoryStorage.stage`.
     package func stage(
-        _ objects: [PendingObject], isOurs: @escaping @Sendable () -> Bool
+        _ objects: [PendingObject], by attempt: ObjectAttempt,
+        isOurs: @escaping @Sendable () -> Bool
     ) async throws(Failure) -> [StagedObject] {
         var staged: [StagedObject] = []
         do throws(Failure) {
@@ -22,7 +23,8 @@ extension S3Storage {
                 }
                 let entry = StagedObject(
                     name: object.temporaryName, key: key, takenBytes: object.space.quotaBytes)
-                try await store(file, Self.hash(file), under: stagedKey(entry), isOurs)
+                try await store(
+                    file, Self.hash(file), under: stagedKey(entry), by: attempt, isOurs)
                 staged.append(entry)
                 object.removeStored()
             }
@@ -61,7 +63,7 @@ extension S3Storage {
                 throw Failure(.workerLeaseLost, "the lease of the publishing job is lost")
             }
             let source = stagedKey(object)
-            guard let head = try await client.head(source),
+            guard let head = try await head(source),
                 try await client.copy(
                     source, to: key(object.key), bytes: head.bytes, sha256: head.sha256,
                     isWanted: isOurs)
@@ -69,7 +71,7 @@ extension S3Storage {
                 missing.append(index)
                 continue
             }
-            try await client.delete([source])
+            try await client.delete([source, digestKey(of: source)])
         }
         return missing
     }
@@ -90,6 +92,12 @@ extension S3Storage {
             offset += Int64(chunk.count)
         }
         let stored = StoredObject(bytes: offset, sha256: hasher.finish().description)
-        try await upload(object, stored, isOurs: isOurs).get()
+        do throws(Failure) {
+            let attempt = ObjectAttempt(lease: lease, job: job, asset: AssetID(0))
+            try await upload(object, stored, by: attempt, isOurs: isOurs).get()
+        } catch {
+            object.discard()
+            throw error
+        }
     }
 }

@@ -17,7 +17,7 @@ extension S3Storage {
         }
         do throws(Failure) {
             let key = self.key(try ObjectKey(key))
-            guard let head = try await client.head(key), bytes.map({ $0 == head.bytes }) ?? true
+            guard let head = try await head(key), bytes.map({ $0 == head.bytes }) ?? true
             else { return nil }
             if let sha256 = head.sha256, digests.allSatisfy({ $0.algorithm == .sha256 }) {
                 guard digests.allSatisfy({ $0.hex == sha256 }) else { return nil }

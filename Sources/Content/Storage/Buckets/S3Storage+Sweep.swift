@@ -3,43 +3,74 @@ package import S3
 import Synchronization
 
 extension S3Storage {
-    /// Returns the uploads that Dray began below the site's prefix and that have not ended since,
-    /// at most 1,000. Those of other programs are not in it.
+    /// Returns the uploads that Dray began below the site's prefix and that have not ended since.
+    /// Those of other programs are not in it.
     package func abandonedUploads(
         olderThanSeconds seconds: Double, now: Int64
     ) async throws(Failure) -> [UnfinishedUpload] {
-        let page = try await client.list(prefix: privateKey("uploads/"))
         var abandoned: [UnfinishedUpload] = []
-        for object in page.objects {
+        let start = privateKey("uploads/")
+        try await forEachObject(below: start, most: Self.sweptObjects) { (object) throws(Failure) in
             guard let modified = object.modifiedSeconds, Double(now - modified) > seconds,
-                let bytes = try await client.getSmall(object.key), let record = UploadRecord(bytes),
-                record.key.hasPrefix(prefix), recordKey(of: record.key) == object.key
-            else { continue }
+                let bytes = try await self.client.getSmall(object.key),
+                let record = UploadRecord(bytes), record.key.hasPrefix(self.prefix),
+                self.recordKey(of: record) == object.key
+            else { return }
             abandoned.append(
                 UnfinishedUpload(key: record.key, id: record.id, begunSeconds: modified))
         }
         return abandoned
     }
 
-    /// Ends an upload without an object, frees its parts, and removes its record.
-    package func abort(_ upload: UnfinishedUpload) async throws(Failure) {
-        try await client.abort(upload.key, upload: upload.id)
-        try await client.delete([recordKey(of: upload.key)])
+    private func recordKey(of record: UploadRecord) -> String {
+        switch record.owner {
+        case .lease: recordKey(of: record.key)
+        case .multipart(let id): recordKey(of: id)
+        }
     }
 
-    /// Removes what dead attempts have left in the bucket: uploads in parts and staged objects.
-    /// Returns the number.
+    /// Removes what dead attempts have left in the bucket: uploads in parts, staged objects, and
+    /// objects of checks. Returns the number.
     package func sweepBucket(
         olderThanSeconds seconds: Double, now: Int64
     ) async throws(Failure) -> Int {
-        let uploads = try await abandonedUploads(olderThanSeconds: seconds, now: now)
-        for upload in uploads { try await abort(upload) }
-        let staged = try await client.list(prefix: privateKey("tmp/")).objects.filter {
-            $0.modifiedSeconds.map { Double(now - $0) > seconds } ?? false
+        var removed = 0
+        for place in [PrivateFile.Place.uploads, .temporary] {
+            let start = privateKey("\(place.rawValue)/")
+            var old: [String] = []
+            try await forEachObject(below: start, most: Self.sweptObjects) { object in
+                if let modified = object.modifiedSeconds, Double(now - modified) > seconds {
+                    old.append(String(object.key.dropFirst(start.count)))
+                }
+            }
+            for name in old where try await sweep(name, in: place) { removed += 1 }
         }
-        try await client.delete(staged.map(\.key))
-        return uploads.count + staged.count
+        var probes: [String] = []
+        let start = privateKey(Self.probeStart)
+        try await forEachObject(below: start, most: Self.sweptObjects) { object in
+            if let modified = object.modifiedSeconds, Double(now - modified) > seconds {
+                probes.append(object.key)
+            }
+        }
+        try await client.delete(probes)
+        return removed + probes.count
     }
+
+    private func sweep(
+        _ name: String, in place: PrivateFile.Place
+    ) async throws(Failure) -> Bool {
+        let kind =
+            place == .uploads
+            ? try await kind(ofRecord: privateKey("uploads/\(name)")) : Self.kind(ofStaged: name)
+        guard kind != .foreign else { return false }
+        return try await remove(
+            leftover: PrivateFile(place, name, bytes: 0, kind, ageSeconds: 0))
+    }
+
+    /// Start of the names of objects that checks put and delete.
+    static let probeStart = "probe-"
+    /// Maximum number of objects of each kind that one sweep looks at.
+    private static let sweptObjects = 50_000
 
     /// Seconds between sweeps of the bucket; each lists it.
     static let sweepSeconds = 3_600.0

@@ -29,7 +29,7 @@ package final class S3Storage: Sendable {
     /// S3 allows 10,000 parts.
     static let maximumParts: Int64 = 9_000
     /// Parts of one object that are sent at a time.
-    static let partsAtATime = 4
+    static let partsAtATime = 8
     /// Bytes of the spool's file system that are left to others.
     static let spoolFloorBytes: Int64 = 256 << 20
 
@@ -84,7 +84,7 @@ package final class S3Storage: Sendable {
 
     /// Puts and deletes a small object. Throws the failure that storing an object would have.
     package func probe() async throws(Failure) {
-        let key = privateKey("probe-\(UInt64.random(in: 0...UInt64.max))")
+        let key = privateKey("\(Self.probeStart)\(UInt64.random(in: 0...UInt64.max))")
         let content = Array("dray\n".utf8)
         _ = try await client.put(
             key, UploadBody(content), sha256: SHA256Digest(hashing: content).description)
@@ -123,6 +123,10 @@ package final class S3Storage: Sendable {
     ) async throws(Failure) -> [Deletion] {
         let names = try keys.map { (text) throws(Failure) in key(try ObjectKey(text)) }
         let failures = try await client.deleteEach(names, isWanted: isOurs)
+        // Records of digests hold for these objects alone: one that stays names another ETag than
+        // whatever comes under the key.
+        let gone = names.filter { failures[$0] == nil }
+        if isOurs() { try? await client.delete(gone.map { digestKey(of: $0) }) }
         return names.map { failures[$0].map(Deletion.failed) ?? .deleted }
     }
 }

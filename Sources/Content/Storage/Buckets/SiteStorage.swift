@@ -14,6 +14,8 @@ package enum SiteStorage: Sendable {
 
     /// Opens the storage of a site within `roots`.
     ///
+    /// Throws `input.cacheSite` for a cache.
+    ///
     /// - Parameter access: Called for a bucket.
     package static func open(
         _ url: StorageURL, durability: Durability, roots: SiteRoots, volume: SiteVolume?,
@@ -26,6 +28,8 @@ package enum SiteStorage: Sendable {
         case .bucket(let bucket):
             try roots.check(url)
             return .bucket(try S3Storage(url, bucket, access: access(), volume: volume))
+        case .cache:
+            throw Failure(.inputCacheSite, "\(url) is a cache, which has no storage")
         }
     }
 
@@ -173,13 +177,14 @@ package enum SiteStorage: Sendable {
 
     /// As `DirectoryStorage.stage`.
     package func stage(
-        _ objects: [PendingObject], isOurs: @escaping @Sendable () -> Bool
+        _ objects: [PendingObject], by attempt: ObjectAttempt,
+        isOurs: @escaping @Sendable () -> Bool
     ) throws(Failure) -> [StagedObject] {
         switch self {
         case .directory(let storage): try storage.stage(objects)
         case .bucket(let storage):
             try Self.wait { () async throws(Failure) in
-                try await storage.stage(objects, isOurs: isOurs)
+                try await storage.stage(objects, by: attempt, isOurs: isOurs)
             }
         }
     }
@@ -210,10 +215,56 @@ package enum SiteStorage: Sendable {
         }
     }
 
+    // MARK: Files in parts
+
+    /// As `DirectoryStorage.removeMultipart`.
+    package func removeMultipart(id: MultipartID) {
+        switch self {
+        case .directory(let storage): storage.removeMultipart(id: id)
+        case .bucket(let storage): Self.wait { try? await storage.removeShared(id) }
+        }
+    }
+
+    /// Checks a file in parts and gives it its final key, as `DirectoryStorage.promoteMultipart`.
+    package func promoteMultipart(
+        _ multipart: MultipartFile, key: String, expectedSHA256: String?,
+        digests: [ExpectedDigest], stated: [ExpectedDigest],
+        isOurs: @escaping @Sendable () -> Bool
+    ) throws(Failure) -> StoredObject {
+        switch self {
+        case .directory(let storage):
+            try storage.promoteMultipart(
+                multipart, key: key, expectedSHA256: expectedSHA256, digests: digests,
+                stated: stated, isOurs: isOurs)
+        case .bucket(let storage):
+            try Self.wait { () async throws(Failure) in
+                try await storage.promoteShared(
+                    multipart, key: key, expectedSHA256: expectedSHA256, digests: digests,
+                    stated: stated, isOurs: isOurs)
+            }
+        }
+    }
+
+    /// Opens the object that receives one part of a file, as `DirectoryStorage.openMultipart`.
+    package func openPart(
+        lease: LeaseID, job: JobID, of multipart: MultipartFile, offset: Int64, length: Int64,
+        isFirstTry: Bool
+    ) throws(Failure) -> PendingObject {
+        switch self {
+        case .directory(let storage):
+            try storage.openMultipart(
+                id: multipart.id, offset: offset, length: length, of: multipart.totalBytes,
+                isFirstTry: isFirstTry)
+        case .bucket(let storage):
+            try storage.createPart(
+                lease: lease, job: job, of: multipart.id, offset: offset, length: length)
+        }
+    }
+
     // MARK: Waiting
 
     /// Runs requests for a thread that may block, which is none of Swift's tasks.
-    private static func wait<Value: Sendable>(
+    static func wait<Value: Sendable>(
         _ body: @escaping @Sendable () async throws(Failure) -> Value
     ) throws(Failure) -> Value {
         let result: Result<Value, Failure> = wait {
@@ -224,7 +275,7 @@ package enum SiteStorage: Sendable {
         return try result.get()
     }
 
-    private static func wait<Value: Sendable>(
+    static func wait<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value
     ) -> Value {
         let slot = Slot<Value>()

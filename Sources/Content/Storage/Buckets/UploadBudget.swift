@@ -7,7 +7,7 @@ final class UploadBudget: Sendable {
         var waiting: [(bytes: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
-    private let total: Int
+    let total: Int
     private let state: Mutex<State>
 
     init(bytes: Int) {
@@ -25,7 +25,8 @@ final class UploadBudget: Sendable {
         return await body()
     }
 
-    private func take(_ bytes: Int) async {
+    /// Takes bytes, at most `total`; `giveBack` returns the same number.
+    func take(_ bytes: Int) async {
         await withCheckedContinuation { continuation in
             let isTaken = state.withLock { state in
                 guard state.waiting.isEmpty, state.free >= bytes else {
@@ -39,7 +40,7 @@ final class UploadBudget: Sendable {
         }
     }
 
-    private func giveBack(_ bytes: Int) {
+    func giveBack(_ bytes: Int) {
         let woken = state.withLock { state in
             state.free += bytes
             var woken: [CheckedContinuation<Void, Never>] = []

@@ -71,7 +71,7 @@ extension DirectoryStorage {
         isOurs: () -> Bool = { true }
     ) throws(Failure) -> StoredObject {
         let key = try ObjectKey(key)
-        let parts = try Self.checkedParts(of: multipart)
+        let parts = try CheckedPart.of(multipart)
         let site = try verifiedDirectories()
         let file: FileDescriptor
         do throws(SystemError) {
@@ -81,7 +81,7 @@ extension DirectoryStorage {
             return try confirmPromoted(multipart, parts: parts, key: key, in: site)
         }
         let others = Set((digests + stated).map(\.algorithm)).subtracting([.sha256])
-        let computed: Computed
+        let computed: ComputedDigests
         if others.isEmpty, let written = written(multipart) {
             computed = written
         } else {
@@ -100,12 +100,12 @@ extension DirectoryStorage {
     }
 
     /// Returns the digest computed while the ranges were written here in order; nil if unknown.
-    private func written(_ multipart: MultipartFile) -> Computed? {
+    private func written(_ multipart: MultipartFile) -> ComputedDigests? {
         let chain = orderedDigests.withLock { $0[multipart.id] }
         guard let whole = chain?.whole(of: multipart.totalBytes, parts: multipart.parts) else {
             return nil
         }
-        return Computed(totalBytes: multipart.totalBytes, digests: [ExpectedDigest(whole)])
+        return ComputedDigests(totalBytes: multipart.totalBytes, digests: [ExpectedDigest(whole)])
     }
 
     private func promote(
@@ -166,36 +166,10 @@ extension DirectoryStorage {
 
     // MARK: - Checking
 
-    private struct CheckedPart {
-        let offset: Int64
-        let length: Int64
-        let digest: SHA256Digest
-    }
-
-    /// Returns the parts after a check that they cover the file without gaps.
-    private static func checkedParts(of multipart: MultipartFile) throws(Failure) -> [CheckedPart] {
-        var parts: [CheckedPart] = []
-        var end: Int64 = 0
-        for part in multipart.parts {
-            guard part.offset == end, part.length > 0,
-                part.length <= multipart.totalBytes - part.offset
-            else { throw mismatch("the part at \(part.offset) does not follow the one before") }
-            guard let digest = SHA256Digest(hex: part.sha256) else {
-                throw mismatch("the part at \(part.offset) has no SHA-256")
-            }
-            parts.append(CheckedPart(offset: part.offset, length: part.length, digest: digest))
-            end += part.length
-        }
-        guard end == multipart.totalBytes, end > 0 else {
-            throw mismatch("the parts end at \(end) of \(multipart.totalBytes) bytes")
-        }
-        return parts
-    }
-
     private static func hash(
         _ file: FileDescriptor, parts: [CheckedPart], _ totalBytes: Int64,
         _ algorithms: Set<DigestAlgorithm> = []
-    ) throws(Failure) -> Computed {
+    ) throws(Failure) -> ComputedDigests {
         let status = try asFailure { () throws(SystemError) in try file.status() }
         guard status.kind == .regular, status.bytes == totalBytes else {
             throw mismatch("the file has \(status.bytes) of \(totalBytes) bytes")
@@ -214,28 +188,8 @@ extension DirectoryStorage {
             }
         }
         let computed = whole.finish()
-        return Computed(
+        return ComputedDigests(
             totalBytes: totalBytes, digests: [ExpectedDigest(computed.sha256)] + computed.others)
-    }
-
-    /// The digests of a whole file.
-    private struct Computed {
-        let totalBytes: Int64
-        /// SHA-256 first.
-        let digests: [ExpectedDigest]
-
-        var stored: StoredObject { StoredObject(bytes: totalBytes, sha256: digests[0].hex) }
-
-        func check(_ expected: [ExpectedDigest], by whom: String) throws(Failure) {
-            for digest in expected {
-                let given = digests.first { $0.algorithm == digest.algorithm }
-                guard given != digest else { continue }
-                throw Failure(
-                    .integrityDigestMismatch,
-                    "\(digest.algorithm.title) is \(given?.hex ?? "not available"); \(whom) states "
-                        + digest.hex)
-            }
-        }
     }
 
     private static func mismatch(_ message: String) -> Failure {

@@ -80,6 +80,9 @@ private struct BatchCommit {
         }
         switch object.destination {
         case .multipart: return object.site.multipart
+        case .uploadedPart:
+            fail(index, Failure(.workerInternal, "a part of an upload in a directory"))
+            return nil
         case .key(let key):
             switch parents.open(key.directory) {
             case .success(let directory): return directory

@@ -65,8 +65,15 @@ package final class DirectoryStorage: Sendable {
     package func createTemporary(
         lease: LeaseID, job: JobID, key: String, number: Int = 0, reservingBytes: Int64? = 0
     ) throws(Failure) -> PendingObject {
-        let key = try ObjectKey(key)
-        let name = PrivateName.temporary(lease: lease, job: job, number: number)
+        try createTemporary(
+            PrivateName.temporary(lease: lease, job: job, number: number),
+            for: .key(try ObjectKey(key)), reservingBytes: reservingBytes)
+    }
+
+    /// Creates an empty temporary object of that name.
+    func createTemporary(
+        _ name: String, for destination: PendingObject.Destination, reservingBytes: Int64? = 0
+    ) throws(Failure) -> PendingObject {
         let (site, file) = try openPrivate { (site) throws(SystemError) in
             do throws(SystemError) {
                 return try Self.createFile(name, in: site.temporary)
@@ -79,7 +86,7 @@ package final class DirectoryStorage: Sendable {
             }
         }
         let object = PendingObject(
-            destination: .key(key), descriptor: file, site: site, temporaryName: name,
+            destination: destination, descriptor: file, site: site, temporaryName: name,
             isGrowing: reservingBytes == nil)
         if let reservingBytes { try Self.reserve(reservingBytes, at: 0, of: object) }
         return object

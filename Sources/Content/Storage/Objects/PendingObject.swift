@@ -11,6 +11,13 @@ package final class PendingObject: Sendable {
     enum Destination: Sendable {
         case key(ObjectKey)
         case multipart(MultipartID)
+        /// Bytes from `offset` of a file that several workers send to a bucket.
+        case uploadedPart(MultipartID, offset: Int64)
+
+        /// Offset in the whole file of the temporary file's first byte.
+        var fileOffset: Int64 {
+            if case .uploadedPart(_, let offset) = self { offset } else { 0 }
+        }
     }
 
     let destination: Destination
@@ -24,6 +31,9 @@ package final class PendingObject: Sendable {
     let space: SpaceClaim
     let record: ProgressRecord
     private let range = RangeDigest()
+    private let fileOffset: Int64
+    private let isStreamed = Atomic<Bool>(false)
+    private let stream = Mutex<BodyStream?>(nil)
     private let isSettled = Atomic<Bool>(false)
     private let isDisowned = Atomic<Bool>(false)
 
@@ -34,6 +44,7 @@ package final class PendingObject: Sendable {
         temporaryName: String, ordinal: UInt64? = nil, isGrowing: Bool = false
     ) {
         self.destination = destination
+        fileOffset = destination.fileOffset
         self.descriptor = descriptor
         self.site = site
         self.temporaryName = temporaryName
@@ -51,9 +62,26 @@ package final class PendingObject: Sendable {
     /// discarded.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
         try space.grow(by: bytes.count)
-        try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: offset) }
+        let position = offset - fileOffset
+        try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: position) }
         range.update(bytes, at: offset)
+        if isStreamed.load(ordering: .acquiring) {
+            bodyStream?.wrote(bytes.count, at: position)
+        }
         try space.wrote(bytes.count)
+    }
+
+    /// The upload that sends the bytes while they are written; nil for none.
+    var bodyStream: BodyStream? { stream.withLock { $0 } }
+
+    /// Reports written bytes to `stream` from now on. Must be called before the next write.
+    func send(with stream: BodyStream) {
+        let old = self.stream.withLock { present in
+            defer { present = stream }
+            return present
+        }
+        old?.cancel()
+        isStreamed.store(true, ordering: .releasing)
     }
 
     /// Adds the written bytes to the digest of the whole file from now on.
@@ -80,9 +108,11 @@ package final class PendingObject: Sendable {
     package func discard() {
         guard settle() else { return }
         space.giveBack()
+        bodyStream?.discard()
         range.digest?.breakOff()
         // Best effort: remaining files are swept later.
-        if case .key = destination, !isDisowned.load(ordering: .acquiring) {
+        if case .multipart = destination {
+        } else if !isDisowned.load(ordering: .acquiring) {
             try? site.temporary.unlink(temporaryName)
         }
         record.remove()
@@ -99,6 +129,7 @@ package final class PendingObject: Sendable {
     /// Ends the object but keeps its file and its record for a later attempt.
     package func leave() {
         guard settle() else { return }
+        bodyStream?.cancel()
         range.digest?.breakOff()
     }
 

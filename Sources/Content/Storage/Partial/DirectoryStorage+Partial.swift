@@ -53,7 +53,8 @@ extension DirectoryStorage {
         do throws(Failure) {
             // After the last write: a reader of a closed record may take the file over.
             try write(record, isClosed: true, of: object, identity, attempt)
-            if case .key = object.destination {
+            if case .multipart = object.destination {
+            } else {
                 // Frees the space reserved for the rest meanwhile.
                 object.descriptor.giveBack(
                     offset: record.bytes, length: record.totalBytes - record.bytes)
@@ -91,6 +92,8 @@ extension DirectoryStorage {
     package enum PartialPlace: Sendable {
         case key(String)
         case range(multipart: MultipartID, offset: Int64, length: Int64, totalBytes: Int64)
+        /// A part of a file that several workers send to a bucket.
+        case uploadedPart(MultipartID, offset: Int64, length: Int64)
     }
 
     /// Takes over an earlier attempt's partial body; nil if there is none that helps.

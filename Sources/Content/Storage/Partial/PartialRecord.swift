@@ -36,6 +36,11 @@ extension PartialRecord {
     /// Missing bytes of a whole object.
     package var restBytes: Int64 { totalBytes - bytes }
 
+    /// True for a complete body, which was received but not stored.
+    ///
+    /// - Parameter length: That of its range; nil for a whole object.
+    package func isComplete(length: Int64?) -> Bool { bytes == length ?? totalBytes }
+
     /// The record as text, for a location outside the sites. Its length does not depend on the
     /// progress.
     package var text: [UInt8] {
@@ -44,7 +49,7 @@ extension PartialRecord {
 
     /// Returns nil unless `text` is a complete record.
     package init?(text: [UInt8]) {
-        guard let text = PartialRecordText(text) else { return nil }
+        guard let text = PartialRecordText(text), text.record.restBytes > 0 else { return nil }
         self = text.record
     }
 
@@ -190,7 +195,7 @@ struct PartialRecordText {
             let sha256 = fields["sha256"].flatMap({ SHA256Digest(hex: $0) }),
             let total = fields["total"].flatMap({ Int64($0) }),
             let source = fields["source"].flatMap({ SHA256Digest(hex: $0) }),
-            let validator = fields["validator"], !validator.isEmpty, count > 0, count < total
+            let validator = fields["validator"], !validator.isEmpty, count > 0, count <= total
         else { return nil }
         isClosed = closed == "1"
         self.asset = AssetID(asset)

@@ -15,6 +15,10 @@ struct PartialTaker {
     /// Name of the attempt's temporary file.
     let ownName: String
     let algorithms: Set<DigestAlgorithm>
+    /// Length of the part; nil for a whole object.
+    var wantedBytes: Int64?
+
+    private var restBytes: Int64 { (wantedBytes ?? text.record.totalBytes) - text.record.bytes }
 
     /// Name of the earlier attempt's temporary file.
     private var temporaryName: String {
@@ -45,10 +49,19 @@ struct PartialTaker {
         switch place {
         case .range(let multipart, let offset, let length, let totalBytes):
             return try takeRange(multipart, offset, length, totalBytes)
-        case .key(let key):
-            if text.isClosed { return try rename(to: key) }
-            return age == .earlier ? try move(to: key) : copy(to: key)
+        case .key(let key): return try take(for: .key(try ObjectKey(key)))
+        case .uploadedPart(let multipart, let offset, let length):
+            var taker = self
+            taker.wantedBytes = length
+            return try taker.take(for: .uploadedPart(multipart, offset: offset))
         }
+    }
+
+    private func take(
+        for destination: PendingObject.Destination
+    ) throws(Failure) -> PartialBody? {
+        if text.isClosed { return try rename(for: destination) }
+        return age == .earlier ? try move(for: destination) : copy(for: destination)
     }
 
     /// True for the same URL, or for the same asset with a strong ETag. With that, the origin can
@@ -99,12 +112,13 @@ struct PartialTaker {
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 
-    private func rename(to key: String) throws(Failure) -> PartialBody? {
+    private func rename(
+        for destination: PendingObject.Destination
+    ) throws(Failure) -> PartialBody? {
         try checkRoom()
         let object: PendingObject
         var digests = DigestSet(algorithms)
         do throws(Failure) {
-            let key = try ObjectKey(key)
             let own = ownName
             let file = try asFailure { () throws(SystemError) in
                 try site.temporary.rename(temporaryName, to: site.temporary, named: own)
@@ -113,7 +127,7 @@ struct PartialTaker {
                 return file
             }
             object = PendingObject(
-                destination: .key(key), descriptor: file, site: site, temporaryName: own)
+                destination: destination, descriptor: file, site: site, temporaryName: own)
             // A dropped object removes its file.
             guard hash(file, at: 0, into: &digests) else {
                 removeRecord()
@@ -132,7 +146,7 @@ struct PartialTaker {
     /// Throws if there is no space for the rest; nothing was changed then.
     private func checkRoom() throws(Failure) {
         do throws(Failure) {
-            try site.bounds.check(text.record.restBytes, in: site)
+            try site.bounds.check(restBytes, in: site)
         } catch {
             if Self.isOfSpace(error) { throw error }
         }
@@ -142,7 +156,7 @@ struct PartialTaker {
     private func hasSpace(for object: PendingObject) throws(Failure) -> Bool {
         do throws(Failure) {
             try DirectoryStorage.reserve(
-                text.record.restBytes, at: text.record.bytes, of: object)
+                restBytes, at: text.record.bytes, of: object)
             return true
         } catch {
             guard Self.isOfSpace(error) else {
@@ -160,7 +174,9 @@ struct PartialTaker {
     ///
     /// A suspended writer may continue to write to the old file, which does no harm, but must not
     /// give it its final key. So the file loses its name before its bytes move.
-    private func move(to key: String) throws(Failure) -> PartialBody? {
+    private func move(
+        for destination: PendingObject.Destination
+    ) throws(Failure) -> PartialBody? {
         let (record, emptied) = ("\(identity.name)-\(ownName)", ownName + Self.emptiedSuffix)
         let file: FileDescriptor
         do throws(SystemError) {
@@ -171,14 +187,13 @@ struct PartialTaker {
             file = try site.temporary.open(ownName, O_RDWR | O_NONBLOCK)
             _ = file.tryLock()
         } catch { return nil }
-        file.giveBack(offset: text.record.bytes, length: text.record.restBytes)
+        file.giveBack(offset: text.record.bytes, length: restBytes)
         try checkRoom()
         guard (try? site.temporary.rename(ownName, to: site.temporary, named: emptied)) != nil
         else { return nil }
         let object: PendingObject
         do throws(Failure) {
-            object = try storage.createTemporary(
-                lease: attempt.lease, job: attempt.job, key: key)
+            object = try storage.createTemporary(ownName, for: destination)
         } catch {
             return try giveUp(emptied, record, error)
         }
@@ -225,11 +240,10 @@ struct PartialTaker {
         throw failure
     }
 
-    private func copy(to key: String) -> PartialBody? {
+    private func copy(for destination: PendingObject.Destination) -> PartialBody? {
         guard let file = try? site.temporary.open(temporaryName, O_RDONLY | O_NONBLOCK),
             let object = try? storage.createTemporary(
-                lease: attempt.lease, job: attempt.job, key: key,
-                reservingBytes: text.record.totalBytes)
+                ownName, for: destination, reservingBytes: wantedBytes ?? text.record.totalBytes)
         else { return nil }
         var digests = DigestSet(algorithms)
         guard let end = copy(file, to: object, into: &digests), end.failure == nil,
@@ -259,7 +273,7 @@ struct PartialTaker {
         let isThere = try? file.forEachBlock(offset: 0, length: text.record.bytes) { block in
             if end.failure == nil {
                 do throws(Failure) {
-                    try object.write(block, at: end.bytes)
+                    try object.write(block, at: object.destination.fileOffset + end.bytes)
                     if emptying { file.giveBack(offset: end.bytes, length: Int64(block.count)) }
                     end.bytes += Int64(block.count)
                 } catch {

@@ -10,7 +10,7 @@ package struct SiteRoots: Sendable {
     private struct Root: Sendable {
         /// The operator's name, and the one without symlinks: sites may use either.
         let names: [StorageURL]
-        /// Nil for a bucket.
+        /// Nil for a bucket or cache.
         let directory: RootDirectory?
     }
 
@@ -23,7 +23,7 @@ package struct SiteRoots: Sendable {
     package static let anySite = SiteRoots(nil)
 
     /// Creates roots from existing directories with absolute paths, whose symlinks are followed
-    /// once, now, and from URLs of buckets.
+    /// once, now, and from URLs of buckets and caches.
     ///
     /// Throws `input.destination` for a path that is not absolute, or leads to no directory or to
     /// `/`. Also throws it for more than `WireLimits.rootsPerWorker` names.
@@ -39,7 +39,10 @@ package struct SiteRoots: Sendable {
 
     /// Creates a single root, whose directory is created with its parents at the first write.
     package init(making url: StorageURL) {
-        let directory = url.bucket == nil ? RootDirectory(path: url.path, isMade: true) : nil
+        var directory: RootDirectory?
+        if case .directory(let path) = url.place {
+            directory = RootDirectory(path: path, isMade: true)
+        }
         roots = [Root(names: [url], directory: directory)]
     }
 
@@ -47,7 +50,7 @@ package struct SiteRoots: Sendable {
         func refuse(_ reason: String) -> Failure {
             Failure(.inputDestination, "\(path.prefix(200).debugDescription) \(reason)")
         }
-        if path.hasPrefix("s3:") {
+        if path.hasPrefix("s3:") || path.hasPrefix("cache:") {
             do throws(Failure) {
                 return Root(names: [try StorageURL(path)], directory: nil)
             } catch {
@@ -90,7 +93,7 @@ package struct SiteRoots: Sendable {
 
     /// Throws `storage.outsideRoots` for a site outside of the roots. Checks names only.
     package func check(_ site: StorageURL) throws(Failure) {
-        guard site.bucket != nil else { return _ = try place(of: site) }
+        if case .directory = site.place { return _ = try place(of: site) }
         _ = try root(of: site)
     }
 

@@ -242,6 +242,9 @@ extension ActiveTransfer {
         fetched.validator = Validator.kept(
             etag: fetched.etag, lastModified: fetched.lastModified, date: easy.header("Date"))
         fetched.contentType = easy.header("Content-Type")
+        if request.edge != nil {
+            fetched.cache = CacheHeaders { [easy] in easy.headers($0) }.answer
+        }
         fetched.answeredSeconds = AnswerTime.seconds(
             date: easy.header("Date"), age: easy.header("Age"))
         return fetched

@@ -46,7 +46,7 @@ final class ActiveTransfer {
         route =
             waiting.route?.resumed(now)
             ?? Route(url: transfer.request.url, redirects: 0, isAtOrigin: true, startedAt: now)
-        profile = loop.profiles.profile(of: lane.origin, url: route.url)
+        profile = Self.profile(of: transfer.request, lane, route.url, loop)
         watch = TransferWatch(now: now)
         try Self.check(transfer.request)
     }
@@ -55,7 +55,7 @@ final class ActiveTransfer {
     func follow(_ route: Route, _ lane: OriginState) {
         self.lane = lane
         self.route = route
-        profile = loop.profiles.profile(of: lane.origin, url: url)
+        profile = Self.profile(of: request, lane, url, loop)
     }
 
     private static func check(_ request: TransferRequest) throws(Failure) {
@@ -82,8 +82,9 @@ final class ActiveTransfer {
         let headers = try loop.headers(headerLines(), of: profile)
         let milliseconds = Int(max(timeouts.connect * 1000, 1))
         try asFailure { () throws(CurlError) in
-            try easy.setURL(url)
+            try easy.setURL(requestedURL)
             try easy.setProfile(curlProfile)
+            try easy.setConnectTarget(connectTarget)
             try easy.setGet(head: request.isHead)
             try easy.setHeaders(headers)
             try easy.setConnectTimeout(milliseconds: milliseconds)

@@ -44,6 +44,10 @@ package struct TransferRequest: Sendable {
     package var headers: [String] = []
     /// False if a redirect is a failure: `origin.redirected`.
     package var followsRedirects = true
+    /// Host that the request is for, with its port, when the URL names a POP of a cache by its
+    /// address: Host, SNI and the certificate are those of this host. The result then has
+    /// `Fetched.cache`.
+    package var edge: String?
     /// Restricts the addresses that the engine's policy admits; nil for no restriction. Called on a
     /// loop, inside libcurl.
     package var admitsAddress: (@Sendable (PeerAddress) -> Bool)?
@@ -81,6 +85,8 @@ package struct TransferRequest: Sendable {
     package struct SplitRule: Sendable {
         /// Length in bytes above which an object is split, and of its first part.
         package var partBytes: Int64
+        /// Length in bytes of the largest object that is split.
+        package var maximumBytes: Int64
         /// Rate in bytes per second from which one connection fetches a large object alone, judged
         /// by its first quarter second. Infinite to split in any case, as soon as the body has a
         /// destination.
@@ -93,11 +99,12 @@ package struct TransferRequest: Sendable {
         package var begin: @Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?
 
         package init(
-            partBytes: Int64, belowBytesPerSecond: Double = .infinity,
+            partBytes: Int64, maximumBytes: Int64 = .max, belowBytesPerSecond: Double = .infinity,
             begin:
                 @escaping @Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?
         ) {
             self.partBytes = partBytes
+            self.maximumBytes = maximumBytes
             self.belowBytesPerSecond = belowBytesPerSecond
             self.begin = begin
         }

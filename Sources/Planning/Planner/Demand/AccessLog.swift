@@ -5,10 +5,9 @@
 /// counted and skipped. Memory grows by some bytes per minute of the log, not with requests.
 package struct AccessLog: Sendable {
     /// Maximum length of a line; longer ones are skipped.
-    package static let longestLine = 64 << 10
+    package static let longestLine = LogLines.longestLine
 
-    private var held: [UInt8] = []
-    private var isSkipping = false
+    private var lines = LogLines()
     private var fields: CloudFrontFields?
     private var load = AccessLogLoad()
     /// First requests with a whole number as time, held until its unit is known.
@@ -19,33 +18,17 @@ package struct AccessLog: Sendable {
 
     /// Adds the next chunk of the log. Throws if it spans more than four years.
     package mutating func read(_ piece: [UInt8]) throws(PlannerError) {
-        var start = 0
-        while let end = piece[start...].firstIndex(of: UInt8(ascii: "\n")) {
-            if held.isEmpty, !isSkipping {
-                try take(piece[start..<end])
-            } else {
-                if !isSkipping {
-                    held += piece[start..<end]
-                    try take(held[...])
-                }
-                held.removeAll(keepingCapacity: true)
-                isSkipping = false
-            }
-            start = end + 1
-        }
-        if isSkipping { return }
-        held += piece[start...]
-        if held.count > Self.longestLine {
-            held.removeAll(keepingCapacity: true)
-            isSkipping = true
-            load.countUnreadable()
-        }
+        var lines = LogLines()
+        swap(&lines, &self.lines)
+        try lines.read(piece) { line throws(PlannerError) in try take(line) }
+        swap(&lines, &self.lines)
     }
 
     /// Summarizes the whole log. Throws if no line has a known format.
     package mutating func finish() throws(PlannerError) -> AccessLogSummary {
-        if !held.isEmpty { try take(held[...]) }
-        held = []
+        var lines = LogLines()
+        swap(&lines, &self.lines)
+        try lines.finish { line throws(PlannerError) in try take(line) }
         try decide()
         return try load.summary()
     }
@@ -78,13 +61,8 @@ package struct AccessLog: Sendable {
         for request in waiting { try add(request) }
     }
 
-    private mutating func take(_ line: ArraySlice<UInt8>) throws(PlannerError) {
-        var line = line
-        if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        guard let first = line.first, line.count <= Self.longestLine else {
-            if !line.isEmpty { load.countUnreadable() }
-            return
-        }
+    private mutating func take(_ line: ArraySlice<UInt8>?) throws(PlannerError) {
+        guard let line, let first = line.first else { return load.countUnreadable() }
         if first == UInt8(ascii: "#") {
             if let found = CloudFrontFields(line) { fields = found }
             return
@@ -142,7 +120,7 @@ extension AccessLogRequest {
 func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
 /// A position in a line.
-private struct ByteCursor {
+struct ByteCursor {
     private let line: ArraySlice<UInt8>
     private var place: Int
 

@@ -5,6 +5,9 @@ struct CloudFrontFields: Sendable {
     private var bytes = -1
     private var seconds = -1
     private var result = -1
+    private var method = -1
+    private var path = -1
+    private var status = -1
 
     /// Parses `#Fields: date time x-edge-location sc-bytes …`; nil for any other line.
     init?(_ line: ArraySlice<UInt8>) {
@@ -17,6 +20,9 @@ struct CloudFrontFields: Sendable {
             case "sc-bytes": bytes = index
             case "time-taken": seconds = index
             case "x-edge-result-type": result = index
+            case "cs-method": method = index
+            case "cs-uri-stem": path = index
+            case "sc-status": status = index
             default: break
             }
         }
@@ -52,5 +58,22 @@ struct CloudFrontFields: Sendable {
             }
         }
         return request
+    }
+
+    /// Parses a line for the file that it requests; nil for any other line.
+    func file(_ line: ArraySlice<UInt8>) -> LoggedFile? {
+        guard let request = request(line), path >= 0 else { return nil }
+        let values = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+        guard path < values.count else { return nil }
+        func number(_ index: Int) -> Int? {
+            index >= 0 && index < values.count
+                ? Int(String(decoding: values[index], as: UTF8.self)) : nil
+        }
+        let isGet =
+            method < 0 || method >= values.count
+            || values[method].elementsEqual("GET".utf8)
+        return LoggedFile(
+            time: Double(request.time), target: values[path], bytes: request.bytes,
+            isServed: isGet && LoggedFile.servedStatuses.contains(number(status) ?? 200))
     }
 }

@@ -73,7 +73,7 @@ extension QueueModel {
             return .selected(changed, isWritten: true)
         case .pause: return .selected(pause(names, of: number), isWritten: true)
         case .resume: return resume(names, of: number)
-        case .remove, .forget: return .exactly(.refused("input.field"))
+        case .remove, .forget, .pin, .unpin: return .exactly(.refused("input.field"))
         }
     }
 

@@ -14,23 +14,25 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_sch
        set_config('synchronous_commit', 'off', true)
 
 -- name: read
-SELECT site_id, queue_id, has_mirrors, priority, opened_generation, generation, state, assets,
+SELECT site_id, queue_id, has_mirrors, has_neighbours, priority, opened_generation, generation, state, assets,
        (SELECT state FROM queue WHERE queue.id = catalog.queue_id) AS queue_state,
+       (SELECT storage_url FROM site WHERE site.id = catalog.site_id) AS storage_url,
        checksums_failed + (SELECT coalesce(sum(t.checksums_failed), 0)
                            FROM tally t WHERE t.catalog_id = catalog.id) AS checksums_failed
 FROM catalog
 WHERE id = @catalog::bigint
 
 -- name: select
--- The catalog of that number, else those of that name, at a site or at all, else those with a
--- failure of that code.
+-- The catalog of that number, else those of that name, at a site or at all, else those with an asset
+-- of that failure code, if one is given, in one of the states.
 SELECT c.id FROM catalog c JOIN site t ON t.id = c.site_id
 WHERE CASE WHEN @catalog::bigint IS NOT NULL THEN c.id = @catalog
            WHEN @name::text IS NOT NULL
                THEN c.name = @name AND (@storage_url::text IS NULL OR t.storage_url = @storage_url)
            ELSE EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
                         AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
-                        AND a.failure_code = @failure_code::text) END
+                        AND (@failure_code::text IS NULL OR a.failure_code = @failure_code)
+                        AND {{inStates}}) END
 ORDER BY c.id
 
 -- name: running

@@ -140,7 +140,10 @@ WITH next AS MATERIALIZED (
         lane_id = NULL, job_id = NULL, lost_at = NULL
     FROM needed n WHERE f.id = n.id AND NOT n.is_stored
 ), chosen AS (
-    UPDATE unneeded_file f SET lane_id = @lane, job_id = @job, lost_at = NULL FROM next n
+    UPDATE unneeded_file f SET lane_id = @lane, job_id = @job, lost_at = NULL,
+        offers = CASE WHEN (f.lane_id, f.job_id) = (@lane, @job) THEN f.offers
+                      ELSE least(f.offers + 1, 1000) END
+    FROM next n
     WHERE f.id = n.id AND f.id NOT IN (SELECT id FROM needed UNION ALL SELECT id FROM blocked)
     RETURNING f.id, f.key
 )
@@ -183,7 +186,7 @@ SELECT count(*) >= @limit::int AS has_more FROM held
 
 -- name: releaseReturned
 -- Pairwise purge jobs whose own workers delete nothing any more: no key is outstanding for them.
-UPDATE unneeded_file f SET lane_id = NULL, job_id = NULL
+UPDATE unneeded_file f SET lane_id = NULL, job_id = NULL, offers = 0
 FROM unnest(@lanes::bigint[], @jobs::bigint[]) AS r(lane, id)
 WHERE f.job_id = r.id AND f.lane_id = r.lane
 
@@ -204,20 +207,23 @@ FROM lost l WHERE f.id = l.id AND l.is_over IS NOT FALSE
 
 -- name: settle
 -- Pairwise files that @job of @lane was given, whether each was deleted, and the failures of those
--- that could not be: these are tried again later. Answers the assets.
+-- that could not be: these are tried again later. One that is missing was deleted by a worker that
+-- was given it before and lost. Answers the assets.
 WITH told AS MATERIALIZED (
-    SELECT f.id, f.asset_id, f.catalog_id, f.bytes, r.deleted, r.code, r.message
+    SELECT f.id, f.asset_id, f.catalog_id, f.bytes,
+           r.deleted OR r.code IS NULL AND f.offers > 1 AS deleted, r.code, r.message
     FROM unnest(@files::bigint[], @deleted::bool[], @codes::text[], @messages::text[])
         AS r(id, deleted, code, message)
     JOIN unneeded_file f ON f.id = r.id AND (f.lane_id, f.job_id) = (@lane::bigint, @job::bigint)
 ), gone AS (
     DELETE FROM unneeded_file f USING told t WHERE f.id = t.id AND t.code IS NULL
 ), failed AS (
-    UPDATE unneeded_file f SET lane_id = NULL, job_id = NULL, due_at = now() + interval '30 seconds'
+    UPDATE unneeded_file f SET lane_id = NULL, job_id = NULL, offers = 0,
+        due_at = now() + interval '30 seconds'
     FROM told t WHERE f.id = t.id AND t.code IS NOT NULL
 ), locked AS MATERIALIZED (
     SELECT id FROM asset
-    WHERE id IN (SELECT asset_id FROM told) AND state IN ({{assetPurging}})
+    WHERE id IN (SELECT asset_id FROM told) AND is_purging
     ORDER BY id FOR NO KEY UPDATE
 ), assets AS (
     UPDATE asset a SET freed_files = coalesce(a.freed_files, 0) + n.files,

@@ -125,15 +125,36 @@ WHERE s.asset_id = @asset::bigint AND s.part = 0 AND s.ordinal < {{firstSidecar}
 ORDER BY s.ordinal DESC
 
 -- name: over
--- Up to @limit assets whose last file is gone and whose removal has not ended, by catalog.
-SELECT catalog_id, array_agg(id) AS assets
-FROM (
-    SELECT a.catalog_id, a.id FROM asset a
-    WHERE a.state IN ({{assetPurging}})
-      AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = a.id)
-    LIMIT @limit::int
-) AS a
-GROUP BY catalog_id ORDER BY catalog_id
+-- Assets whose last file is gone and whose removal has not ended, by catalog: of the first @limit that
+-- are being removed, and of as many after a random one. The scalar subquery looks each one up: a join
+-- would read all files that are to be deleted, each second.
+WITH RECURSIVE purging AS (
+    (SELECT a.catalog_id FROM asset a WHERE a.is_purging
+     ORDER BY a.catalog_id LIMIT 1)
+    UNION ALL
+    SELECT n.catalog_id FROM purging p CROSS JOIN LATERAL (
+        SELECT a.catalog_id FROM asset a
+        WHERE a.is_purging AND a.catalog_id > p.catalog_id
+        ORDER BY a.catalog_id LIMIT 1
+    ) AS n
+), place AS MATERIALIZED (
+    SELECT p.catalog_id, b.first + floor(random() * (b.last - b.first))::bigint AS id
+    FROM (SELECT catalog_id FROM purging ORDER BY random() LIMIT 1) AS p
+    CROSS JOIN LATERAL (
+        SELECT min(a.id) AS first, max(a.id) AS last FROM asset a
+        WHERE a.catalog_id = p.catalog_id AND a.is_purging
+    ) AS b
+), looked AS MATERIALIZED (
+    (SELECT a.catalog_id, a.id FROM asset a WHERE a.is_purging
+     ORDER BY a.catalog_id, a.id LIMIT @limit::int)
+    UNION
+    (SELECT a.catalog_id, a.id FROM place p JOIN asset a ON a.catalog_id = p.catalog_id
+         AND a.id >= p.id AND a.is_purging
+     ORDER BY a.id LIMIT @limit::int)
+)
+SELECT l.catalog_id, array_agg(l.id) AS assets FROM looked l
+WHERE NOT (SELECT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = l.id))
+GROUP BY l.catalog_id ORDER BY l.catalog_id
 
 -- name: finish
 -- The catalog's lock is held. Those of @assets whose last file is gone are removed. Their directories get their
@@ -142,7 +163,7 @@ WITH over AS MATERIALIZED (
     SELECT a.id, a.directory_id, a.generation >= c.generation AS is_counted
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
     WHERE a.id = ANY(@assets::bigint[]) AND a.catalog_id = @catalog::bigint
-      AND a.state IN ({{assetPurging}})
+      AND a.is_purging
       AND NOT EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = a.id)
     ORDER BY a.id FOR UPDATE OF a
 ), changed AS (

@@ -2,7 +2,7 @@
 
 -- fragment: isDue
 -- The rights of asset a have expired.
-{{hasRights}} AND least(a.expires_at, a.kept_until) <= now()
+a.rights_end_at <= now()
 
 -- name: expired
 -- Catalogs with assets whose rights have expired: one look at the index for each with rights.
@@ -24,9 +24,9 @@ ORDER BY 1
 SELECT id FROM (
     SELECT id, sum(segments + 1) OVER (ORDER BY ends_at, id) - segments - 1 AS before
     FROM (
-        SELECT a.id, a.segments, least(a.expires_at, a.kept_until) AS ends_at FROM asset a
+        SELECT a.id, a.segments, a.rights_end_at AS ends_at FROM asset a
         WHERE a.catalog_id = @catalog::bigint AND {{isDue}}
-        ORDER BY least(a.expires_at, a.kept_until) LIMIT @segments::int
+        ORDER BY a.rights_end_at LIMIT @segments::int
     ) AS a
 ) AS b WHERE before < @segments::int ORDER BY id
 
@@ -38,8 +38,9 @@ SELECT EXISTS (
 
 -- name: mayBegin
 -- Catalogs with assets that may begin now.
-SELECT DISTINCT catalog_id AS id FROM asset
-WHERE is_waiting AND (not_before <= now() OR not_before IS NULL)
+SELECT catalog_id AS id FROM asset WHERE is_waiting AND not_before <= now()
+UNION
+SELECT catalog_id FROM asset WHERE is_waiting AND not_before IS NULL
 
 -- name: beginning
 SELECT id FROM asset
@@ -64,28 +65,110 @@ WHERE a.catalog_id = @catalog::bigint AND a.id = ANY(@assets::bigint[])
   AND a.is_waiting <> coalesce(a.not_before > now(), false)
 RETURNING a.id, {{ownPriority}} AS own_priority
 
--- unprepared: refuseExpired
--- Nothing is fetched for assets whose rights have expired; @code and @message say so. What one has
--- stored before counts as failed: it expires next, as long as there is any.
-WITH changed AS (
+-- fragment: refused
+-- Nothing is fetched for the assets `due`, with a code and a message each. What one has stored before
+-- counts as failed.
+changed AS (
     UPDATE asset a SET
-        key_taken = true, state = 'failed', failure_code = @code, failure_message = @message,
+        key_taken = true, state = 'failed', failure_code = n.code, failure_message = n.message,
         segments = n.stored, segments_done = 0, segments_failed = n.stored, verifies = 0,
         verifies_done = 0, verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0,
         refreshed = NULL, changed_at = now()
     FROM (
-        SELECT e.id, (
+        SELECT e.id, e.code, e.message, (
             SELECT count(*) FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
             WHERE s.asset_id = e.id
         ) + (
             SELECT count(*) FROM previous_file f WHERE f.asset_id = e.id AND f.bytes IS NOT NULL
         ) AS stored
-        FROM asset e
-        WHERE e.catalog_id = @catalog::bigint AND e.generation = @generation::int
-          AND e.expires_at IS NOT NULL AND e.expires_at <= now()
-          AND e.state IN ({{assetRefusable}})
+        FROM due e
     ) AS n
     WHERE a.id = n.id
     RETURNING a.id, a.catalog_id, a.state, a.failure_code, a.failure_message
 )
 {{assetEvents}}
+
+-- unprepared: refuseExpired
+-- Assets whose rights have expired; what they have stored expires next, as long as there is any.
+WITH due AS MATERIALIZED (
+    SELECT id, @code::text AS code, @message::text AS message FROM asset
+    WHERE catalog_id = @catalog::bigint AND generation = @generation::int
+      AND expires_at IS NOT NULL AND expires_at <= now() AND state IN ({{assetRefusable}})
+), {{refused}}
+
+-- name: lockTitles
+-- Starts of titles whose fetches or sites are limited follow each other.
+SELECT pg_advisory_xact_lock(hashtextextended('dray.titles.' || current_schema(), 0))
+WHERE EXISTS (
+    SELECT FROM asset
+    WHERE catalog_id = @catalog::bigint AND (max_fetches IS NOT NULL OR max_sites IS NOT NULL))
+
+-- fragment: limited
+-- Assets a of the submission that are about to be fetched, and whose titles are limited.
+a.catalog_id = @catalog::bigint AND a.generation = @generation::int
+    AND (a.max_fetches IS NOT NULL OR a.max_sites IS NOT NULL)
+    AND a.state IN ({{assetRefusable}}) AND NOT a.key_taken
+    AND (@assets::bigint[] IS NULL OR a.id IN (SELECT unnest(@assets::bigint[])))
+
+-- unprepared: refuseSites
+-- `lockTitles` was asked for; @assets is null for all. Assets whose titles are at as many other sites
+-- as they may be: stored there, being fetched or being deleted. The same title is one of the same
+-- name, or under the same key from the same URL.
+WITH due AS MATERIALIZED (
+    SELECT a.id, @code::text AS code,
+           format('maxSites: the title is at %s other %s; allowed: %s in all.', n.sites,
+                  CASE WHEN n.sites = 1 THEN 'site' ELSE 'sites' END, a.max_sites) AS message
+    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT e.site_id) FILTER (WHERE e.site_id <> c.site_id) AS sites,
+               coalesce(bool_or(e.site_id = c.site_id), false) AS is_here
+        FROM (
+            SELECT b.* FROM asset b
+            WHERE hashtextextended(b.title, 0) = hashtextextended(a.title, 0) AND b.title = a.title
+            UNION
+            SELECT b.* FROM asset b
+            WHERE hashtextextended(b.key, 0) = hashtextextended(a.key, 0) AND b.key = a.key
+              AND split_part(b.url, '?', 1) = split_part(a.url, '?', 1)
+        ) AS b
+        JOIN catalog e ON e.id = b.catalog_id
+        WHERE (b.state IN ({{assetHolding}}, {{assetPurging}})
+               OR b.state IN ('failed', 'cancelled', 'interrupted')
+                  AND (b.segments_done > 0 OR b.failure_code = 'input.expired' AND b.segments > 0))
+    ) AS n
+    WHERE {{limited}} AND a.max_sites IS NOT NULL AND n.sites >= a.max_sites AND NOT n.is_here
+), {{refused}}
+
+-- unprepared: refuseFetches
+-- As `refuseSites`: assets whose titles were fetched to the site as often as they may be in a period.
+WITH wanted AS MATERIALIZED (
+    SELECT a.id, a.title, c.site_id, r.most, r.seconds,
+           row_number() OVER (PARTITION BY a.title, r.ordinal ORDER BY a.id) AS place
+    FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    CROSS JOIN LATERAL unnest(a.max_fetches, a.fetch_seconds)
+        WITH ORDINALITY AS r(most, seconds, ordinal)
+    WHERE {{limited}} AND NOT a.is_fetch_counted
+), due AS MATERIALIZED (
+    SELECT DISTINCT ON (w.id) w.id, @code::text AS code,
+           format('maxFetches: the title was fetched %s times within %s s; allowed: %s.',
+                  n.fetches + w.place - 1, w.seconds, w.most) AS message
+    FROM wanted w
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS fetches FROM title_fetch f
+        WHERE hashtextextended(f.title, 0) = hashtextextended(w.title, 0) AND f.title = w.title
+          AND f.site_id = w.site_id
+          AND f.fetched_at > now() - make_interval(secs => w.seconds)
+    ) AS n
+    WHERE n.fetches + w.place > w.most
+    ORDER BY w.id, w.most
+), {{refused}}
+
+-- unprepared: countFetches
+-- Counts the fetches that the start begins.
+WITH counted AS (
+    UPDATE asset a SET is_fetch_counted = true
+    WHERE {{limited}} AND NOT a.is_fetch_counted AND a.max_fetches IS NOT NULL
+    RETURNING a.title, a.catalog_id, (SELECT max(s) FROM unnest(a.fetch_seconds) AS s) AS seconds
+)
+INSERT INTO title_fetch (site_id, title, counts_until)
+SELECT c.site_id, n.title, now() + make_interval(secs => n.seconds)
+FROM counted n JOIN catalog c ON c.id = n.catalog_id

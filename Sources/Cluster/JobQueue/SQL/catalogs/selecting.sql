@@ -178,6 +178,15 @@ WITH changed AS (
 )
 SELECT id, own_priority FROM changed
 
+-- unprepared: pin
+-- Excepts them from eviction, or not.
+WITH changed AS (
+    UPDATE asset SET is_pinned = @is_pinned::bool
+    WHERE id = ANY(@assets::bigint[]) AND is_pinned <> @is_pinned::bool
+    RETURNING 1
+)
+SELECT count(*) AS assets, 0::bigint AS jobs FROM changed
+
 -- unprepared: notePaused
 -- The catalog's lanes are locked. Notes for the workers that hold jobs of these assets.
 WITH {{chosen}}
@@ -232,7 +241,7 @@ UPDATE catalog c SET priority = @priority::smallint WHERE id = @catalog::bigint
 RETURNING {{underWay}}
 
 -- name: reschedule
--- Times are in seconds since 1970: 0 for none, null to keep it. Answers how much of the catalog is
+-- Times are in seconds since 1970, @refresh_seconds between refreshes: 0 for none, null to keep it. Answers how much of the catalog is
 -- under way, which is not written. No row when the deadline of the latest submission would come
 -- first. A deadline holds for what was started and for what was only opened.
 WITH next AS (
@@ -248,7 +257,12 @@ WITH next AS (
     FROM catalog WHERE id = @catalog::bigint
 )
 UPDATE catalog c SET not_before = n.not_before, deadline = n.deadline,
-    opened_deadline = n.opened_deadline
+    opened_deadline = n.opened_deadline,
+    refresh_seconds = CASE WHEN @refresh_seconds::float8 IS NULL THEN c.refresh_seconds
+                           WHEN @refresh_seconds::float8 > 0 THEN @refresh_seconds::float8 END,
+    refresh_at = CASE WHEN @refresh_seconds::float8 IS NULL THEN c.refresh_at
+                      WHEN @refresh_seconds::float8 > 0
+                          THEN now() + make_interval(secs => @refresh_seconds::float8) END
 FROM next n
 WHERE c.id = n.id
   AND (CASE WHEN n.is_opened THEN n.opened_deadline ELSE n.deadline END > n.not_before)

@@ -121,6 +121,8 @@ WITH gone AS MATERIALIZED (
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
     SELECT c.site_id, c.id, s.asset_id, s.key, s.bytes FROM results s, catalog c
     WHERE c.id = @catalog AND s.kind = 'file' AND s.part = 0 AND s.done
+      AND NOT EXISTS (SELECT FROM site t
+                      WHERE t.id = c.site_id AND starts_with(t.storage_url, 'cache:'))
     ORDER BY s.asset_id, s.ordinal DESC
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
@@ -132,7 +134,9 @@ WITH gone AS MATERIALIZED (
             SELECT d.id FROM directory d
             WHERE d.catalog_id = @catalog AND d.path = regexp_replace(a.key, '/?[^/]*$', '')) END,
         redefined = false, resolved = a.resolved AND NOT a.redefined,
+        completed_at = CASE WHEN NOT a.redefined THEN a.completed_at END,
         kept_until = CASE WHEN NOT a.redefined THEN a.kept_until END,
+        is_fetch_counted = a.is_fetch_counted AND NOT a.redefined,
         segments = CASE WHEN gone.is_whole THEN a.segments ELSE 0 END,
         segments_done = CASE WHEN gone.is_whole THEN a.segments_done ELSE 0 END,
         segments_failed = 0,

@@ -11,11 +11,12 @@ WITH unwell AS MATERIALIZED (
 SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.priority,
        c.traceparent,
        extract(epoch FROM c.not_before)::float8 AS not_before,
-       extract(epoch FROM c.deadline)::float8 AS deadline, c.assets,
+       extract(epoch FROM c.deadline)::float8 AS deadline, c.refresh_seconds,
+       extract(epoch FROM c.refresh_at)::float8 AS next_refresh, c.assets,
        n.assets_completed, n.assets_failed, n.assets_cancelled,
        (SELECT count(*) FROM asset a WHERE a.catalog_id = c.id AND {{isPaused}}) AS assets_paused,
        (SELECT count(*) FROM asset a
-        WHERE a.catalog_id = c.id AND a.state IN ({{assetPurging}})) AS assets_removing,
+        WHERE a.catalog_id = c.id AND a.is_purging) AS assets_removing,
        n.segments, n.segments_done,
        n.segments_failed, n.bytes, n.adopted_bytes, n.retries, c.freed_files, c.freed_bytes,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
@@ -164,7 +165,7 @@ SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, 
        -- A file that is fetched in one transfer is as long as its answer says.
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,
-       a.retries, a.refreshed, {{isPaused}} AS is_paused, a.freed_files, a.freed_bytes,
+       a.retries, a.refreshed, {{isPaused}} AS is_paused, a.is_pinned, a.freed_files, a.freed_bytes,
        {{rights}}
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = @catalog::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
@@ -281,6 +282,12 @@ WITH running AS MATERIALIZED (
     SELECT a.catalog_id, count(*) AS assets
     FROM idle i JOIN asset a ON a.catalog_id = i.id
     WHERE {{isPaused}} GROUP BY a.catalog_id
+), awaiting AS MATERIALIZED (
+    SELECT i.id AS catalog_id, count(*) AS assets, (
+               SELECT q.name FROM neighbour n JOIN queue q ON q.site_id = n.site_id
+               WHERE n.catalog_id = i.id ORDER BY n.place LIMIT 1) AS queue
+    FROM idle i JOIN asset a ON a.catalog_id = i.id
+    WHERE a.awaits_neighbour AND a.state IN ({{assetUnsettled}}) GROUP BY i.id
 ), free AS MATERIALIZED (
     -- With jobs that any worker could take now.
     SELECT i.id AS catalog_id
@@ -342,6 +349,8 @@ CROSS JOIN LATERAL (
     FROM full_origins o WHERE o.catalog_id = i.id
     UNION ALL
     SELECT 'paused', NULL, NULL, p.assets, NULL FROM paused p WHERE p.catalog_id = i.id
+    UNION ALL
+    SELECT 'neighbour', n.queue, NULL, n.assets, NULL FROM awaiting n WHERE n.catalog_id = i.id
     UNION ALL
     SELECT 'siteLimit', NULL, NULL, NULL, NULL
     WHERE i.is_limited AND EXISTS (SELECT FROM held h WHERE h.catalog_id = i.id

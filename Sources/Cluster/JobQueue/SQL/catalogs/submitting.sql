@@ -30,14 +30,16 @@ SELECT roots, has_symlink FROM outside_roots(@site::bigint)
 -- Times are in seconds since 1970, or null. Each opening is a submission of its own. What runs
 -- keeps its deadline until the new submission is started.
 INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline, opened_deadline,
-                     traceparent, expires_at, keep_seconds)
+                     traceparent, expires_at, keep_seconds, max_fetches, fetch_seconds, max_sites)
 VALUES (@site, @queue, @name, @priority, to_timestamp(@not_before::float8),
-        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @traceparent::text, to_timestamp(@expires_at::float8), @keep_seconds::float8)
+        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @traceparent::text, to_timestamp(@expires_at::float8), @keep_seconds::float8,
+        @max_fetches::int, @fetch_seconds::float8, @max_sites::int)
 ON CONFLICT (site_id, name) DO UPDATE
 SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
     not_before = excluded.not_before, opened_deadline = excluded.opened_deadline,
     opened_at = now(), traceparent = excluded.traceparent, expires_at = excluded.expires_at,
-    keep_seconds = excluded.keep_seconds,
+    keep_seconds = excluded.keep_seconds, max_fetches = excluded.max_fetches,
+    fetch_seconds = excluded.fetch_seconds, max_sites = excluded.max_sites,
     deadline = CASE WHEN catalog.generation = 0 THEN excluded.deadline ELSE catalog.deadline END
 RETURNING id, opened_generation
 
@@ -64,7 +66,8 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
     mirrors text,
     sidecars jsonb,
     -- Times in seconds since 1970.
-    not_before float8, expires_at float8, keep_seconds float8
+    not_before float8, expires_at float8, keep_seconds float8,
+    title text, max_fetches int, fetch_seconds float8, max_sites int
 ) ON COMMIT DELETE ROWS
 
 -- name: copyAssets
@@ -94,16 +97,28 @@ ON CONFLICT (catalog_id, path) DO NOTHING
 WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
                             expected_bytes, expected_sha256, expected_digests, sidecars,
-                            not_before, is_waiting, expires_at, keep_seconds)
+                            not_before, is_waiting, expires_at, keep_seconds, title, max_fetches,
+                            fetch_seconds, max_sites)
     SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
            s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars,
            to_timestamp(s.not_before), coalesce(to_timestamp(s.not_before) > now(), false),
            -- The strictest holds.
            least(to_timestamp(s.expires_at), c.expires_at),
-           least(s.keep_seconds, c.keep_seconds, t.keep_seconds)
+           least(s.keep_seconds, c.keep_seconds, t.keep_seconds),
+           coalesce(s.title, CASE WHEN f.counts IS NOT NULL
+                    OR coalesce(s.max_sites, c.max_sites, t.max_sites) IS NOT NULL
+                    THEN split_part(s.url, '?', 1) END),
+           f.counts, f.seconds, least(s.max_sites, c.max_sites, t.max_sites)
     FROM staged_asset s
     JOIN catalog c ON c.id = @catalog::bigint
     JOIN site t ON t.id = c.site_id
+    CROSS JOIN LATERAL (
+        -- Each holds.
+        SELECT array_agg(n) AS counts, array_agg(seconds) AS seconds
+        FROM (VALUES (s.max_fetches, s.fetch_seconds), (c.max_fetches, c.fetch_seconds),
+                     (t.max_fetches, t.fetch_seconds)) AS r(n, seconds)
+        WHERE n IS NOT NULL
+    ) AS f
     JOIN origin o ON o.url = s.origin
     JOIN directory d ON d.catalog_id = @catalog AND d.path = s.directory
     ORDER BY s.position
@@ -122,12 +137,16 @@ WITH merged AS (
         -- Its jobs wait accordingly from the start on.
         not_before = excluded.not_before,
         expires_at = excluded.expires_at, keep_seconds = excluded.keep_seconds,
-        kept_until = a.kept_until
-            + make_interval(secs => excluded.keep_seconds - coalesce(a.keep_seconds, 0)),
+        kept_until = a.completed_at + make_interval(secs => excluded.keep_seconds),
+        title = excluded.title, max_fetches = excluded.max_fetches,
+        fetch_seconds = excluded.fetch_seconds, max_sites = excluded.max_sites,
+        wanted_at = now(),
         sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR a.state IN ({{assetGone}}) OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
+        redefined = a.redefined OR a.state IN ({{assetGone}})
+            -- A cache may have lost what it had: with @renews it is requested again.
+            OR @renews::bool AND a.state = 'completed' OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
             IS DISTINCT FROM (excluded.kind, excluded.key, excluded.expected_sha256,
                               excluded.expected_digests)
             -- Another signature makes no other object, and another token no other title.

@@ -41,6 +41,11 @@ static const unsigned char sql_known_files_bytes[] = {
 };
 EMBEDDED(sql_known_files)
 
+static const unsigned char sql_neighbours_bytes[] = {
+#embed "../catalogs/neighbours.sql"
+};
+EMBEDDED(sql_neighbours)
+
 static const unsigned char sql_selecting_bytes[] = {
 #embed "../catalogs/selecting.sql"
 };
@@ -166,10 +171,20 @@ static const unsigned char sql_origins_bytes[] = {
 };
 EMBEDDED(sql_origins)
 
+static const unsigned char sql_evicting_bytes[] = {
+#embed "../sites/evicting.sql"
+};
+EMBEDDED(sql_evicting)
+
 static const unsigned char sql_purging_bytes[] = {
 #embed "../catalogs/purging.sql"
 };
 EMBEDDED(sql_purging)
+
+static const unsigned char sql_cache_answers_bytes[] = {
+#embed "../catalogs/cache_answers.sql"
+};
+EMBEDDED(sql_cache_answers)
 
 static const unsigned char sql_rights_bytes[] = {
 #embed "../catalogs/rights.sql"
@@ -210,6 +225,11 @@ static const unsigned char sql_sites_bytes[] = {
 #embed "../sites/sites.sql"
 };
 EMBEDDED(sql_sites)
+
+static const unsigned char sql_sources_bytes[] = {
+#embed "../catalogs/sources.sql"
+};
+EMBEDDED(sql_sources)
 
 static const unsigned char sql_webhooks_bytes[] = {
 #embed "../webhooks.sql"

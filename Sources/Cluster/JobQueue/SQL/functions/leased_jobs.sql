@@ -5,7 +5,7 @@
 FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
 {{spansOfHeldLeases}}
 CROSS JOIN LATERAL (
-    SELECT n.origin_id, c.starts, c.has_mirrors, c.title_options
+    SELECT n.origin_id, c.starts, c.has_mirrors, c.has_neighbours, c.title_options
     FROM lane n JOIN catalog c ON c.id = n.catalog_id
     WHERE n.id = p.lane_id AND n.queue_id = of_queue OFFSET 0
 ) AS l
@@ -15,6 +15,7 @@ CROSS JOIN LATERAL (
 -- A fetch of a whole object that a worker needs nothing for but its segment s. Of a catalog that was
 -- started once, nothing was stored before.
 j.kind = 'fetch' AND j.whole_id IS NULL AND l.starts = 1 AND NOT l.has_mirrors
+    AND NOT l.has_neighbours
     AND s.role <> 'playlist'
 
 -- name: leased_jobs
@@ -30,7 +31,7 @@ RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, ro
                sha256 text, digests text, range_offset bigint, multipart uuid, total_bytes bigint,
                validator text, is_whole boolean, abandoned_multipart uuid, is_rewritten boolean,
                mirrors text, mirror_origin text, known_validator text, known_verified boolean,
-               stated text, asset_kind text, titles text)
+               stated text, asset_kind text, titles text, neighbour text)
 LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
 #variable_conflict use_column
 DECLARE
@@ -44,7 +45,8 @@ BEGIN
            -- The origin of its lane, during a cooldown of its own.
            CASE WHEN l.origin_id <> s.origin_id
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
-           s.known_validator, nullif(s.known_verified, false), NULL::text, NULL::text, NULL::text
+           s.known_validator, nullif(s.known_verified, false), NULL::text, NULL::text, NULL::text,
+           NULL::text
     {{jobsOfLeases}}
     CROSS JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s
     WHERE {{isPlain}};
@@ -66,7 +68,8 @@ BEGIN
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
            CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END,
-           o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN l.title_options END
+           o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN l.title_options END,
+           f.neighbour
     {{jobsOfLeases}}
     LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
     LEFT JOIN LATERAL (
@@ -81,6 +84,19 @@ BEGIN
           AND s.ordinal = 0
         OFFSET 0
     ) AS m ON true
+    -- What is in the lane of a neighbour's origin is fetched from there.
+    LEFT JOIN LATERAL (
+        SELECT json_strip_nulls(json_build_object(
+                   'serves', t.serves_url, 'bytes', e.bytes, 'sha256', e.sha256,
+                   'validator', e.validator, 'isVerified', coalesce(e.verified, false)))::text
+                   AS neighbour
+        FROM asset a
+        CROSS JOIN LATERAL ({{storedByNeighbour}}) AS e
+        JOIN site t ON t.id = e.site_id
+        WHERE l.has_neighbours AND l.origin_id <> s.origin_id AND j.kind = 'fetch'
+          AND j.whole_id IS NULL AND a.id = j.asset_id AND t.serves_origin_id = l.origin_id
+        OFFSET 0
+    ) AS f ON true
     -- What fetches of whole objects have none of: the filter answers without a look.
     LEFT JOIN LATERAL (
         SELECT a.kind, a.url, a.key, d.path, mf.id AS multipart_id, mf.total_bytes, mf.validator,

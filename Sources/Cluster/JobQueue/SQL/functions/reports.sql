@@ -70,6 +70,11 @@ WITH held AS MATERIALIZED (
         adopted_bytes = a.adopted_bytes + t.adopted_bytes,
         state = settled_state(a.segments, a.segments_done + t.done, a.segments_failed, a.verifies,
                               a.verifies_done, a.verifies_failed),
+        -- As the trigger keeping_begins does, which then is not called.
+        completed_at = CASE
+            WHEN a.completed_at IS NULL AND a.keep_seconds IS NULL
+             AND a.segments_done + t.done = a.segments AND a.verifies_done = a.verifies THEN now()
+            ELSE a.completed_at END,
         changed_at = now()
     FROM assets t
     WHERE a.id = t.asset_id AND a.segments_done + a.segments_failed + t.done >= a.segments

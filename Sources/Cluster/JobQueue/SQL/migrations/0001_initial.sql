@@ -44,6 +44,18 @@ CREATE TABLE site (
     quota_bytes bigint CHECK (quota_bytes > 0),
     -- The longest time for which a completed asset is kept.
     keep_seconds float8 CHECK (keep_seconds > 0),
+    -- At most so many fetches of a title within so many seconds, and at most so many sites that have it.
+    max_fetches int CHECK (max_fetches > 0),
+    fetch_seconds float8 CHECK (fetch_seconds > 0),
+    max_sites int CHECK (max_sites > 0),
+    CHECK ((max_fetches IS NULL) = (fetch_seconds IS NULL)),
+    -- Which assets are removed first where room is needed.
+    evict text NOT NULL DEFAULT 'off' CHECK (evict IN ('off', 'leastRecentlyWanted', 'leastPopular')),
+    -- True until workers have deleted what was evicted; and when the last eviction began or ended. Nothing was found to
+    -- evict before the next try.
+    is_evicting boolean NOT NULL DEFAULT false,
+    evicted_at timestamptz,
+    evict_retry_at timestamptz,
     -- Of a site with a quota: the bytes of what its workers had under way when they last reported.
     under_way_bytes bigint NOT NULL DEFAULT 0,
     -- What a worker last found free on its file system, and when.
@@ -68,6 +80,9 @@ CREATE TABLE site (
     audit_seconds int CHECK (audit_seconds > 0),
     audit_deep boolean NOT NULL DEFAULT false,
     audit_repairs boolean NOT NULL DEFAULT false,
+    -- The URL under which a web server serves its files by their keys, and the origin of that; null for none.
+    serves_url text,
+    serves_origin_id bigint,
     -- When an operator last ended a fault.
     resumed_at timestamptz,
     -- Nothing may be fetched, by its schedule or because it cannot be written.
@@ -158,9 +173,15 @@ CREATE TABLE catalog (
     -- Rights of all of its assets.
     expires_at timestamptz,
     keep_seconds float8 CHECK (keep_seconds > 0),
+    max_fetches int CHECK (max_fetches > 0),
+    fetch_seconds float8 CHECK (fetch_seconds > 0),
+    max_sites int CHECK (max_sites > 0),
     -- Of the submission that was last started, and of the one last opened.
     deadline timestamptz,
     opened_deadline timestamptz,
+    -- How often its files are checked at the origins, and when next; null for never.
+    refresh_seconds float8 CHECK (refresh_seconds > 0),
+    refresh_at timestamptz,
     -- What is wanted of its titles, as JSON; null for all of it.
     title_options text,
     -- Which query parameters belong to keys, by origin: of each origin, '' for all others, the regular expressions of
@@ -168,6 +189,8 @@ CREATE TABLE catalog (
     key_queries jsonb,
     -- Some of its assets have had mirrors: a claim looks for them only then.
     has_mirrors boolean NOT NULL DEFAULT false,
+    -- It has had neighbours: its assets wait for those, and a claim looks for their files only then.
+    has_neighbours boolean NOT NULL DEFAULT false,
     -- Counts submissions: the one last opened, and the one last started. Assets of an earlier one that were not named
     -- again stay out.
     opened_generation int NOT NULL DEFAULT 1,
@@ -205,6 +228,56 @@ CREATE TABLE catalog (
     pace float8[],
     UNIQUE (site_id, name)
 ) WITH (fillfactor = 50);
+CREATE INDEX catalog_by_refresh ON catalog (refresh_at) WHERE refresh_at IS NOT NULL;
+
+-- A list at a URL that workers read again and again, and submit to its catalog.
+CREATE TABLE source (
+    catalog_id bigint PRIMARY KEY REFERENCES catalog ON DELETE CASCADE,
+    url text NOT NULL,
+    -- Null to detect it.
+    format text,
+    every_seconds float8 NOT NULL CHECK (every_seconds > 0),
+    -- What the list no longer names is removed.
+    prunes boolean NOT NULL,
+    -- A list that drops more of the catalog's assets is refused.
+    max_drop_percent smallint NOT NULL CHECK (max_drop_percent BETWEEN 0 AND 100),
+    next_at timestamptz NOT NULL,
+    -- Who reads it, and until when; the names stay.
+    worker_id uuid,
+    worker_name text,
+    lease_id uuid,
+    expires_at timestamptz,
+    -- The submission that a lease has opened last.
+    opened_by uuid,
+    opened_generation int,
+    -- Of the list that was last applied.
+    validator text,
+    sha256 text,
+    assets bigint,
+    added bigint,
+    dropped bigint,
+    applied_at timestamptz,
+    -- The last reading.
+    read_at timestamptz,
+    result text CHECK (result IN ('applied', 'unchanged', 'failed')),
+    failure_code text,
+    failure_message text,
+    failures int NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+CREATE INDEX source_by_time ON source (next_at);
+
+-- Other sites whose catalogs of the same name have the files of a catalog: it gets them from there, and from their
+-- origins only what none of these has.
+CREATE TABLE neighbour (
+    catalog_id bigint NOT NULL REFERENCES catalog ON DELETE CASCADE,
+    -- The order in which they are asked.
+    place int NOT NULL CHECK (place >= 0),
+    site_id bigint NOT NULL REFERENCES site,
+    -- When a worker last held jobs of the catalog there.
+    active_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (catalog_id, place),
+    UNIQUE (catalog_id, site_id)
+);
 
 -- A directory of the site as one catalog has it.
 CREATE TABLE directory (
@@ -238,6 +311,10 @@ CREATE TABLE asset (
     key text NOT NULL,
     -- Its own, before its catalog's.
     priority smallint CHECK (priority BETWEEN 0 AND 9),
+    -- Its fetches wait, in the same lanes as paused ones, until a neighbour has stored it or will not.
+    awaits_neighbour boolean NOT NULL DEFAULT false,
+    -- The asset of another site from which its files are fetched; null for none.
+    neighbour_id bigint,
     -- Its jobs wait, in lanes of their own, until it is resumed or has ended.
     is_paused boolean NOT NULL DEFAULT false,
     expected_bytes bigint CHECK (expected_bytes >= 0),
@@ -289,11 +366,33 @@ CREATE TABLE asset (
     -- For so long it is kept once it is complete, the shortest time of its own, its catalog's and its site's; and until
     -- when, once it is.
     keep_seconds float8 CHECK (keep_seconds > 0),
+    completed_at timestamptz,
     kept_until timestamptz,
+    -- The licence that counts its fetches and its sites, or its URL without the query; null where nothing limits them.
+    title text,
+    -- Each of its own, its catalog's and its site's: at most so many fetches within so many seconds; and the smallest
+    -- number of sites.
+    max_fetches int[],
+    fetch_seconds float8[],
+    max_sites int CHECK (max_sites > 0),
+    -- Its fetch is in `title_fetch`.
+    is_fetch_counted boolean NOT NULL DEFAULT false,
+    -- When it was last submitted, or refreshed.
+    wanted_at timestamptz NOT NULL DEFAULT now(),
+    -- It is not evicted.
+    is_pinned boolean NOT NULL DEFAULT false,
     -- Of one that is removed or has expired: what workers have deleted.
     freed_files int,
     freed_bytes bigint,
     changed_at timestamptz NOT NULL DEFAULT now(),
+    -- For indexes, which must not name what each fetch changes: every index of the table would be written with each
+    -- state. True while its files are being deleted; and when they are to be, null while nothing of it is stored. Of
+    -- one that was refused because its time had passed, nothing is.
+    is_purging boolean NOT NULL GENERATED ALWAYS AS (state IN ('removing', 'expiring')) STORED,
+    rights_end_at timestamptz GENERATED ALWAYS AS (
+        CASE WHEN state NOT IN ('new', 'publishing', 'removing', 'removed', 'expiring', 'expired')
+              AND (state = 'failed' AND segments = 0 AND failure_code = 'input.expired') IS NOT TRUE
+             THEN least(expires_at, kept_until) END) STORED,
     UNIQUE (catalog_id, name),
     CHECK (segments_done + segments_failed <= segments),
     CHECK (verifies_done + verifies_failed <= verifies),
@@ -306,25 +405,25 @@ CREATE INDEX asset_by_key ON asset (hashtextextended(key, 0));
 CREATE INDEX asset_by_catalog_key_taken ON asset (catalog_id) WHERE key_taken;
 CREATE INDEX asset_by_catalog_redefined ON asset (catalog_id) WHERE redefined;
 CREATE INDEX asset_by_catalog_paused ON asset (catalog_id) WHERE is_paused;
-CREATE INDEX asset_by_catalog_purging ON asset (catalog_id, id) 
-    WHERE state IN ('removing', 'expiring');
+CREATE INDEX asset_by_catalog_awaiting ON asset (catalog_id) WHERE awaits_neighbour;
+CREATE INDEX asset_by_catalog_purging ON asset (catalog_id, id) WHERE is_purging;
 CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
 
+CREATE INDEX asset_by_title ON asset (hashtextextended(title, 0)) WHERE title IS NOT NULL;
+CREATE INDEX asset_by_catalog_limited ON asset (catalog_id)
+    WHERE max_fetches IS NOT NULL OR max_sites IS NOT NULL;
 CREATE INDEX asset_by_start ON asset (not_before) WHERE is_waiting;
--- Its condition is the fragment `hasRights`.
-CREATE INDEX asset_by_expiry ON asset (catalog_id, least(expires_at, kept_until))
-    WHERE (expires_at IS NOT NULL OR kept_until IS NOT NULL)
-      AND state NOT IN ('new', 'publishing', 'removing', 'removed', 'expiring', 'expired')
-      AND (state = 'failed' AND segments = 0 AND failure_code = 'input.expired') IS NOT TRUE;
+CREATE INDEX asset_by_expiry ON asset (catalog_id, rights_end_at) WHERE rights_end_at IS NOT NULL;
 
 CREATE FUNCTION note_completion() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    NEW.completed_at := now();
     NEW.kept_until := now() + make_interval(secs => NEW.keep_seconds);
     RETURN NEW;
 END $$;
 -- From its first completion on: a check of its files does not extend the time.
 CREATE TRIGGER keeping_begins BEFORE UPDATE OF state ON asset
-    FOR EACH ROW WHEN (NEW.keep_seconds IS NOT NULL AND NEW.kept_until IS NULL AND NEW.state = 'completed')
+    FOR EACH ROW WHEN (NEW.completed_at IS NULL AND NEW.state = 'completed')
     EXECUTE FUNCTION note_completion();
 
 CREATE FUNCTION end_pause() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -336,6 +435,25 @@ END $$;
 CREATE TRIGGER pause_ends BEFORE UPDATE OF state ON asset
     FOR EACH ROW WHEN (NEW.is_paused AND NEW.state IN ('completed', 'failed', 'cancelled'))
     EXECUTE FUNCTION end_pause();
+
+-- Fetches of titles whose number is limited, until no rule counts them.
+CREATE TABLE title_fetch (
+    site_id bigint NOT NULL,
+    title text NOT NULL,
+    fetched_at timestamptz NOT NULL DEFAULT now(),
+    counts_until timestamptz NOT NULL
+);
+CREATE INDEX title_fetch_by_title ON title_fetch (hashtextextended(title, 0));
+CREATE INDEX title_fetch_by_end ON title_fetch (counts_until);
+
+-- What access logs show of the requests of assets: sums in which each request counts half for every week that passes,
+-- as of one moment.
+CREATE TABLE popularity (
+    asset_id bigint PRIMARY KEY,
+    requests float8 NOT NULL,
+    bytes float8 NOT NULL,
+    noted_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
 
 -- Files of mirrors that other tools made, under the keys of assets that were not started yet; until they are. The origin
 -- is asked whether they are what it has.
@@ -483,6 +601,22 @@ CREATE UNIQUE INDEX previous_file_by_key ON previous_file (asset_id, hashtextext
 -- Whose manifest at the edge may still list a file.
 CREATE INDEX previous_file_needed_by_key ON previous_file (hashtextextended(key, 0)) WHERE bytes IS NOT NULL;
 
+-- How POPs of a cache served the objects of assets when they were last requested. Its segments' keys
+-- begin with the POP.
+CREATE TABLE cache_answer (
+    asset_id bigint NOT NULL,
+    key text NOT NULL,
+    state text NOT NULL CHECK (state IN ('hit', 'stored', 'miss', 'notStored', 'unknown')),
+    age_seconds bigint,
+    -- The header fields that say so.
+    detail text NOT NULL,
+    requests int NOT NULL DEFAULT 1,
+    -- The request before found it in the cache, or had it stored.
+    was_cached boolean NOT NULL DEFAULT false,
+    answered_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX cache_answer_by_key ON cache_answer (asset_id, hashtextextended(key, 0));
+
 -- Stored files that their assets no longer need, in the order in which workers delete them, unless
 -- another asset needs them by then.
 CREATE TABLE unneeded_file (
@@ -499,6 +633,8 @@ CREATE TABLE unneeded_file (
     job_id bigint,
     -- When that job was found to be lost.
     lost_at timestamptz,
+    -- How many workers it was given to without a report: where one has been lost, it may have deleted the file.
+    offers smallint NOT NULL DEFAULT 0,
     CHECK ((lane_id IS NULL) = (job_id IS NULL)),
     CHECK (job_id IS NOT NULL OR lost_at IS NULL)
 );
@@ -649,7 +785,7 @@ CREATE TABLE lane (
     -- The order in which a catalog's lanes are served: -1 what deletes files, which no schedule holds back, 0 what
     -- ends a file or a directory, 1 what was tried before, 2 manifests, 3 segments, 4 what is tried alone.
     rank smallint NOT NULL CHECK (rank BETWEEN -1 AND 4),
-    -- Of assets with a priority of their own; -1: the catalog's; -2: of paused assets, and never ready.
+    -- Of assets with a priority of their own; -1: the catalog's; -2: of assets that are paused or wait, and never ready.
     own_priority smallint NOT NULL CHECK (own_priority BETWEEN -2 AND 9),
     -- Since when it may have jobs to claim; null when it has none.
     ready_since timestamptz,
@@ -886,6 +1022,21 @@ CREATE INDEX lost_lease_by_site_unswept ON lost_lease (site_id) WHERE NOT is_swe
 
 -- MARK: Daily figures
 
+-- Failure codes that assets met on the way to their ends. Housekeeping counts and deletes those of assets that have
+-- ended. Without a reference, so that deleting assets does not read it.
+CREATE TABLE asset_failure (
+    asset_id bigint NOT NULL,
+    code text NOT NULL,
+    -- Of the lane in which the asset met it first.
+    origin_id bigint NOT NULL,
+    -- The most that was done: 0 nothing, 1 tried again, 2 served by a mirror, 3 the manifest read again for fresh URLs,
+    -- 4 an optional file left out.
+    remedy smallint NOT NULL CHECK (remedy BETWEEN 0 AND 4),
+    -- A job that the asset needs failed for good with it.
+    is_final boolean NOT NULL,
+    PRIMARY KEY (asset_id, code)
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+
 -- What reports and folds add to the figures of a day: a row for each catalog, origin and failure code of a batch, so
 -- that reports do not queue for the row of a day. Housekeeping moves them.
 CREATE TABLE outcome (
@@ -906,7 +1057,17 @@ CREATE TABLE outcome (
     transfer_ms bigint NOT NULL DEFAULT 0,
     assets_completed int NOT NULL DEFAULT 0,
     assets_failed int NOT NULL DEFAULT 0,
-    assets_cancelled int NOT NULL DEFAULT 0
+    assets_cancelled int NOT NULL DEFAULT 0,
+    -- Failures with the code after which a mirror served the file in the same attempt.
+    mirrored int NOT NULL DEFAULT 0,
+    -- Assets that met the code and ended: all, those that completed, and by what; those that failed because of it.
+    met int NOT NULL DEFAULT 0,
+    recovered int NOT NULL DEFAULT 0,
+    by_retry int NOT NULL DEFAULT 0,
+    by_mirror int NOT NULL DEFAULT 0,
+    by_fresh_url int NOT NULL DEFAULT 0,
+    without_optional int NOT NULL DEFAULT 0,
+    lost int NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 
 -- Sums of these by day (UTC). Names in place of numbers: a row outlives its catalog and its origin. A day has a bounded
@@ -926,6 +1087,14 @@ CREATE TABLE daily_figure (
     assets_completed bigint NOT NULL,
     assets_failed bigint NOT NULL,
     assets_cancelled bigint NOT NULL,
+    mirrored bigint NOT NULL,
+    met bigint NOT NULL,
+    recovered bigint NOT NULL,
+    by_retry bigint NOT NULL,
+    by_mirror bigint NOT NULL,
+    by_fresh_url bigint NOT NULL,
+    without_optional bigint NOT NULL,
+    lost bigint NOT NULL,
     PRIMARY KEY (day, queue_id, catalog, origin, code)
 ) WITH (fillfactor = 70);
 

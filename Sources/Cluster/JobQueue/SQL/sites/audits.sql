@@ -2,7 +2,7 @@
 
 -- name: site
 -- The site with that queue or storage URL.
-SELECT t.id, q.name AS queue, starts_with(t.storage_url, 's3://') AS is_bucket
+SELECT t.id, q.name AS queue, starts_with(t.storage_url, 'cache:') AS is_cache
 FROM site t JOIN queue q ON q.site_id = t.id
 WHERE q.name = @site OR t.storage_url = @site
 

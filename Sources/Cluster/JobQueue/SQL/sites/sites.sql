@@ -6,7 +6,8 @@ SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        t.schedule_closed AS closed,
        t.bytes_per_second, extract(epoch FROM t.next_change)::float8 AS next_change,
        t.floor_bytes, t.quota_bytes, t.keep_seconds, t.available_bytes, t.volume_id,
-       t.audit_seconds, t.audit_deep, t.audit_repairs,
+       t.audit_seconds, t.audit_deep, t.audit_repairs, t.serves_url,
+       t.evict, t.max_fetches, t.fetch_seconds, t.max_sites,
        t.fault_code, t.fault_message,
        CASE WHEN t.fault_code IS NOT NULL
             THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
@@ -33,9 +34,13 @@ FROM site
 -- name: set
 UPDATE site SET schedule = @schedule, max_bytes_per_second = @max_bytes_per_second::bigint,
     floor_bytes = @floor_bytes::bigint, quota_bytes = @quota_bytes::bigint,
-    keep_seconds = @keep_seconds::float8,
+    keep_seconds = @keep_seconds::float8, max_fetches = @max_fetches::int,
+    fetch_seconds = @fetch_seconds::float8, max_sites = @max_sites::int,
+    evict = coalesce(@evict::text, evict), evict_retry_at = NULL,
     audit_seconds = @audit_seconds::int, audit_deep = coalesce(@audit_deep::bool, audit_deep),
-    audit_repairs = coalesce(@audit_repairs::bool, audit_repairs)
+    audit_repairs = coalesce(@audit_repairs::bool, audit_repairs),
+    serves_url = @serves_url::text,
+    serves_origin_id = (SELECT id FROM origin WHERE url = @serves_origin::text)
 WHERE id = @site::bigint
 
 -- name: apply

@@ -38,7 +38,7 @@ package struct ListSource: Sendable {
     ) throws(Failure) {
         self.format = format
         self.rules = rules
-        documents = downloader.map { ListDocuments($0) }
+        documents = downloader.map { ListDocuments($0, format) }
         if Self.isURL(operand) {
             let isList = format != nil && downloader != nil
             content = isList ? .remote(operand) : .url(operand)
@@ -52,6 +52,30 @@ package struct ListSource: Sendable {
         let stem = fileName.split(separator: ".").first.map(String.init) ?? String(fileName)
         defaultName = Self.cleaned(stem)
     }
+
+    /// Opens the list at a URL.
+    package init(
+        url: String, format: ListFormat?, downloader: ListDownloader, rules: KeyQueryRules
+    ) {
+        self.format = format
+        self.rules = rules
+        documents = ListDocuments(downloader, format)
+        content = .remote(url)
+        label = Redaction.shown(url)
+        defaultName = Self.name(of: url)
+    }
+
+    /// Fetches a list at a URL before its first pass. Returns false if the origin confirms that it
+    /// still has `validator`; then there is nothing to read.
+    package func fetch(unless validator: String?) async throws(Failure) -> Bool {
+        guard case .remote(let url) = content, let documents else { return true }
+        return try await documents.begin(url, unless: validator)
+    }
+
+    /// The digest of all fetched documents.
+    package var sha256: String? { documents?.sha256 }
+    /// The validator of the list; nil if it has none, or consists of several documents.
+    package var validator: String? { documents?.validator }
 
     /// Returns true for a URL: a file may have any name, but an operand with :// that is no file is
     /// a URL.
@@ -158,7 +182,7 @@ package struct ListSource: Sendable {
         } else {
             try documents.add(reader.takeSitemaps(), depth: 1, in: label ?? "list")
         }
-        while let document = try documents.next() {
+        while let document = try await documents.next() {
             try await feed(document, &reader, take)
             try documents.add(
                 reader.takeSitemaps(), depth: document.depth + 1, in: document.label)
@@ -170,8 +194,9 @@ package struct ListSource: Sendable {
         _ take: ([AssetSubmission]) async throws(Failure) -> Void
     ) async throws(Failure) {
         reader.document = document.label
-        defer { reader.document = nil }
-        let extent = document.extent
+        reader.base = document.content.finalURL
+        defer { (reader.document, reader.base) = (nil, nil) }
+        let extent = document.content.extent
         let input = ListInput { (buffer, offset) throws(Failure) in
             try extent.read(&buffer, at: offset)
         }

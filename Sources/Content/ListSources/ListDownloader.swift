@@ -6,10 +6,10 @@ import Services
 import Synchronization
 package import Transfer
 
-/// Fetches lists from URLs before a command starts; during a fetch, signals end the process.
+/// Fetches lists from URLs: before a command starts, or in a worker.
 ///
-/// Sends one request at a time, with the command's address policy and origin settings. Appends all
-/// bodies to one unnamed temporary file.
+/// Sends one request at a time, with the address policy and origin settings of its engine. Appends
+/// all bodies to one unnamed temporary file.
 package final class ListDownloader: Sendable {
     package struct Limits: Sendable {
         /// Maximum bytes of one list as transferred.
@@ -24,7 +24,17 @@ package final class ListDownloader: Sendable {
         package init() {}
     }
 
+    /// The process that waits for lists.
+    private enum Host {
+        /// A command, which starts an engine with the first fetch. Signals end the process during a
+        /// fetch.
+        case command(TransferEngine.Options)
+        /// A worker, which goes on with its jobs meanwhile. The group cancels its transfers.
+        case worker(TransferEngine, group: String)
+    }
+
     private struct State {
+        /// A command's engine.
         var engine: TransferEngine?
         var file: UnnamedFile?
         /// Bytes in `file` so far.
@@ -32,15 +42,25 @@ package final class ListDownloader: Sendable {
         var deadline: ContinuousClock.Instant?
     }
 
-    private let options: TransferEngine.Options
+    private let host: Host
     private let limits: Limits
     private let state = Mutex(State())
-    private static let group = "list"
 
-    /// Creates a downloader; the first fetch starts its engine.
+    /// Creates the downloader of a command; the first fetch starts its engine.
     package init(_ options: TransferEngine.Options, limits: Limits = Limits()) {
-        self.options = options
+        host = .command(options)
         self.limits = limits
+    }
+
+    /// Creates the downloader of a worker.
+    package init(_ engine: TransferEngine, group: String, limits: Limits = Limits()) {
+        host = .worker(engine, group: group)
+        self.limits = limits
+    }
+
+    private var group: String {
+        guard case .worker(_, let group) = host else { return "list" }
+        return group
     }
 
     deinit { state.withLock { $0.engine }?.shutdown() }
@@ -58,9 +78,26 @@ package final class ListDownloader: Sendable {
         }
     }
 
+    /// A fetched list.
+    struct Download: Sendable {
+        var extent: Extent
+        /// The URL after redirects.
+        var finalURL: String
+        var sha256: String
+        var validator: String?
+        /// True if the origin confirmed the validator, and sent nothing.
+        var isUnchanged: Bool
+    }
+
     /// Fetches a list completely. Fails like a transfer, with `origin.tooLarge` beyond the byte
     /// limits and `origin.timeout` beyond the time limits.
-    func fetch(_ url: String) throws(Failure) -> Extent {
+    ///
+    /// - Parameters:
+    ///   - isPage: true if a web page is expected: the listing of a directory.
+    ///   - validator: only a list with another one is sent; nil for any.
+    func fetch(
+        _ url: String, isPage: Bool = false, unless validator: String? = nil
+    ) async throws(Failure) -> Download {
         let (file, start, deadline) = try begin()
         var random = SystemRandomNumberGenerator()
         var attempt = 1
@@ -69,23 +106,27 @@ package final class ListDownloader: Sendable {
             let left = (deadline - ContinuousClock.now) / .seconds(1)
             guard left > 0 else { throw overdue(url, limits.totalSeconds) }
             var request = TransferRequest(
-                url: url, group: Self.group,
+                url: url, group: group,
                 destination: .sink { (_) throws(Failure) in
                     sink.restart()
                     return sink
-                }, role: .file)
-            request.isManifest = true
+                }, role: isPage ? .data : .file)
+            request.isManifest = !isPage
+            request.validator = validator
             request.expected.maximumBytes = min(
                 limits.documentBytes, limits.totalBytes - Int64(start))
             let seconds = min(left, limits.documentSeconds)
-            guard let result = try run(request, seconds: seconds) else {
+            guard let result = try await run(request, seconds: seconds) else {
                 throw overdue(url, seconds)
             }
             switch result.outcome {
-            case .success:
-                let count = sink.count
+            case .success(let fetched):
+                let count = fetched.isUnchanged ? 0 : sink.count
                 state.withLock { $0.bytes = start + count }
-                return Extent(file: file, offset: start, count: count)
+                return Download(
+                    extent: Extent(file: file, offset: start, count: count),
+                    finalURL: fetched.finalURL, sha256: fetched.sha256,
+                    validator: fetched.validator, isUnchanged: fetched.isUnchanged)
             case .failure(let failure):
                 guard case .attempts(let most) = failure.code.row.retry,
                     attempt < min(most, limits.attempts)
@@ -95,7 +136,7 @@ package final class ListDownloader: Sendable {
                 )
                 .delaySeconds(
                     attempt: attempt, retryAfter: result.retryAfterSeconds, using: &random)
-                pause(seconds: min(delay, left))
+                await pause(seconds: min(delay, left))
                 attempt += 1
             }
         }
@@ -108,10 +149,10 @@ package final class ListDownloader: Sendable {
     )? {
         let sample = SampleSink(bytes)
         var request = TransferRequest(
-            url: url, group: Self.group, destination: .sink { (_) throws(Failure) in sample },
+            url: url, group: group, destination: .sink { (_) throws(Failure) in sample },
             role: .file)
         request.isManifest = true
-        guard let result = try? run(request, seconds: seconds) else { return nil }
+        guard let result = try? block(request, seconds: seconds) else { return nil }
         if case .success = result.outcome { return (sample.bytes, true) }
         return sample.isFull ? (sample.bytes, false) : nil
     }
@@ -138,7 +179,29 @@ package final class ListDownloader: Sendable {
     /// Runs one request to its end; returns nil after a timeout.
     private func run(
         _ request: TransferRequest, seconds: Double
+    ) async throws(Failure) -> TransferResult? {
+        guard case .worker(let engine, _) = host else {
+            return try block(request, seconds: seconds)
+        }
+        let timeout = Timeout()
+        let result = await withCheckedContinuation { continuation in
+            let transfer = engine.submit(request) { _, result in
+                timeout.end()
+                continuation.resume(returning: result)
+            }
+            timeout.begin(seconds: seconds) { engine.cancel(transfer) }
+        }
+        if case .failure = result.outcome, timeout.isOver { return nil }
+        return result
+    }
+
+    /// Does the same in a command.
+    private func block(
+        _ request: TransferRequest, seconds: Double
     ) throws(Failure) -> TransferResult? {
+        guard case .command(let options) = host else {
+            preconditionFailure("a worker does not block")
+        }
         let engine: TransferEngine
         if let known = state.withLock({ $0.engine }) {
             engine = known
@@ -161,9 +224,45 @@ package final class ListDownloader: Sendable {
         return nil
     }
 
-    private func pause(seconds: Double) {
+    private func pause(seconds: Double) async {
+        guard case .command = host else {
+            try? await Task.sleep(for: .seconds(seconds))
+            return
+        }
         let never = DispatchSemaphore(value: 0)
         _ = ProcessSignals.withDefaultAction { never.wait(timeout: .now() + seconds) }
+    }
+}
+
+/// Ends a transfer of a worker that takes too long.
+private final class Timeout: Sendable {
+    private struct State {
+        var task: Task<Void, Never>?
+        var hasEnded = false
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    func begin(seconds: Double, _ cancel: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            guard !state.hasEnded else { return }
+            state.task = Task {
+                do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
+                self.state.withLock { $0.isOver = true }
+                cancel()
+            }
+        }
+    }
+
+    func end() {
+        state.withLock { state in
+            state.hasEnded = true
+            state.task?.cancel()
+            state.task = nil
+        }
     }
 }
 

@@ -1,0 +1,46 @@
+package import API
+package import CoordinatorClient
+package import Model
+import Text
+
+/// The sites that a command line names, in its order.
+package struct SiteNames: Sendable {
+    /// Names of queues or storage URLs.
+    private let names: [String]
+
+    /// Reads texts that are each one name or several, separated by commas.
+    package init(_ texts: [String]) throws(Failure) {
+        names = texts.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+            .map(String.init)
+        let allowed = 1...WireLimits.neighboursPerCatalog + 1
+        guard allowed.contains(names.count), !names.contains(where: \.isEmpty) else {
+            throw Failure(
+                .inputField,
+                "--site: \(names.count) names were given, one of them empty or too many; allowed: "
+                    + "\(allowed.lowerBound) to \(allowed.upperBound) names, separated by commas.")
+        }
+    }
+
+    /// Returns the sites. Throws `input.notFound` for one that the cluster does not have, and
+    /// `input.duplicate` for one that is named twice.
+    package func sites(_ client: CoordinatorClient) async throws(Failure) -> [SiteStatus] {
+        let known = try await client.sites(retrySeconds: 3).sites
+        var sites: [SiteStatus] = []
+        for name in names {
+            let found =
+                known.first { $0.storageURL == name } ?? known.first { $0.queue == name }
+            guard let found else {
+                throw Failure.notFound(
+                    "There is no site \(printable(redacted(url: name)).prefix(200)).",
+                    listedBy: "dray site list")
+            }
+            guard !sites.contains(where: { $0.id == found.id }) else {
+                throw Failure(
+                    .inputDuplicate,
+                    "--site: \(printable(found.queue)) is named twice; name each site once.")
+            }
+            sites.append(found)
+        }
+        return sites
+    }
+}

@@ -1,0 +1,253 @@
+package import API
+package import Model
+import Postgres
+
+/// Evictions: the removal of assets that make room for others.
+package struct Evictions: Sendable {
+    let database: QueueDatabase
+    let purges: Purges
+
+    /// Maximum number of assets of one eviction.
+    private static let assetsPerEviction = 10_000
+    /// Time after which a request counts half, in seconds: a week.
+    static let halfLifeSeconds = 604_800.0
+
+    /// Evicts assets of the sites that need room and may evict. Safe to run on all coordinators at
+    /// once. Returns the number of evicted assets.
+    ///
+    /// Does what it can for the other sites before it throws the failure of one.
+    @discardableResult
+    package func run() async throws(Failure) -> Int {
+        let rooms = try await database.withConnection { connection in
+            try await connection.query(SQL.Evicting.room, ["site": .null]).rows.map(SiteRoom.init)
+        }
+        var evicted = 0
+        var failure: Failure?
+        for room in rooms where room.isEvicting || !room.isPostponed && room.neededBytes > 0 {
+            do throws(Failure) {
+                evicted += try await run(room.site)
+            } catch {
+                if error.code != .clusterBusy { failure = failure ?? error }
+            }
+        }
+        if let failure { throw failure }
+        return evicted
+    }
+
+    private func run(_ site: Int64) async throws(Failure) -> Int {
+        try await locked(site) { room, connection in
+            let id: SQLValues = ["site": .int(site)]
+            if room.isEvicting {
+                guard !room.isFreeing else { return 0 }
+                _ = try await connection.query(SQL.Evicting.end, id)
+                return 0
+            }
+            let needed = room.neededBytes
+            guard needed > 0 else { return 0 }
+            let evicted = try await evict(
+                try await choose(room, needed, connection), of: room, connection)
+            if evicted.assets.isEmpty {
+                _ = try await connection.query(SQL.Evicting.postpone, id)
+            }
+            return evicted.assets.count
+        }
+    }
+
+    /// Evicts assets of a site: `bytes` of them, or as much as the site needs now; or returns which
+    /// ones that would be.
+    ///
+    /// Throws `input.notFound` for an unknown site, and `cluster.busy` while another eviction of it
+    /// runs.
+    package func evict(_ request: SiteEviction) async throws(Failure) -> SiteEvictionAnswer {
+        let site = try await site(request.site)
+        return try await locked(site) { room, connection in
+            let needed = request.bytes ?? room.neededBytes
+            let chosen = try await choose(
+                room, needed, connection, ofDisk: request.bytes != nil || room.isOfDisk)
+            let isDry = request.dryRun == true
+            let evicted =
+                isDry ? chosen : try await evict(chosen, of: room, connection)
+            return SiteEvictionAnswer(
+                order: room.order, neededBytes: needed, assets: evicted.assets.count,
+                bytes: evicted.bytes, isDryRun: isDry,
+                first: Array(evicted.assets.prefix(WireLimits.evictedAssets)))
+        }
+    }
+
+    /// Runs `body` while no other eviction of the site runs.
+    private func locked<Value: Sendable>(
+        _ site: Int64,
+        _ body: @escaping @Sendable (SiteRoom, PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
+        try await database.transaction { connection in
+            let id: SQLValues = ["site": .int(site)]
+            guard try await connection.query(SQL.Evicting.tryLock, id).only().bool("locked") else {
+                throw Failure(
+                    .clusterBusy, "site: another eviction of it runs. Try again after it.")
+            }
+            try await database.allowCatalogTime(connection)
+            let room = try SiteRoom(try await connection.query(SQL.Evicting.room, id).only())
+            return try await body(room, connection)
+        }
+    }
+
+    private func site(_ name: String) async throws(Failure) -> Int64 {
+        try await database.withConnection { connection in
+            guard
+                let row = try await connection.query(SQL.Evicting.site, ["site": .text(name)])
+                    .firstRow
+            else { throw Failure.unknownSite(name) }
+            guard try !row.bool("is_cache") else {
+                throw Failure(.inputCacheSite, "The site \(name) is a cache.")
+            }
+            return try row.int64("id")
+        }
+    }
+
+    // MARK: Assets
+
+    private struct Chosen: Sendable {
+        var assets: [EvictedAsset] = []
+        var bytes: Int64 { assets.reduce(0) { $0 + $1.bytes } }
+    }
+
+    private func choose(
+        _ room: SiteRoom, _ bytes: Int64, _ connection: PostgresConnection, ofDisk: Bool? = nil
+    ) async throws -> Chosen {
+        let rows = try await connection.query(
+            SQL.Evicting.candidates,
+            [
+                "site": .int(room.site), "bytes": .int(bytes),
+                "by_popularity": .bool(room.order == .leastPopular),
+                "of_disk": .bool(ofDisk ?? room.isOfDisk),
+                "half_life": .double(Self.halfLifeSeconds),
+                "limit": .int(Int64(Self.assetsPerEviction)),
+            ]
+        ).rows
+        return Chosen(assets: try rows.map(EvictedAsset.init))
+    }
+
+    /// Removes assets, one catalog after the other. Returns those that are removed: meanwhile some
+    /// may be wanted again.
+    private func evict(
+        _ chosen: Chosen, of room: SiteRoom, _ connection: PostgresConnection
+    ) async throws -> Chosen {
+        var catalogs: [(id: CatalogID, assets: [Int64])] = []
+        for asset in chosen.assets {
+            if let known = catalogs.firstIndex(where: { $0.id == asset.catalog }) {
+                catalogs[known].assets.append(asset.id.rawValue)
+            } else {
+                catalogs.append((asset.catalog, [asset.id.rawValue]))
+            }
+        }
+        var gone: Set<Int64> = []
+        for (catalog, assets) in catalogs {
+            // Other connections: a catalog that fails keeps what was removed of the others.
+            gone.formUnion(
+                try await purges.change(catalog.rawValue, orElse: []) { selection, connection in
+                    try await selection.evict(assets, of: room, connection)
+                })
+        }
+        let evicted = Chosen(assets: chosen.assets.filter { gone.contains($0.id.rawValue) })
+        if !gone.isEmpty {
+            _ = try await connection.query(SQL.Evicting.begin, ["site": .int(room.site)])
+            _ = try await connection.query(SQL.Sites.notify)
+        }
+        return evicted
+    }
+
+    // MARK: Popularity
+
+    /// Adds requests that an access log shows. Throws `input.notFound` for an unknown site.
+    package func note(
+        _ requests: SiteRequests, key: RequestKey? = nil
+    ) async throws(Failure) -> SiteRequestsAnswer {
+        let site = try await site(requests.site)
+        return try await database.once(key) { connection in
+            let row = try await connection.query(
+                SQL.Evicting.notePopularity,
+                [
+                    "site": .int(site), "noted_at": .double(requests.time),
+                    "keys": .optionalTextArray(requests.files.map(\.key)),
+                    "requests": .doubleArray(requests.files.map(\.requests)),
+                    "bytes": .doubleArray(requests.files.map(\.bytes)),
+                    "half_life": .double(Self.halfLifeSeconds),
+                ]
+            ).only()
+            return SiteRequestsAnswer(
+                assets: Int(try row.int64("assets")),
+                unknownFiles: Int(try row.int64("unknown")))
+        }
+    }
+
+    /// Returns stored assets of a site, the most popular ones first, or the least popular ones.
+    /// Throws `input.notFound` for an unknown site.
+    package func popularity(
+        of name: String, order: PopularityOrder, limit: Int
+    ) async throws(Failure) -> SitePopularity {
+        let site = try await site(name)
+        return try await database.withConnection { connection in
+            let rows = try await connection.query(
+                SQL.Evicting.popularity,
+                [
+                    "site": .int(site), "is_ascending": .bool(order == .least),
+                    "limit": .int(Int64(limit)), "half_life": .double(Self.halfLifeSeconds),
+                ]
+            ).rows
+            return SitePopularity(assets: try rows.map(PopularAsset.init))
+        }
+    }
+}
+
+extension Selection {
+    /// Removes those of `assets` that may still be removed, and returns them. The catalog's lock is
+    /// held.
+    fileprivate func evict(
+        _ assets: [Int64], of room: SiteRoom, _ connection: PostgresConnection
+    ) async throws -> Set<Int64> {
+        let still = try await connection.query(
+            SQL.Evicting.still,
+            [
+                "catalog": .int(catalog.rawValue), "site": .int(room.site),
+                "assets": .int64Array(assets),
+            ]
+        ).rows.map { try $0.int64("id") }
+        guard !still.isEmpty else { return [] }
+        _ = try await connection.query(
+            SQL.Evicting.note,
+            ["assets": .int64Array(still), "reason": .text("evicted: \(room.order.reason)")])
+        _ = try await purge(still, [], as: .removing, connection)
+        return Set(still)
+    }
+}
+
+extension EvictionOrder {
+    fileprivate var reason: String {
+        switch self {
+        case .leastPopular: "among the least popular assets of the site"
+        case .off, .leastRecentlyWanted: "among the least recently wanted assets of the site"
+        }
+    }
+}
+
+extension EvictedAsset {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            catalog: CatalogID(try row.int64("catalog_id")),
+            catalogName: try row.string("catalog"), id: AssetID(try row.int64("id")),
+            name: redacted(url: try row.string("name")), bytes: try row.int64("freed_bytes"))
+        requests = try row.optionalDouble("requests")
+        servedBytes = try row.optionalDouble("served_bytes")
+    }
+}
+
+extension PopularAsset {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            catalog: CatalogID(try row.int64("catalog_id")),
+            catalogName: try row.string("catalog"), id: AssetID(try row.int64("id")),
+            name: redacted(url: try row.string("name")), bytes: try row.int64("bytes"),
+            requests: try row.double("requests"), servedBytes: try row.double("served_bytes"),
+            wantedAt: try row.double("wanted_at"), isPinned: try row.bool("is_pinned"))
+    }
+}

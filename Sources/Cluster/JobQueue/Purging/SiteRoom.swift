@@ -1,0 +1,83 @@
+import API
+import Postgres
+
+/// The room that a site has, and what waits for some: it decides how much is evicted.
+struct SiteRoom: Sendable {
+    var site: Int64
+    var order: EvictionOrder
+    /// Nil for no quota.
+    var quotaBytes: Int64?
+    var floorBytes: Int64
+    /// Stored, and under way.
+    var usedBytes: Int64
+    /// Free on the file system, as a worker last reported it; nil if unknown.
+    var availableBytes: Int64?
+    /// The disk has been full since the last eviction ended.
+    var isFull = false
+    /// Files that were refused for lack of room since then, and the size of the largest: 0 where no
+    /// list states one.
+    var waitingFiles: Int64 = 0
+    var waitingBytes: Int64 = 0
+    /// Evicted files are still being deleted.
+    var isEvicting = false
+    /// Workers are deleting files, of whatever removal.
+    var isFreeing = false
+    var isPostponed = false
+
+    /// Percent of the quota from which assets are evicted, and down to which.
+    static let highPercent: Int64 = 95
+    static let lowPercent: Int64 = 90
+    /// The least that a full disk asks for.
+    static let leastBytes: Int64 = 64 << 20
+
+    /// True if the disk needs room, of which every file takes some; a quota counts those of the
+    /// last lists only.
+    var isOfDisk: Bool { diskBytes > 0 }
+
+    /// The bytes to evict now; 0 for none.
+    var neededBytes: Int64 { max(overQuotaBytes, diskBytes) }
+
+    /// Down to the low mark and to what the largest waiting file needs, from the high mark on or
+    /// where a file waits. A file of unknown size asks for twice what is left.
+    private var overQuotaBytes: Int64 {
+        guard let quotaBytes else { return 0 }
+        let left = quotaBytes - usedBytes
+        let wanted =
+            waitingFiles == 0
+            ? 0 : waitingBytes > 0 ? waitingBytes : max(2 * max(left, 0), quotaBytes / 20)
+        let isHigh = Double(usedBytes) > Double(quotaBytes) / 100 * Double(Self.highPercent)
+        guard isHigh || wanted > left else { return 0 }
+        let low = quotaBytes / 100 * Self.lowPercent
+        return max(usedBytes - min(low, max(quotaBytes - wanted, 0)), 0)
+    }
+
+    /// Up to the floor, a tenth of it, and what waits. While files are being deleted nobody knows
+    /// what is free.
+    private var diskBytes: Int64 {
+        // A file of unknown size that a quota may have refused is counted there.
+        let waitsForQuota =
+            quotaBytes.map { waitingBytes == 0 || $0 - usedBytes < waitingBytes } ?? false
+        guard !isFreeing, isFull || waitingFiles > 0 && !waitsForQuota else { return 0 }
+        let margin = max(floorBytes / 10, Self.leastBytes, waitingBytes)
+        guard let availableBytes else { return margin }
+        let left = max(availableBytes - floorBytes, 0)
+        let wanted = waitingFiles > 0 && waitingBytes == 0 ? max(margin, 2 * left) : margin
+        return max(floorBytes + wanted - availableBytes, isFull ? Self.leastBytes : 0)
+    }
+}
+
+extension SiteRoom {
+    /// Decodes a row of `Evicting.room`.
+    init(_ row: PostgresRow) throws {
+        self.init(
+            site: try row.int64("id"),
+            order: EvictionOrder(rawValue: try row.string("evict")) ?? .off,
+            quotaBytes: try row.optionalInt64("quota_bytes"),
+            floorBytes: try row.int64("floor_bytes"), usedBytes: try row.int64("used_bytes"),
+            availableBytes: try row.optionalInt64("available_bytes"),
+            isFull: try row.bool("is_full"), waitingFiles: try row.int64("waiting_files"),
+            waitingBytes: try row.int64("waiting_bytes"),
+            isEvicting: try row.bool("is_evicting"), isFreeing: try row.bool("is_freeing"),
+            isPostponed: try row.bool("is_postponed"))
+    }
+}

@@ -1,0 +1,188 @@
+package import API
+import FoundationEssentials
+package import Model
+import Postgres
+
+/// Sources, as workers see them. One worker reads a source at a time; each of its requests extends its
+/// lease, and every write matches the lease.
+package struct SourceWork: Sendable {
+    let database: QueueDatabase
+    let submissions: Submissions
+    let selections: Selections
+    let leaseSeconds: Double
+
+    /// Leases a source that is due to a worker. A repeated request has the same answer.
+    package func lease(
+        _ catalog: CatalogID, _ request: SourceLeaseRequest
+    ) async throws(Failure) -> SourceGrant {
+        try await database.withConnection { connection in
+            let row = try await connection.query(
+                SQL.Sources.lease,
+                [
+                    "catalog": .int(catalog.rawValue), "worker": .uuid(request.worker),
+                    "name": .text(request.name), "lease": .uuid(request.lease),
+                    "seconds": .double(leaseSeconds),
+                ]
+            ).firstRow
+            guard let row else { return SourceGrant(work: nil) }
+            let titles = try row.optionalString("title_options").map {
+                try JSONDecoder().decode(TitleOptions.self, from: Data($0.utf8))
+            }
+            return SourceGrant(
+                work: SourceGrant.Work(
+                    seconds: leaseSeconds, url: try row.string("url"),
+                    format: try row.optionalString("format"),
+                    validator: try row.optionalString("validator"),
+                    sha256: try row.optionalString("sha256"),
+                    maxDropPercent: try row.int("max_drop_percent"), titles: titles,
+                    assets: try row.int64("assets")))
+        }
+    }
+
+    /// Counts the names that the catalog has. Throws `worker.leaseLost`.
+    package func check(
+        _ catalog: CatalogID, _ check: SourceCheck
+    ) async throws(Failure) -> SourceChecked {
+        try await database.transaction { connection in
+            _ = try await extend(catalog, check.worker, check.lease, connection)
+            guard !check.names.isEmpty else { return SourceChecked(known: 0) }
+            let known = try await connection.query(
+                SQL.Sources.known,
+                ["catalog": .int(catalog.rawValue), "names": .textArray(check.names)]
+            ).only().int64("known")
+            return SourceChecked(known: known)
+        }
+    }
+
+    /// Adds a batch to the submission of the lease, which the first one opens. Throws
+    /// `worker.leaseLost`, and `cluster.busy` while somebody else submits the catalog.
+    package func add(
+        _ assets: [AssetSubmission], to catalog: CatalogID, worker: WorkerID, lease: LeaseID
+    ) async throws(Failure) -> SourceAdded {
+        let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+        let generation = try await database.transaction { connection in
+            _ = try await connection.query(SQL.Catalogs.lock, id)
+            let held = try await extend(catalog, worker, lease, connection)
+            if let opened = try held.optionalInt64("opened_generation"),
+                try held.optionalBool("is_open") == true
+            {
+                return Int(opened)
+            }
+            guard
+                let row = try await connection.query(SQL.Sources.reopen, id).firstRow
+            else {
+                throw Failure(
+                    .clusterBusy,
+                    "catalog \(catalog) is just being submitted; its source is read again after "
+                        + "that.")
+            }
+            let generation = try row.int64("opened_generation")
+            _ = try await connection.query(
+                SQL.Sources.noteOpened,
+                id + ["lease": .uuid(lease), "generation": .int(generation)])
+            return Int(generation)
+        }
+        try await submissions.add(assets, to: catalog, generation: generation)
+        return SourceAdded(generation: generation)
+    }
+
+    /// Ends a reading: starts the submission, removes what the list dropped if the source prunes, and
+    /// sets the next time. Each step has its effect once, so that another worker may do all again.
+    /// Throws `worker.leaseLost`.
+    package func report(_ catalog: CatalogID, _ report: SourceReport) async throws(Failure) {
+        if report.result == .failed {
+            return try await database.transaction { connection in
+                let held = try await extend(catalog, report.worker, report.lease, connection)
+                let failure = report.failure ?? Failure(.workerInternal, "no reason was reported")
+                if failure.code == .workerCancelled {
+                    _ = try await connection.query(
+                        SQL.Sources.release, ["catalog": .int(catalog.rawValue)])
+                    _ = try await connection.query(SQL.Sources.notify)
+                    return
+                }
+                // The same failure again is no news.
+                let isNews = try held.optionalString("failure_code") != failure.code.rawValue
+                try await finish(
+                    catalog, report, failure: failure, dropped: 0,
+                    message: isNews ? failure.message : nil, connection)
+            }
+        }
+        let held = try await database.withConnection {
+            let row = try await extend(catalog, report.worker, report.lease, $0)
+            return (
+                prunes: try row.bool("prunes"),
+                generation: try row.optionalBool("is_open") == true
+                    ? try row.optionalInt64("opened_generation") : nil
+            )
+        }
+        var dropped = 0
+        if report.result == .applied {
+            guard let opened = held.generation else {
+                throw Failure(.inputField, "result: applied was given; allowed after assets only.")
+            }
+            dropped = try await apply(catalog, Int(opened), prunes: held.prunes)
+        }
+        let left = dropped
+        try await database.transaction { connection in
+            _ = try await extend(catalog, report.worker, report.lease, connection)
+            let message =
+                "\(report.assets ?? 0) assets, \(report.added ?? 0) added, \(left) no longer named"
+            try await finish(
+                catalog, report, failure: nil, dropped: left,
+                message: report.result == .applied ? message : nil, connection)
+        }
+    }
+
+    /// Starts a submission. Returns the number of assets that it no longer names.
+    private func apply(
+        _ catalog: CatalogID, _ generation: Int, prunes: Bool
+    ) async throws(Failure) -> Int {
+        let started = try await database.transaction { connection in
+            try await CatalogStart(
+                catalog: catalog, generation: generation,
+                statementSeconds: database.catalogStatementSeconds, checksStored: false,
+                connection: connection
+            ).run()
+        }
+        guard prunes else { return started.left ?? 0 }
+        var selection = SelectionAction(.remove, catalog: CatalogReference(catalog))
+        selection.ofLeft = true
+        selection.generation = generation
+        return try await selections.apply(selection).assets
+    }
+
+    private func finish(
+        _ catalog: CatalogID, _ report: SourceReport, failure: Failure?, dropped: Int,
+        message: String?, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            SQL.Sources.finish,
+            [
+                "catalog": .int(catalog.rawValue), "result": .text(report.result.rawValue),
+                "failure_code": .optionalText(failure?.code.rawValue),
+                "failure_message": .optionalText(failure?.message),
+                "validator": .optionalText(report.validator),
+                "sha256": .optionalText(report.sha256),
+                "assets": .optionalInt(report.assets), "added": .optionalInt(report.added),
+                "dropped": .int(Int64(dropped)), "message": .optionalText(message),
+            ])
+    }
+
+    /// Extends and locks a source that the worker holds. Throws `worker.leaseLost`.
+    private func extend(
+        _ catalog: CatalogID, _ worker: WorkerID, _ lease: LeaseID,
+        _ connection: PostgresConnection
+    ) async throws -> PostgresRow {
+        let held = try await connection.query(
+            SQL.Sources.extend,
+            [
+                "catalog": .int(catalog.rawValue), "worker": .uuid(worker), "lease": .uuid(lease),
+                "seconds": .double(leaseSeconds),
+            ])
+        guard let row = held.firstRow else {
+            throw Failure(
+                .workerLeaseLost, "The worker does not hold the source of catalog \(catalog).")
+        }
+        return row
+    }
+}

@@ -1,0 +1,150 @@
+import API
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Text
+
+/// `dray site evict` and `dray site popularity`.
+enum EvictionCommands {
+    private static let words: [(word: String, order: EvictionOrder)] = [
+        ("off", .off), ("least-recently-wanted", .leastRecentlyWanted),
+        ("least-popular", .leastPopular),
+    ]
+
+    static let order = CommandOption(
+        "evict", .choice(placeholder: "ORDER", of: words.map(\.word)),
+        help: "Which assets to remove when the quota is nearly used or the disk is full: those "
+            + "that were submitted or refreshed the longest time ago, or the least popular ones of "
+            + "`dray site popularity`. Default: off.")
+
+    static func order(_ arguments: Arguments) -> EvictionOrder? {
+        arguments.text(order.name).flatMap { text in words.first { $0.word == text }?.order }
+    }
+
+    static func text(_ order: EvictionOrder) -> String {
+        words.first { $0.order == order }?.word ?? order.rawValue
+    }
+
+    private static let site = CommandOperand(
+        "SITE", help: "Name of the site's queue, or its storage URL.")
+
+    // MARK: Evict
+
+    static let evict = Command(
+        "evict", summary: "Remove assets of a site to make room.",
+        discussion: """
+            Takes assets in the order of `dray site set --evict`, or those that were wanted the \
+            longest time ago. Nothing of a catalog that runs, and nothing pinned (`dray assets \
+            pin`), is removed. Without --bytes, frees what the site needs now. Workers delete the \
+            files; an asset that is submitted again is fetched again.
+            """,
+        operands: [site],
+        options: [
+            CommandOption(
+                "bytes", .text(placeholder: "SIZE"), help: "Free that much: 20GB, 1.5TiB."),
+            CommandOption(
+                "dry-run", .flag, help: "Print which assets would be removed; change nothing."),
+        ] + ClusterCall.options
+    ) { arguments in
+        await ClusterCall.run(arguments, isCheck: true, asking: { try request(arguments) }) {
+            request, client in
+            let answer = try await client.evict(request)
+            return try ClusterCall.show(answer, arguments) { text(answer) }
+        }
+    }
+
+    private static func request(_ arguments: Arguments) throws(UsageError) -> SiteEviction {
+        var request = SiteEviction(site: arguments.operands[0])
+        if arguments.flag("dry-run") { request.dryRun = true }
+        guard let text = arguments.text("bytes") else { return request }
+        guard let bytes = ByteCount.parse(text), WireLimits.evictedBytes.contains(bytes) else {
+            throw UsageError(
+                "--bytes is '\(printable(String(text.prefix(40))))'",
+                hint: "Write 500GB, 1.5TiB or a number of bytes.")
+        }
+        request.bytes = bytes
+        return request
+    }
+
+    static func text(_ answer: SiteEvictionAnswer) -> String {
+        let needed = HumanFormat.bytes(answer.neededBytes)
+        guard answer.assets > 0 else {
+            return answer.neededBytes == 0
+                ? "The site has room: nothing to evict.\n"
+                : "Nothing can be evicted; \(needed) are needed.\n"
+        }
+        let rows = answer.first.map { asset in
+            [
+                printable(asset.catalogName), printable(asset.name),
+                HumanFormat.bytes(asset.bytes),
+                asset.servedBytes.map { HumanFormat.bytes(Int64(saturating: $0)) } ?? "–",
+            ]
+        }
+        let rest = answer.assets - rows.count
+        return TextLayout.table(
+            headings: ["Catalog", "Asset", "Size", "Served"],
+            alignments: [.left, .left, .right, .right], rows: rows)
+            + (rest > 0 ? "and \(HumanFormat.count(rest)) more\n" : "")
+            + (answer.isDryRun ? "Would evict: " : "Evicting: ")
+            + "\(HumanFormat.count(answer.assets, "asset")), \(HumanFormat.bytes(answer.bytes)); "
+            + "\(needed) are needed.\n"
+    }
+
+    // MARK: Popularity
+
+    static let popularity = Command(
+        "popularity", summary: "Show or add which assets of a site are requested.",
+        discussion: """
+            Without --from-access-log, lists stored assets by the bytes served for each byte that \
+            they have stored. A request counts half for every week that passes.
+
+            With it, adds the requests of logs of the site's web server: nginx or Apache (common \
+            or combined), CloudFront, or JSON with one object a line; gzip is allowed. They are \
+            read as streams of any length. Each log counts as often as it is added: use --since \
+            for one that continues.
+            """,
+        operands: [site],
+        options: [
+            CommandOption(
+                "from-access-log", .file(placeholder: "FILE"), repeatable: true,
+                help: "An access log, or - for standard input. May be repeated."),
+            CommandOption(
+                "prefix", .text(placeholder: "PATH"),
+                help: "Path at which the web server shows the site: /media/. Default: /."),
+            CommandOption(
+                "since", .text(placeholder: "TIME"),
+                help: "Skip requests before this time: 2026-11-22T18:00+01:00."),
+            CommandOption(
+                "least", .flag, help: "List the least popular assets first, as they are evicted."),
+            CommandOption(
+                "limit", .integer(placeholder: "N", range: 1...WireLimits.pageRows),
+                help: "Maximum number of assets to list. Default: 50."),
+        ] + ClusterCall.options
+    ) { arguments in
+        let logs = arguments.texts("from-access-log")
+        guard logs.isEmpty else { return await AccessLogImport.run(arguments, logs) }
+        return await ClusterCall.run(arguments) { client in
+            let found = try await client.popularity(
+                of: arguments.operands[0], order: arguments.flag("least") ? .least : .most,
+                limit: arguments.integer("limit") ?? 50, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(found, arguments) { table(found) }
+        }
+    }
+
+    static func table(_ found: SitePopularity) -> String {
+        ClusterCall.section(
+            "Popularity", ["Catalog", "Asset", "Size", "Requests", "Served", "Wanted", ""],
+            [.left, .left, .right, .right, .right, .left, .left],
+            found.assets.map { asset in
+                [
+                    printable(asset.catalogName), printable(asset.name),
+                    HumanFormat.bytes(asset.bytes),
+                    HumanFormat.fixed(asset.requests, places: 1),
+                    HumanFormat.bytes(Int64(saturating: asset.servedBytes)),
+                    TimeText.minute(ofSeconds: asset.wantedAt), asset.isPinned ? "pinned" : "",
+                ]
+            })
+    }
+}

@@ -1,0 +1,95 @@
+import Model
+import Synchronization
+
+/// The progress of a body that is sent to a bucket while it is received. Safe from any thread.
+///
+/// Can move to: whole, once all bytes are written; cancelled, once its object has ended or was
+/// written out of order.
+final class BodyStream: Sendable {
+    private struct State {
+        var writtenBytes: Int64
+        var isCancelled = false
+        var waiting: (bytes: Int64, continuation: CheckedContinuation<Bool, Never>)?
+        var task: Task<Result<SentBody, Failure>, Never>?
+    }
+
+    let totalBytes: Int64
+    private let state: Mutex<State>
+    private let abort: @Sendable () async -> Void
+
+    /// - Parameters:
+    ///   - writtenBytes: Bytes of an earlier attempt.
+    ///   - abort: Removes what was sent.
+    init(
+        totalBytes: Int64, writtenBytes: Int64, abort: @escaping @Sendable () async -> Void
+    ) {
+        self.totalBytes = totalBytes
+        self.abort = abort
+        state = Mutex(State(writtenBytes: writtenBytes))
+    }
+
+    /// Starts to send; `body` waits for bytes.
+    func start(_ body: @escaping @Sendable () async -> Result<SentBody, Failure>) {
+        let task = Task { await body() }
+        state.withLock { $0.task = task }
+    }
+
+    /// Records bytes in the file. Takes a lock, and no time.
+    func wrote(_ count: Int, at offset: Int64) {
+        let woken = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in
+            guard offset == state.writtenBytes else {
+                state.isCancelled = true
+                return state.waiting.take().map { ($0.continuation, false) }
+            }
+            state.writtenBytes += Int64(count)
+            guard let waiting = state.waiting, waiting.bytes <= state.writtenBytes else {
+                return nil
+            }
+            state.waiting = nil
+            return (waiting.continuation, true)
+        }
+        woken?.0.resume(returning: woken?.1 ?? false)
+    }
+
+    /// Waits until the file has its first `bytes`; returns false if it will not. One caller at a
+    /// time.
+    func wait(for bytes: Int64) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state -> Bool? in
+                if state.isCancelled { return false }
+                if state.writtenBytes >= bytes { return true }
+                state.waiting = (bytes, continuation)
+                return nil
+            }
+            if let isThere { continuation.resume(returning: isThere) }
+        }
+    }
+
+    /// Stops the upload; parts that the bucket has stay there for the next attempt.
+    func cancel() {
+        let (waiting, task) = state.withLock { state in
+            state.isCancelled = true
+            return (state.waiting.take(), state.task)
+        }
+        waiting?.continuation.resume(returning: false)
+        task?.cancel()
+    }
+
+    /// Stops the upload of bytes that nobody wants, and removes its parts. Does not wait.
+    func discard() {
+        cancel()
+        let (task, abort) = (state.withLock { $0.task }, abort)
+        Task {
+            _ = await task?.value
+            await abort()
+        }
+    }
+
+    /// Waits for the end of the upload.
+    func result() async -> Result<SentBody, Failure> {
+        guard let task = state.withLock({ $0.task }) else {
+            return .failure(Failure(.workerInternal, "a stream was not started"))
+        }
+        return await task.value
+    }
+}

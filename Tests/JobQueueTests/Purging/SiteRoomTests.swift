@@ -1,0 +1,73 @@
+import API
+import Testing
+
+@testable import JobQueue
+
+/// How much a site evicts.
+@Suite struct SiteRoomTests {
+    private static func room(_ change: (inout SiteRoom) -> Void) -> Int64 {
+        var room = SiteRoom(
+            site: 1, order: .leastRecentlyWanted, quotaBytes: 1_000, floorBytes: 0, usedBytes: 500)
+        change(&room)
+        return room.neededBytes
+    }
+
+    @Test func aQuotaIsKeptBetweenItsMarks() {
+        #expect(Self.room { $0.usedBytes = 950 } == 0)
+        #expect(Self.room { $0.usedBytes = 951 } == 51)
+        #expect(Self.room { $0.usedBytes = 1_200 } == 300)
+        #expect(
+            Self.room {
+                $0.usedBytes = 951
+                $0.quotaBytes = nil
+            } == 0)
+    }
+
+    @Test func aWaitingFileNeedsItsRoom() {
+        #expect(
+            Self.room {
+                $0.waitingFiles = 1
+                $0.waitingBytes = 500
+            } == 64 << 20)
+        #expect(
+            Self.room {
+                $0.waitingFiles = 1
+                $0.waitingBytes = 700
+            } == 200)
+        // Of a size that nobody knows: twice what is left.
+        #expect(
+            Self.room {
+                $0.waitingFiles = 1
+                $0.usedBytes = 900
+            } == 100)
+        // What is larger than the quota empties the site, and no more.
+        #expect(
+            Self.room {
+                $0.waitingFiles = 1
+                $0.waitingBytes = 5_000
+            } == 500)
+    }
+
+    @Test func aFullDiskIsFreedUpToItsFloor() {
+        let gibibyte: Int64 = 1 << 30
+        func disk(_ change: (inout SiteRoom) -> Void) -> Int64 {
+            Self.room {
+                $0.quotaBytes = nil
+                $0.floorBytes = 10 * gibibyte
+                $0.isFull = true
+                change(&$0)
+            }
+        }
+        #expect(disk { $0.availableBytes = 9 * gibibyte } == 2 * gibibyte)
+        #expect(
+            disk {
+                $0.availableBytes = 10 * gibibyte
+                $0.waitingFiles = 1
+                $0.waitingBytes = 5 * gibibyte
+            } == 5 * gibibyte)
+        #expect(disk { _ in } == gibibyte)
+        // What is deleted by now is not known to be free.
+        #expect(disk { $0.isFreeing = true } == 0)
+        #expect(disk { $0.isFull = false } == 0)
+    }
+}

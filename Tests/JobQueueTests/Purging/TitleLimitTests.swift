@@ -1,0 +1,195 @@
+import API
+import JobQueue
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+/// How often, and at how many sites, a title may be.
+@Suite struct TitleLimitTests: SelectionSuite {
+    private static let month = FetchLimit(count: 2, periodSeconds: 2_592_000)
+
+    private func file(
+        _ name: String, fetches: FetchLimit? = nil, sites: Int? = nil, title: String? = nil
+    ) -> AssetSubmission {
+        var asset = F.file(name)
+        (asset.maxFetches, asset.maxSites, asset.title) = (fetches, sites, title)
+        return asset
+    }
+
+    /// Submits, fetches what it may, and returns the states and codes by name.
+    @discardableResult
+    private func fetch(
+        _ fixture: F, _ assets: [AssetSubmission], catalog: String = "movies",
+        site: String = F.site
+    ) async throws -> [String: String] {
+        let id = try await fixture.submit(assets, catalog: catalog, site: site)
+        try await fixture.drain()
+        return try await outcomes(fixture, id)
+    }
+
+    private func outcomes(_ fixture: F, _ catalog: CatalogID) async throws -> [String: String] {
+        Dictionary(
+            try await fixture.assets(of: catalog).map {
+                ($0.name, $0.failure?.code.rawValue ?? $0.state.rawValue)
+            }
+        ) { first, _ in first }
+    }
+
+    private func remove(_ fixture: F, _ catalog: String, site: String = F.site) async throws {
+        _ = try await fixture.queue.catalogs.selections.apply(
+            SelectionAction(
+                .remove, catalog: CatalogReference(name: catalog, storageURL: site)))
+        try await RemovalTests.purge(fixture)
+    }
+
+    private func pass(_ seconds: Double, _ fixture: F) async throws {
+        try await fixture.pool.query(
+            """
+            UPDATE title_fetch SET fetched_at = fetched_at - make_interval(secs => $1),
+                counts_until = counts_until - make_interval(secs => $1)
+            """, [.double(seconds)])
+    }
+
+    @Test func aTitleIsFetchedSoOftenInAPeriod() async throws {
+        try await F.with("limit_fetches") { fixture in
+            let asset = file("a", fetches: Self.month)
+            for _ in 0..<2 {
+                #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
+                // A check of what is stored is no fetch.
+                #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
+                try await remove(fixture, "movies")
+            }
+            #expect(try await fetch(fixture, [asset]) == ["a": "rights.maxFetches"])
+            #expect(try await fixture.count("title_fetch") == 2)
+            // A second before the end of the period, and after it.
+            try await pass(2_591_990, fixture)
+            #expect(try await fetch(fixture, [asset]) == ["a": "rights.maxFetches"])
+            try await pass(20, fixture)
+            let id = try await fixture.submit([asset])
+            try await fixture.drain()
+            #expect(try await outcomes(fixture, id) == ["a": "completed"])
+            try await fixture.queue.housekeeping.tables.delete()
+            #expect(try await fixture.count("title_fetch") == 1)
+        }
+    }
+
+    @Test func aRefusedTitleIsRetried() async throws {
+        try await F.with("limit_retry") { fixture in
+            let once = FetchLimit(count: 1, periodSeconds: 100)
+            // Two files of one licence.
+            let assets = [
+                file("a", fetches: once, title: "L1"), file("b", fetches: once, title: "L1"),
+                file("c", fetches: once),
+            ]
+            let id = try await fixture.submit(assets)
+            try await fixture.drain()
+            #expect(
+                try await outcomes(fixture, id) == [
+                    "a": "completed", "b": "rights.maxFetches", "c": "completed",
+                ])
+            _ = try await apply(fixture, .retry, id)
+            #expect(try await outcomes(fixture, id)["b"] == "rights.maxFetches")
+            try await pass(101, fixture)
+            _ = try await apply(fixture, .retry, id)
+            try await fixture.drain()
+            #expect(try await outcomes(fixture, id)["b"] == "completed")
+            // Of another site it is another fetch.
+            #expect(
+                try await fetch(
+                    fixture, [file("a", fetches: once, title: "L1")], site: "file:///srv/far")
+                    == ["a": "completed"])
+        }
+    }
+
+    @Test func theStrictestOfAssetCatalogAndSiteHolds() async throws {
+        try await F.with("limit_strictest") { fixture in
+            try await fetch(fixture, [F.file("x")], catalog: "other")
+            var settings = SiteSettings(site: F.site)
+            settings.maxFetches = FetchLimit(count: 1, periodSeconds: 100)
+            settings.maxSites = 2
+            let status = try await fixture.queue.sites.configure(settings)
+            #expect(status.maxFetches == settings.maxFetches && status.maxSites == 2)
+            let asset = file("a", fetches: Self.month, sites: 3)
+            #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
+            try await remove(fixture, "movies")
+            #expect(try await fetch(fixture, [asset]) == ["a": "rights.maxFetches"])
+            try await pass(101, fixture)
+            #expect(try await fetch(fixture, [asset]) == ["a": "completed"])
+            try await remove(fixture, "movies")
+            try await pass(101, fixture)
+            // Its own rule counts those of the month.
+            #expect(try await fetch(fixture, [asset]) == ["a": "rights.maxFetches"])
+            #expect(try await fixture.count("asset WHERE name = 'a' AND max_sites = 2") == 1)
+            settings.maxFetches?.count = 0
+            settings.maxSites = 0
+            let none = try await fixture.queue.sites.configure(settings)
+            #expect(none.maxFetches == nil && none.maxSites == nil)
+        }
+    }
+
+    @Test func aTitleIsAtSoManySites() async throws {
+        try await F.with("limit_sites") { fixture in
+            let asset = file("a", sites: 2)
+            let sites = (1...3).map { "file:///srv/s\($0)" }
+            // A copy without a limit counts.
+            #expect(try await fetch(fixture, [F.file("a")], site: sites[0])["a"] == "completed")
+            #expect(try await fetch(fixture, [asset], site: sites[1])["a"] == "completed")
+            #expect(try await fetch(fixture, [asset], site: sites[2])["a"] == "rights.maxSites")
+            // Where it is already it may be fetched again.
+            #expect(
+                try await fetch(fixture, [asset], catalog: "again", site: sites[1])["a"]
+                    == "completed")
+            // While workers delete it, it is there.
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(
+                    .remove, catalog: CatalogReference(name: "movies", storageURL: sites[0])))
+            let id = try await fixture.submit([asset], site: sites[2])
+            #expect(try await outcomes(fixture, id)["a"] == "rights.maxSites")
+            try await RemovalTests.purge(fixture)
+            _ = try await apply(fixture, .retry, id)
+            try await fixture.drain()
+            #expect(try await outcomes(fixture, id)["a"] == "completed")
+        }
+    }
+
+    @Test func aLicenceNamesOneTitleOfSeveralURLs() async throws {
+        try await F.with("limit_licence") { fixture in
+            let first = try await fetch(
+                fixture, [file("a", title: "L")], site: "file:///srv/s1")
+            #expect(first == ["a": "completed"])
+            let second = try await fetch(
+                fixture, [file("b", sites: 1, title: "L")], site: "file:///srv/s2")
+            #expect(second == ["b": "rights.maxSites"])
+            let other = try await fetch(fixture, [file("c", sites: 1)], site: "file:///srv/s3")
+            #expect(other == ["c": "completed"])
+        }
+    }
+
+    @Test func ofStartsAtTheSameTimeExactlySoManySucceed() async throws {
+        try await F.with("limit_race") { fixture in
+            let asset = file("a", fetches: FetchLimit(count: 1, periodSeconds: 60), sites: 3)
+            var opened: [CatalogHandle] = []
+            for number in 0..<6 {
+                let handle = try await fixture.queue.submissions.open(
+                    CatalogSubmission(name: "c", storageURL: "file:///srv/s\(number)"))
+                try await fixture.queue.submissions.add(
+                    [asset], to: handle.id, generation: handle.generation)
+                opened.append(handle)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for handle in opened {
+                    group.addTask {
+                        try await fixture.queue.submissions.start(
+                            handle.id, generation: handle.generation)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await fixture.count("asset WHERE state = 'ready'") == 3)
+            #expect(
+                try await fixture.count("asset WHERE failure_code = 'rights.maxSites'") == 3)
+            #expect(try await fixture.count("title_fetch") == 3)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import API
+import JobQueue
+import Model
+import TestSupport
+import Testing
+
+/// Catalogs of caches: an asset for each POP, and what the POPs answered.
+@Suite struct CacheSiteTests {
+    private static let site = "cache:https://edge.example?pop=192.0.2.1&pop=192.0.2.2:8443"
+    private static let pops = ["192.0.2.1", "192.0.2.2:8443"]
+
+    /// Completes all jobs; `answer` has each job's answer of its POP, and another digest or nil.
+    private func serve(
+        _ fixture: QueueFixture, _ answer: (Job) -> (CacheAnswer, sha256: String?)
+    ) async throws -> [Job] {
+        var jobs: [Job] = []
+        while true {
+            let grant = try await fixture.lease()
+            guard grant.lease != nil else { return jobs }
+            jobs += grant.jobs.filter { $0.kind == .fetch }
+            let reports = grant.jobs.map { job -> JobReport in
+                var report = QueueFixture.done(job, grant)
+                guard job.kind == .fetch, case .done(var done) = report.outcome else {
+                    return report
+                }
+                let (cache, sha256) = answer(job)
+                done.cache = cache.text
+                if let sha256 { done.stored = StoredObject(bytes: 10, sha256: sha256) }
+                report.outcome = .done(done)
+                return report
+            }
+            // Another lease's report records nothing.
+            let stale = reports.map {
+                JobReport(job: $0.job, lease: .random(), outcome: $0.outcome)
+            }
+            #expect(try await fixture.report(stale).allSatisfy { $0 == .stale })
+            #expect(try await fixture.report(reports).allSatisfy { $0 == .accepted })
+            #expect(try await fixture.report(reports).allSatisfy { $0 == .stale })
+        }
+    }
+
+    private static let same = String(repeating: "a", count: 64)
+
+    @Test func eachPassIsRecordedByPOP() async throws {
+        try await QueueFixture.with("cache_passes") { fixture in
+            let files = ["a", "b"].map { QueueFixture.file($0) }
+            let catalog = try await fixture.submit(files, site: Self.site)
+            let jobs = try await serve(fixture) { _ in
+                (CacheAnswer(.stored, detail: "X"), Self.same)
+            }
+            #expect(
+                Set(jobs.compactMap(\.requestedURL))
+                    == Set(
+                        Self.pops.flatMap { pop in
+                            ["a", "b"].map { "https://\(pop)/files/\($0)" }
+                        }))
+            let names = try await fixture.assets(of: catalog).map(\.name)
+            #expect(names.sorted() == Self.pops.flatMap { ["\($0)/a", "\($0)/b"] }.sorted())
+            func report() async throws -> CacheReport {
+                try await fixture.queue.cacheAnswers.report(of: catalog, after: 0, limit: 10)
+            }
+            var answers = try await report()
+            #expect(answers.pops.map(\.pop) == Self.pops)
+            #expect(answers.pops.allSatisfy { $0.objects == 2 && $0.stored == 2 && $0.bytes == 20 })
+            #expect(answers.findings.isEmpty)
+
+            // Everything is requested again; one POP has lost an object and serves other bytes.
+            try await fixture.submit(files, site: Self.site)
+            let again = try await serve(fixture) { job in
+                job.key == "192.0.2.1/files/a"
+                    ? (CacheAnswer(.stored, ageSeconds: 0, detail: "gone"), nil)
+                    : (CacheAnswer(.hit, ageSeconds: 7, detail: "X"), Self.same)
+            }
+            #expect(again.count == 4)
+            answers = try await report()
+            #expect(answers.pops.map(\.hits) == [1, 2])
+            #expect(answers.pops.map(\.notCached) == [1, 0])
+            #expect(answers.pops.map(\.evicted) == [1, 0])
+            #expect(answers.pops.map(\.differing) == [1, 1])
+            #expect(answers.findings.map(\.code) == ["content.evicted", "content.differs"])
+            #expect(answers.findings.map(\.pop) == Self.pops)
+            #expect(answers.findings[0].detail == "gone")
+            #expect(answers.findings.allSatisfy { $0.path == "files/a" && $0.differs })
+            let page = try await fixture.queue.cacheAnswers.report(of: catalog, after: 0, limit: 1)
+            #expect(page.findings.count == 1)
+            let next = try #require(page.next.flatMap { Int64($0) })
+            let rest = try await fixture.queue.cacheAnswers.report(
+                of: catalog, after: next, limit: 1)
+            #expect(rest.findings.map(\.code) == ["content.differs"])
+
+            // An interrupted submission is requested again as a whole as well.
+            let handle = try await fixture.queue.submissions.open(
+                CatalogSubmission(name: "movies", storageURL: Self.site))
+            try await fixture.queue.submissions.add(
+                files, to: handle.id, generation: handle.generation)
+            try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report(grant.jobs.map { QueueFixture.done($0, grant) })
+            try await fixture.queue.submissions.interrupt(catalog)
+            try await fixture.submit(files, site: Self.site)
+            let left = try await serve(fixture) { _ in (CacheAnswer(.hit, detail: ""), Self.same) }
+            #expect(left.count == 4)
+        }
+    }
+
+    @Test func whatOnlyStorageHasIsRefused() async throws {
+        try await QueueFixture.with("cache_refused") { fixture in
+            let queue = fixture.queue
+            let catalog = try await fixture.submit([QueueFixture.file("a")], site: Self.site)
+            func expectRefused(_ body: () async throws -> Void) async {
+                let failure = await #expect(throws: Failure.self) { try await body() }
+                #expect(failure?.code == .inputCacheSite, "\(String(describing: failure))")
+            }
+            await expectRefused {
+                _ = try await queue.siteAudits.create(SiteAuditSubmission(site: Self.site))
+            }
+            for kind in [SelectionAction.Action.remove, .refresh] {
+                await expectRefused {
+                    _ = try await queue.catalogs.selections.apply(
+                        SelectionAction(kind, catalog: CatalogReference(catalog)))
+                }
+            }
+            var settings = SiteSettings(site: Self.site)
+            settings.quotaBytes = 1 << 30
+            await expectRefused { [settings] in _ = try await queue.sites.configure(settings) }
+            settings.quotaBytes = 0
+            settings.maximumBytesPerSecond = 1 << 20
+            _ = try await queue.sites.configure(settings)
+            var rights = CatalogSubmission(name: "rights", storageURL: Self.site)
+            rights.keepSeconds = 3_600
+            await expectRefused { [rights] in _ = try await queue.submissions.open(rights) }
+            var asset = QueueFixture.file("b")
+            asset.expiresAt = 4e9
+            await expectRefused { [asset] in
+                _ = try await fixture.submit([asset], catalog: "expires", site: Self.site)
+            }
+            // A catalog of storage has no answers of POPs.
+            let stored = try await fixture.submit([QueueFixture.file("a")], catalog: "stored")
+            let none = try await queue.cacheAnswers.report(of: stored, after: 0, limit: 1)
+            #expect(none.pops.isEmpty && none.findings.isEmpty)
+        }
+    }
+}
