@@ -51,8 +51,8 @@ struct SiteRoom: Sendable {
         return max(usedBytes - min(low, max(quotaBytes - wanted, 0)), 0)
     }
 
-    /// Up to the floor, a tenth of it, and what waits. While files are being deleted nobody knows
-    /// what is free.
+    /// Up to the floor, a tenth of it, and what waits. While files are being deleted, the
+    /// free space is unknown.
     private var diskBytes: Int64 {
         // A file of unknown size that a quota may have refused is counted there.
         let waitsForQuota =

@@ -41,7 +41,7 @@ final class SourceReader: Sendable {
         }
     }
 
-    /// Stops reading, because the worker drains; another worker begins anew.
+    /// Stops reading, because the worker drains; another worker starts again.
     func end() async {
         let (task, lease) = state.withLock { ($0.task, $0.lease) }
         if let lease { engine.cancelAll(group: lease.description) }
@@ -70,7 +70,7 @@ final class SourceReader: Sendable {
                 log.info("source read", ["catalog": catalog, "result": report.result.rawValue])
             } catch {
                 log.warning("source not read", ["catalog": catalog, "error": "\(error)"])
-                // The cluster may be down: then the lease runs out, and a worker begins anew.
+                // The cluster may be down: then the lease runs out, and a worker starts again.
                 if error.code != .workerLeaseLost { try await held.stop(error) }
             }
         } catch {

@@ -98,7 +98,7 @@ extension S3Client {
         case done(etag: String)
         /// The key's state is another one than required. The upload stays.
         case conditionFailed
-        /// The server has no such upload, or other parts: it must begin anew.
+        /// The server has no such upload, or other parts: start another upload.
         case gone
     }
 

@@ -75,7 +75,7 @@ final class BodyStream: Sendable {
         task?.cancel()
     }
 
-    /// Stops the upload of bytes that nobody wants, and removes its parts. Does not wait.
+    /// Stops an upload that is no longer needed, and removes its parts. Does not wait.
     func discard() {
         cancel()
         let (task, abort) = (state.withLock { $0.task }, abort)

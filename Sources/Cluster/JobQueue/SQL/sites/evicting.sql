@@ -1,7 +1,7 @@
 -- Eviction: assets that make room for others, and the popularity that may decide which.
 
 -- fragment: idleCatalogs
--- Catalogs of site @site of which nothing is needed: none that is interrupted or is being submitted,
+-- Catalogs of site @site that need none of their files now: none that is interrupted or is being submitted,
 -- and of those that run only what waits for deletions or for its SHA256SUMS, which may wait for room.
 catalogs AS MATERIALIZED (
     SELECT c.* FROM catalog c
