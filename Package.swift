@@ -170,7 +170,8 @@ let package = Package(
             "Client/Client",
             [
                 "API",
-                "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Digest",
+                "CommandLine", "Configuration", "Coordinator", "CoordinatorClient", "Curl",
+                "Digest",
                 "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue",
                 "ListSources", "Lists", "LoadGenerator", "LoadModel", "LoadReport", "Metrics",
                 "Model", "Planner",

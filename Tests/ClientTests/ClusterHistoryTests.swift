@@ -135,6 +135,27 @@ import Testing
         #expect(alone.values["worker.contention"] == nil)
     }
 
+    /// Minutes at an origin's limit measure the limit, not the workers.
+    @Test(arguments: [
+        API.OriginLimits(requestsPerSecond: 45), API.OriginLimits(bytesPerSecond: 45_000_000),
+        API.OriginLimits(connections: 15),
+    ])
+    func minutesAtALimitAreNotTheWorkersSpeed(limits: API.OriginLimits) throws {
+        // 22 of 30 slots of each worker are taken, but by a limit.
+        let bound = Self.minute(workers: 2, rate: 20, seconds: [1.1])
+        let free = Self.minute(workers: 1, rate: 30, seconds: [0.9])
+        let all = WorkersHistory(minutes: [bound, bound, free])
+        let history = try ClusterHistory(
+            Self.status([], workers: 2), all, limits: [API.OriginLimits(), limits])
+        if limits.connections != nil {
+            #expect(history.values["worker.segmentsPerSecond"] == nil)
+            return
+        }
+        #expect(isNear(try #require(history.values["worker.segmentsPerSecond"]).likely, 30))
+        #expect(isNear(try #require(history.values["worker.serviceSeconds"]).likely, 0.9))
+        #expect(history.notes.contains { $0.contains("without 2 of 3 minutes") })
+    }
+
     /// Sums of powers are as good as the values.
     @Test func momentsOfSums() throws {
         var random = SeededRandom(seed: 5)

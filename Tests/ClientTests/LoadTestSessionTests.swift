@@ -116,6 +116,38 @@ import Testing
         #expect(text.contains("was not found"))
     }
 
+    /// A server that answers 300 a second and queues the rest fails nothing, and each of its answers
+    /// comes.
+    @Test func aTargetThatFallsBehindIsAtItsLimit() async throws {
+        let runner = ScriptedRunner { scenario, _ in
+            let level = scenario.maxLevel
+            return .init(
+                (0..<10).map { second in
+                    var interval = Self.answered(min(level, 300))
+                    interval.second = second
+                    interval.isMeasured = second >= 2
+                    interval.counts.planned = Int64(level)
+                    let unanswered = max(level - 300, 0) * Double(second + 1)
+                    // What is under way at a rate that it serves is no growth.
+                    interval.counts.inFlight = Int64(unanswered + level / 5)
+                    return interval
+                })
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(rate: 50), .search(stepSeconds: 10, most: 64_000), runner)
+        let ladder = try #require(outcome.ladder)
+        let (highest, broken) = (ladder.highest ?? 0, ladder.lowestBroken ?? 0)
+        #expect(highest > 285 && highest < 315 && broken < 330, "\(highest), \(broken)")
+        #expect(ladder.limit == .fellBehind && outcome.exitCode == .success)
+        let text = LoadSummary(outcome.result, ladder: ladder, usesUnicode: true).text
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(text.contains("the target fell behind: it answered fewer requests"), "\(text)")
+        #expect(!text.contains("not found"))
+        let none = try await Self.outcome(
+            try Self.scenario(rate: 600), .search(stepSeconds: 10, most: 600, seconds: 10), runner)
+        #expect(none.ladder?.highest == nil && none.exitCode == .thresholdBroken)
+    }
+
     @Test func aGeneratorAtItsLimitIsNotWhatWasTested() async throws {
         let runner = ScriptedRunner { scenario, _ in
             var interval = Self.answered(scenario.maxLevel)
@@ -329,7 +361,7 @@ private final class ScriptedRunner: LoadRunner {
         for interval in answer.intervals { onInterval(interval) }
         var end = LoadRunEnd(
             ending: answer.ending, breakdown: LoadBreakdown(), shards: answer.shards,
-            elapsedSeconds: scenario.durationSeconds, cores: workers ?? 1)
+            loadSeconds: scenario.durationSeconds, cores: workers ?? 1)
         end.shardsWithoutBreakdown = answer.shardsWithoutBreakdown
         end.failure = answer.failure
         return end

@@ -159,6 +159,25 @@ import Titles
         #expect(forced.map(Self.shown) == golden.assets)
     }
 
+    @Test("a sitemap says when a page was changed, before or after its URL")
+    func lastModifications() throws {
+        func url(_ text: String) -> String { "<url>\(text)</url>" }
+        func loc(_ name: String) -> String { "<loc>http://h/\(name)</loc>" }
+        func changed(_ time: String) -> String { "<lastmod> \(time) </lastmod>" }
+        let list = [
+            loc("a") + changed("2026-11-22"), changed("2026-11-22T18:00:30.5+01:00") + loc("b"),
+            loc("c"), loc("d") + changed("45d"), loc("e") + changed("yesterday"),
+            loc("f") + changed("2026-02-30"),
+        ].map(url).joined()
+        for piece in [1, 1 << 20] {
+            let assets = try ListReaderTests.read(
+                [UInt8]("<urlset>\(list)</urlset>".utf8), piece: piece
+            ).assets
+            #expect(
+                assets.map(\.modified) == [1_795_305_600, 1_795_366_830, nil, nil, nil, nil])
+        }
+    }
+
     @Test("ignored options are reported once")
     func notices() throws {
         let notices = { (list: String) throws in

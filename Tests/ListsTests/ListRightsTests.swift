@@ -24,6 +24,7 @@ import Testing
     @Test func aDurationIsRead() throws {
         #expect(try Self.asset("\"keepFor\": \"48h\"").keepSeconds == 172_800)
         #expect(try Self.asset("\"keepFor\": \"30d\"").keepSeconds == 2_592_000)
+        #expect(try Self.asset("\"refreshAfter\": \"6h\"").refreshSeconds == 21_600)
     }
 
     @Test func limitsOfATitleAreRead() throws {
@@ -46,6 +47,8 @@ import Testing
         ("\"expiresAt\": \"2d\"", "expiresAt: given"),
         ("\"expiresAt\": \"2026-02-30T18:00Z\"", "expiresAt: given"),
         ("\"expiresAt\": 1795370400", "expiresAt"), ("\"keepFor\": \"0s\"", "keepFor: given"),
+        ("\"refreshAfter\": \"59s\"", "refreshAfter: given"),
+        ("\"refreshAfter\": \"366d\"", "refreshAfter: given"),
         ("\"keepFor\": \"2 days\"", "keepFor: given"), ("\"keepFor\": 3", "keepFor"),
     ])
     func mistakesAreNamed(_ fields: String, _ message: String) {

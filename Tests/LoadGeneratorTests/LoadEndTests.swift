@@ -28,19 +28,45 @@ import Testing
         #expect(run.counts.succeeded == 90)
         #expect(run.total.errors == ["origin.timeout": 10])
         for metric in [LoadMetric.total, .firstByte, .totalUncorrected] {
+            #expect(run.total[metric]?.total == 90)
+        }
+        for metric in [LoadMetric.failed, .failedUncorrected] {
             let histogram = try #require(run.total[metric])
-            #expect(histogram.total == 100)
-            #expect(histogram.value(quantile: 0.91) >= 998_000)
+            #expect(histogram.total == 10)
+            #expect((histogram.minimum ?? 0) >= 998_000)
         }
         #expect(run.outcome.ending == .finished)
         // The wait for them makes no rate less.
-        #expect(run.outcome.elapsedSeconds > 2)
-        let seconds = scenario.measuredSeconds(atSeconds: run.outcome.elapsedSeconds)
+        #expect(run.outcome.elapsedSeconds > run.outcome.loadSeconds)
+        let seconds = scenario.measuredSeconds(atSeconds: run.outcome.loadSeconds)
         #expect(seconds == 2)
         #expect(run.counts.failedAfterEnd > 0)
         let rate = LoadFigure.requestRate.value(in: run.total, measuredSeconds: seconds)
         #expect(rate == Double(90 - run.counts.succeededAfterEnd) / 2)
         #expect(run.outcome.breakdown.urls[origin.url("/some")]?.failed == 10)
+    }
+
+    /// Twenty requests are sent within 0.2 s; the wait for the last answer is not a time of sending.
+    @Test func ratesOfACappedTestReferToTheTimeOfSending() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a") { request in
+            let answer = FaultOrigin.Response(200, body: Self.body)
+            return request.number == 20 ? answer.held(at: gate) : answer
+        }
+        var scenario = LoadScenario.open(rate: 100, seconds: 600)
+        scenario.caps.requests = 20
+        let run = try await EngineRun(
+            LoadPlan(files: [origin.url("/a")]), scenario, threads: 1
+        ) {
+            if $0.second == 1 { gate.open() }
+            return false
+        }
+        #expect(run.outcome.ending == .capped && run.counts.succeeded == 20)
+        #expect(run.outcome.elapsedSeconds >= 2)
+        // Until the 21st was due.
+        #expect((0.2..<1.5).contains(run.outcome.loadSeconds), "\(run.outcome.loadSeconds)")
+        #expect(run.counts.cpuSecondsAfterEnd > 0)
     }
 
     /// One that is sent as the load ends has its timeout as the wait has its end.
@@ -56,8 +82,8 @@ import Testing
         gate.open()
         #expect(run.counts.sent == 1)
         #expect(run.total.errors == ["origin.timeout": 1])
-        #expect(run.total[.total]?.total == 1)
-        #expect((run.total[.total]?.minimum ?? 0) >= 299_000)
+        #expect(run.total[.failed]?.total == 1 && run.total[.total] == nil)
+        #expect((run.total[.failed]?.minimum ?? 0) >= 299_000)
         #expect(run.counts.unfinished == 0)
     }
 

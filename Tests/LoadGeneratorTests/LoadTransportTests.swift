@@ -38,13 +38,11 @@ import Titles
         var code: FailureCode?
         var connections: Int64
         var bytes: Int64 = 0
-        var hasAnswer: Bool
 
         init(
             _ name: String, _ answer: FaultOrigin.Response, _ code: FailureCode?,
-            connections: Int64, bytes: Int64 = 0, hasAnswer: Bool? = nil
+            connections: Int64, bytes: Int64 = 0
         ) {
-            self.hasAnswer = hasAnswer ?? (code != "origin.reset")
             (self.name, self.answer, self.code) = (name, answer, code)
             (self.connections, self.bytes) = (connections, bytes)
         }
@@ -80,7 +78,7 @@ import Titles
             bytes: 400),
         Case(
             "reset", .init(200, body: body).cut(after: 100, then: .reset), "origin.reset",
-            connections: 4, bytes: 400, hasAnswer: true),
+            connections: 4, bytes: 400),
         Case(
             "reset before the answer", .raw("", then: .reset), "origin.reset", connections: 4),
         Case("nothing", .raw(""), "origin.reset", connections: 4),
@@ -126,10 +124,8 @@ import Titles
         #expect(run.counts.bytes == wanted.bytes)
         #expect(run.counts.connections == wanted.connections)
         #expect(run.total[.connect]?.total == wanted.connections)
-        // For other protocols libcurl reports no first byte.
-        if wanted.code != "origin.protocol" || !libcurl {
-            #expect((run.total[.firstByte]?.total ?? 0) == (wanted.hasAnswer ? 4 : 0))
-        }
+        #expect((run.total[.firstByte]?.total ?? 0) == run.counts.succeeded)
+        #expect((run.total[.failed]?.total ?? 0) == run.counts.failed)
         #expect(Int64(origin.acceptedConnections) == wanted.connections)
         #expect(origin.count("/a") == 4)
     }
@@ -161,7 +157,7 @@ import Titles
         #expect(run.counts.connections == 0)
         #expect(run.total[.connect] == nil)
         #expect(run.total[.firstByte] == nil)
-        #expect(run.total[.total]?.total == 6)
+        #expect(run.total[.failed]?.total == 6 && run.total[.total] == nil)
     }
 
     /// The server closes a connection that waited for the next request, as that request comes: it is not at fault,
@@ -179,7 +175,9 @@ import Titles
         #expect(run.total.errors == [:])
         #expect(run.counts.succeeded == 5)
         #expect(run.counts.sent == 5)
+        // The server's log has them twice.
         #expect(origin.count("/a") == 9)
+        #expect(run.counts.resent == 4)
         #expect(origin.acceptedConnections == 5)
         #expect(run.counts.connections == 5)
     }
@@ -228,10 +226,10 @@ import Titles
         scenario.http.timeoutSeconds = 0.4
         let run = try await Self.run(plan, scenario, libcurl: libcurl)
         #expect(run.total.errors == ["origin.timeout": 6])
-        // A request without a first byte counts as well.
-        #expect(run.total[.firstByte]?.total == 6)
-        #expect((run.total[.total]?.minimum ?? 0) >= 399_000)
-        #expect((run.total[.total]?.maximum ?? 0) < 2_000_000)
+        // However far they came.
+        #expect(run.total[.failed]?.total == 6)
+        #expect((run.total[.failed]?.minimum ?? 0) >= 399_000)
+        #expect((run.total[.failed]?.maximum ?? 0) < 2_000_000)
         #expect(run.counts.connections == 6)
     }
 
@@ -245,8 +243,8 @@ import Titles
             LoadPlan(files: ["http://127.0.0.1:\(full.port)/"]), scenario, libcurl: libcurl)
         #expect(run.total.errors == ["origin.timeout": 2])
         #expect(run.counts.connections == 0)
-        #expect((run.total[.total]?.minimum ?? 0) >= 299_000)
-        #expect((run.total[.total]?.maximum ?? 0) < 5_000_000)
+        #expect((run.total[.failed]?.minimum ?? 0) >= 299_000)
+        #expect((run.total[.failed]?.maximum ?? 0) < 5_000_000)
     }
 
     // MARK: Bytes

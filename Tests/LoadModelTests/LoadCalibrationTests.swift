@@ -95,7 +95,6 @@ import Testing
         result.total.counts.bytes += 20 * 300
         result.total.counts.failedBytes = 20 * 300
         for _ in 0..<20 {
-            result.total.record(500, .totalUncorrected)
             result.total.record(500, .failedUncorrected)
         }
         let measurement = try #require(result.poolMeasurement(workers: 1))

@@ -66,4 +66,34 @@ import Testing
             }
         }
     }
+
+    @Test func classesOfViewersSurvive() throws {
+        let text = """
+            {"targets": ["http://a.example/t.m3u8"], "arrivals": {"users": 2, "seconds": 5},
+             "viewers": {"parallelRequests": true, "classes": [
+              {"name": "mobile", "weight": 3, "bitsPerSecond": 4000000, "roundTripSeconds": 0.06,
+               "maxHeight": 720, "maxBitsPerSecond": 2000000, "meanWatchSeconds": 60,
+               "meanSeekSeconds": 30, "abandonStartupSeconds": 10, "abandonStallSeconds": 5},
+              {}]}}
+            """
+        let scenario = try LoadScenarioReader.read(Array(text.utf8))
+        guard case .viewers(let settings) = scenario.user else {
+            Issue.record("it has no viewers")
+            return
+        }
+        #expect(settings.classes.count == 2 && settings.parallelRequests)
+        #expect(settings.classes[0].maxHeight == 720 && settings.classes[1] == ViewerClass())
+        let written = try LoadScenarioWriter.write(scenario)
+        #expect(try LoadScenarioReader.read(Array(written.utf8)).user == scenario.user)
+    }
+
+    @Test func dataOfViewersStaysWithTheClient() throws {
+        let text = """
+            {"targets": ["http://a.example/t.m3u8"], "arrivals": {"users": 2, "seconds": 5},
+             "viewers": {"data": "viewers.csv"}}
+            """
+        let scenario = try LoadScenarioReader.read(Array(text.utf8))
+        let failure = #expect(throws: Failure.self) { try LoadScenarioWriter.write(scenario) }
+        #expect(failure?.message.contains("viewers.data") == true, "\(failure?.message ?? "")")
+    }
 }

@@ -1,3 +1,4 @@
+import Model
 import Testing
 
 @testable import LoadModel
@@ -77,6 +78,31 @@ import Testing
             let time = "max(total) <= \(part / 10).\(part % 10)ms"
             #expect(try LoadThreshold.parse(time).value == Double(part) * 100)
         }
+    }
+
+    // MARK: Default
+
+    @Test func aBoundOnErrorsHoldsWhereNoneIsGiven() throws {
+        var scenario = LoadScenario()
+        scenario.targets = [
+            LoadTarget(name: "a", source: .url("http://h/a", .file)),
+            LoadTarget(name: "b", source: .url("http://h/b", .file)),
+        ]
+        scenario.thresholds = [try LoadThreshold.parse("p99(total) < 50ms")]
+        #expect(scenario.judgedThresholds.map(\.text) == ["p99(total) < 50ms", "error_rate <= 1%"])
+        #expect(scenario.judgedThresholds.map(\.isDefault) == [false, true])
+        // It is what its text says.
+        var parsed = try LoadThreshold.parse("error_rate <= 1%")
+        parsed.isDefault = true
+        #expect(scenario.judgedThresholds.last == parsed)
+        // One target that may fail is no reason to accept the failures of the other.
+        scenario.targets[0].mayFail = true
+        #expect(scenario.judgedThresholds.count == 2)
+        scenario.targets[1].mayFail = true
+        #expect(scenario.judgedThresholds == scenario.thresholds)
+        scenario.targets[1].mayFail = false
+        scenario.thresholds.append(try LoadThreshold.parse("error_rate < 50%"))
+        #expect(scenario.judgedThresholds == scenario.thresholds)
     }
 
     // MARK: Judging

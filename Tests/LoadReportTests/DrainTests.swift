@@ -107,9 +107,9 @@ import Testing
             progress.add(interval(second, (1, 1, 100)), of: LoadResult())
         }
         progress.add(interval(10, (0.001, 0, 0)), of: LoadResult())
-        #expect(progress.plainLine.contains("100/s answered"), "\(progress.plainLine)")
+        #expect(progress.plainLine.contains("100/s succeeded"), "\(progress.plainLine)")
         progress.add(interval(11, (0.5, 0.5, 50)), of: LoadResult())
-        #expect(progress.plainLine.contains("100/s answered"), "\(progress.plainLine)")
+        #expect(progress.plainLine.contains("100/s succeeded"), "\(progress.plainLine)")
     }
 
     @Test("an interval's length goes from process to process")

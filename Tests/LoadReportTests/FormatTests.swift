@@ -27,7 +27,7 @@ import Testing
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let figures = try #require(document["figures"] as? [String: Double])
-        let rate = Double(result.total.counts.ended) / 55
+        let rate = Double(result.total.counts.succeeded) / 55
         #expect(abs((figures["requestsPerSecond"] ?? 0) - rate) < 1e-9)
         let metrics = try #require(document["metrics"] as? [String: [String: Any]])
         #expect(metrics["total"]?["p99"] as? Int64 == result.total[.total]?.value(quantile: 0.99))
@@ -249,6 +249,11 @@ import Testing
         #expect(
             labels(0.35, isWhole: false) { LoadFormat.percent($0) }
                 == ["0 %", "10 %", "20 %", "30 %", "40 %"])
+        // At most half of the chart is empty.
+        #expect(
+            labels(4.1, isWhole: false) { LoadFormat.rate($0) }
+                == ["0/s", "1.5/s", "3/s", "4.5/s", "6/s"])
+        #expect(labels(12.5, isWhole: true) { "\(Int($0))" } == ["0", "4", "8", "12", "16"])
         #expect(
             labels(9, isWhole: false) { LoadFormat.rate($0) }
                 == ["0/s", "2.5/s", "5/s", "7.5/s", "10/s"])

@@ -52,6 +52,30 @@ import Testing
         #expect(table.split(separator: "\n").count == 3 && table.contains("connect"))
     }
 
+    /// Logs of load tests have figures that are no times, under the names of their metrics.
+    @Test func figuresThatAreNoTimesHaveTheirUnits() throws {
+        let text = log([
+            ("viewer_bit_rate", [2_500]), ("viewer_rebuffer_ratio", [20_000]),
+            ("viewer_stalls", [3]), ("total", [2_500]),
+        ])
+        let report = try HistogramReport(text)
+        let lines = report.text.split(separator: "\n").map { line in
+            line.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+        }
+        #expect(lines[1].hasPrefix("viewer_bit_rate 1 1 2.50 Mbit/s"), "\(lines)")
+        #expect(lines[2].hasPrefix("viewer_rebuffer_ratio 1 1 2.00 % 2 %"), "\(lines)")
+        #expect(lines[3].hasPrefix("viewer_stalls 1 1 3 3"), "\(lines)")
+        #expect(lines[4].hasPrefix("total 1 1 2.50 ms"), "\(lines)")
+        let object = try JSONSerialization.jsonObject(with: Data(report.json().utf8))
+        let tags = try #require((object as? [String: Any])?["tags"] as? [[String: Any]])
+        #expect(
+            tags.map { $0["unit"] as? String } == [
+                "kilobitsPerSecond", "millionths", "count", "microseconds",
+            ])
+        #expect(tags[0]["maximum"] as? Int == 2_500 && tags[0]["maximumMicroseconds"] == nil)
+        #expect(tags[3]["maximumMicroseconds"] as? Int == 2_500 && tags[3]["maximum"] == nil)
+    }
+
     @Test func whatIsNoLogIsRefusedByItsLine() throws {
         let good = log([(nil, [1, 2, 3])])
         #expect(throws: HistogramError(detail: "it has no interval")) {

@@ -101,7 +101,7 @@ import Testing
         #expect(lines[1].contains("failed 10 %"))
         #expect(
             progress.plainLine
-                == "evening: 0:12 of 0:20, target 100/s viewers, 40.0/s answered, 8.00 Mbit/s, "
+                == "evening: 0:12 of 0:20, target 100/s viewers, 36.0/s succeeded, 8.00 Mbit/s, "
                 + "p99 9.00 ms, 12 viewers, 10 % failed, the generator's CPU is the bottleneck")
     }
 

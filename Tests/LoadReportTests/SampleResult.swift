@@ -79,17 +79,19 @@ enum SampleResult {
             let took = Int64.random(in: 800...9_000, using: &random)
             // A freeze of 1.4 s: what was due within it waits for its end.
             let waited = second == 30 ? Int64(1_400_000 - 1_400_000 * place / rate) : 0
-            interval.record(took, .firstByteUncorrected)
-            interval.record(took + waited, .firstByte)
-            interval.record(took + 700, .totalUncorrected)
-            interval.record(took + 700 + waited, .total)
             interval.record(waited, .sendDelay)
             interval.counts.bytes += 65_536
             if place == 0, second % 3 == 0 {
                 interval.counts.failed += 1
                 interval.errors[
                     second % 2 == 0 ? "origin.http.503" : "origin.timeout", default: 0] += 1
+                interval.record(300, .failedUncorrected)
+                interval.record(300 + waited, .failed)
             } else {
+                interval.record(took, .firstByteUncorrected)
+                interval.record(took + waited, .firstByte)
+                interval.record(took + 700, .totalUncorrected)
+                interval.record(took + 700 + waited, .total)
                 interval.counts.succeeded += 1
             }
         }

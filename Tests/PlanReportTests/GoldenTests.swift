@@ -26,7 +26,8 @@ import Testing
          "audience": {"monthlyActiveUsers": {"low": 150000, "likely": 200000, "high": 300000},
                       "growthPerMonth": 0.08},
          "catalog": {"titles": 4000, "changePerDay": 0.03},
-         "origin": {"connections": 128, "requestsPerSecond": 900},
+         "edge": {"hitRatio": 0.95},
+         "origin": {"connections": 512, "requestsPerSecond": 1200},
          "onDemand": {"waitSeconds": 0.5, "percentile": 0.99},
          "money": {"provider": "hetzner", "originProvider": "aws", "currency": "EUR",
                    "exchange": {"USD": 0.9}, "exchangeDate": "2026-11-20"}}
@@ -35,16 +36,36 @@ import Testing
     private static func plan() throws -> Plan {
         var options = Plan.Options()
         options.prices = try PriceReader.embedded()
+        options.cdns = try PriceReader.embeddedCDNs()
         options.months = 12
         options.draws = 200
+        options.confidence = 0.9
         return try Plan(try ScenarioReader.read(Array(scenario.utf8)), options)
     }
 
     private static let folder = "Tests/PlanReportTests/Golden"
 
-    @Test func theTerminalsTables() throws {
+    /// The first screen answers: at most 50 lines of at most 100 columns.
+    @Test func theFirstScreen() throws {
+        let text = PlanSummary(try Self.plan()).text
+        try check("\(Self.folder)/plan.txt", text)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 50)
+        #expect(lines.allSatisfy { $0.count <= 100 })
+        for part in [
+            "suffices in 90 % of 200 draws", "sized for", "Recommended: ", "What binds first",
+            "Assumptions that matter most",
+        ] { #expect(text.contains(part), "\(part)") }
+    }
+
+    @Test func everythingIsInTheFullTables() throws {
         let plan = try Self.plan()
-        try check("\(Self.folder)/plan.txt", PlanTable(plan, usesUnicode: true).text)
+        let text = PlanTable(plan, usesUnicode: true).text
+        for row in PlanFacts(plan: plan).machines { #expect(text.contains(row.value)) }
+        for part in [
+            "Waits: on-demand", "Growth", "First bottlenecks", "Own edge servers", "Uncertainty",
+            "Main influences on workers", "Notes", "Assumed inputs",
+        ] { #expect(text.contains(part), "\(part)") }
         let plain = PlanTable(plan, usesUnicode: false).text
         #expect(!plain.contains("━") && !plain.contains("─"))
     }
@@ -79,7 +100,7 @@ import Testing
         options.prices = try PriceReader.embedded()
         options.months = 6
         options.draws = 200
-        let tight = scenario.replacingOccurrences(of: "900", with: "100")
+        let tight = scenario.replacingOccurrences(of: "1200", with: "100")
         return try Plan(try ScenarioReader.read(Array(tight.utf8)), options)
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Model
 import Planner
 import Testing
@@ -74,6 +75,86 @@ import Testing
     func aPriceFileIsCheckedStrictly(old: String, new: String, message: String) {
         let error = #expect(throws: Failure.self) { try PriceReader.read(Self.file(old, new)) }
         #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+    }
+
+    private static func cdn(_ delivery: String, _ more: String = "") -> [UInt8] {
+        let text = #"{"cdn": "c", "name": "C", "delivery": \#(delivery)\#(more)}"#
+        return Array(
+            text.split(separator: "PRICE", omittingEmptySubsequences: false)
+                .joined(separator: price).utf8)
+    }
+
+    @Test func cdnsAreReadByTheirWayOfBilling() throws {
+        #expect(try PriceReader.embeddedCDNs().map(\.id) == ["cloudfront", "percentile"])
+        let tiers = #"{"unit": "GB", "includedPerMonth": 5, "tiers": [{"price": PRICE}]}"#
+        let more = #", "requests": {"per": 100, "price": PRICE}, "minimumPerMonth": PRICE"#
+        guard case .cdn(let volume) = try PriceReader.readFile(Self.cdn(tiers, more)),
+            case .volume(let egress) = volume.delivery
+        else {
+            Issue.record("no CDN by volume")
+            return
+        }
+        #expect(egress.includedPerMachine == 5 && egress.tiers.count == 1)
+        #expect(volume.requests?.per == 100 && volume.minimum?.amount == 1)
+        let peak = try PriceReader.readFile(
+            Self.cdn(#"{"perMegabit": PRICE, "commitMegabits": 10}"#))
+        guard case .cdn(let book) = peak, case .percentile(let percentile) = book.delivery else {
+            Issue.record("no CDN by percentile")
+            return
+        }
+        #expect(percentile.commitMegabits == 10)
+        guard case .provider(let provider) = try PriceReader.readFile(Self.file()) else {
+            Issue.record("no provider")
+            return
+        }
+        #expect(provider.id == "x" && provider.edgeServers.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("{}", "", "unit and tiers, or perMegabit"),
+        (#"{"unit": "GB", "tiers": [{"price": PRICE}], "perMegabit": PRICE}"#, "", "is not whole"),
+        (#"{"perMegabit": PRICE, "commitMegabit": 5}"#, "", "Did you mean commitMegabits?"),
+        (#"{"perMegabit": PRICE}"#, #", "requests": {"per": 0, "price": PRICE}"#, "requests.per"),
+        (#"{"perMegabit": PRICE}"#, #", "requests": {"per": 10}"#, "requests"),
+        (#"{"perMegabit": PRICE}"#, #", "minimumPerMont": PRICE"#, "Did you mean minimumPerMonth?"),
+    ])
+    func aFileOfACDNIsCheckedStrictly(delivery: String, more: String, message: String) {
+        let error = #expect(throws: Failure.self) {
+            try PriceReader.readFile(Self.cdn(delivery, more))
+        }
+        #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func kindsOfEdgeServersAreRead() throws {
+        let kind = #"{"type": "e", "cores": 32, "memoryGigabytes": 64, "month": PRICE}"#
+            .replacing("PRICE", with: Self.price)
+        let book = try PriceReader.read(
+            Self.file("\"storage\"", "\"edgeServers\": [\(kind)], \"storage\""))
+        #expect(book.edgeServers.map(\.cores) == [32])
+        let error = #expect(throws: Failure.self) {
+            try PriceReader.read(Self.file("\"storage\"", "\"edgeServers\": [{}], \"storage\""))
+        }
+        #expect(error?.message.contains("edgeServers[0]") == true)
+    }
+
+    /// One currency for all, unless rates are given.
+    @Test func missingRatesAreCompleted() {
+        var money = Scenario.MoneyChoice()
+        ExchangeRates.complete(&money)
+        #expect(money.currency == "EUR" && money.exchangeDate == "2025-02-21")
+        #expect(money.exchange["USD"].map { abs($0 - 1 / 1.0465) < 1e-12 } == true)
+        var dollars = Scenario.MoneyChoice()
+        dollars.currency = "USD"
+        ExchangeRates.complete(&dollars)
+        #expect(dollars.exchange == ["EUR": 1.0465])
+        var given = Scenario.MoneyChoice()
+        (given.currency, given.exchange) = ("EUR", ["USD": 0.9])
+        ExchangeRates.complete(&given)
+        #expect(given.exchange == ["USD": 0.9] && given.exchangeSource == nil)
+        var other = Scenario.MoneyChoice()
+        other.currency = "CHF"
+        ExchangeRates.complete(&other)
+        #expect(other.currency == "CHF" && other.exchange.isEmpty)
     }
 
     @Test func currenciesAreNotAddedUp() {

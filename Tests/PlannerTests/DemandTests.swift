@@ -20,28 +20,37 @@ import Testing
         abs(left - right) <= 1e-9 * max(abs(left), abs(right))
     }
 
-    /// A bit rate alone is the only rendition: in storage, in the fill and to viewers.
-    @Test func aBitRateReachesStorageAndFill() {
+    /// A bit rate is what viewers get; the ladder is what is stored. One outside of the ladder is stored as
+    /// well.
+    @Test func aBitRateIsThatOfViewersAndDoesNotCutStorage() {
         let twice = demand([.kilobitsPerSecond: 4_000])
         let once = demand([.kilobitsPerSecond: 2_000])
+        let none = demand([:])
         for figure in [
             \Demand.catalogBytes, \.edgeStorageBytes, \.fillBytesPerDay, \.fillBitsPerSecond,
-            \.peakEgressBitsPerSecond, \.missBytes, \.fillSegmentBytes,
+            \.fillSegmentBytes,
         ] {
+            #expect(twice[keyPath: figure] == none[keyPath: figure])
+        }
+        for figure in [\Demand.peakEgressBitsPerSecond, \.missBytes] {
             #expect(isNear(twice[keyPath: figure], 2 * once[keyPath: figure]))
         }
         // 1,000 titles of an hour.
-        #expect(isNear(once.catalogBytes, 1_000 * 3_600 * 250_000))
+        #expect(isNear(once.catalogBytes, 1_000 * 3_600 * 25_640_000 / 8))
+        let beyond = demand([.kilobitsPerSecond: 20_000])
+        #expect(isNear(beyond.catalogBytes, 1_000 * 3_600 * 45_640_000 / 8))
+        let below = demand([.kilobitsPerSecond: 100])
+        #expect(isNear(below.catalogBytes, 1_000 * 3_600 * 25_740_000 / 8))
         // Drawn, it is the same in all of them.
         var scenario = Self.scenario([:])
-        scenario.given[.kilobitsPerSecond] = Estimate(low: 1_000, likely: 2_000, high: 4_000)
+        scenario.given[.kilobitsPerSecond] = Estimate(low: 1_000, likely: 2_000, high: 10_000)
         let high = Demand(ScenarioValues(scenario) { $0.high })
         let values = ScenarioValues(scenario) { $0.high }
-        #expect(values.ladder == [4_000])
+        #expect(values.ladder == Scenario.appleLadder + [10_000])
         #expect(
             isNear(
                 high.catalogBytes,
-                values[.titles] * values[.minutesPerTitle] * 60 * 4_000 * 125))
+                values[.titles] * values[.minutesPerTitle] * 60 * 35_640 * 125))
         // A ladder is what is stored; the bit rate is what viewers get of it.
         scenario.ladder = [1_000, 2_000, 3_000]
         #expect(ScenarioValues(scenario).ladder == [1_000, 2_000, 3_000])
@@ -60,7 +69,7 @@ import Testing
         let peak = demand([.peakRequests: 100, .peakToMean: 4])
         #expect(peak.meanRequestsPerSecond == 25 && peak.peakRequestsPerSecond == 100)
         // Without viewers it is 0.
-        #expect(demand([.minutesPerDay: 0, .peakToMean: 3]).peakConcurrentUsers == 165)
+        #expect(demand([.minutesPerDay: 0, .peakToMean: 3]).peakConcurrentUsers == 0)
     }
 
     /// What was drawn does not contradict itself.
@@ -97,7 +106,7 @@ import Testing
         let peak = try assumed(Self.scenario([.dailyActiveUsers: 500, .peakToMean: 3]))
         #expect(peak["audience.peakShare"] == nil)
         let size = try assumed(Self.scenario([.catalogGigabytes: 500]))
-        #expect(size["catalog.titles"] == nil)
+        #expect(size["catalog.minutesPerTitle"] == nil)
     }
 
     /// Each quantile has its own time to hand a job out.
@@ -134,7 +143,8 @@ import Testing
     @Test func theLimitsOfWorkersAreTheirOwn() throws {
         var scenario = Self.scenario([
             .meanRequests: 100, .peakRequests: 100, .requestBytes: 1e6, .hitRatio: 0, .attempts: 1,
-            .changePerDay: 0, .cpuPerSegment: 0, .cpuPerGigabyte: 2, .machineCores: 4,
+            .changePerDay: 0, .edgeCPUPerGigabyte: 0, .cpuPerSegment: 0, .cpuPerGigabyte: 2,
+            .machineCores: 4,
             .nicMegabits: 1_000, .originLatency: 1_000, .connectionMegabits: 1_000, .connections: 4,
             .audienceGrowth: 1, .catalogGrowth: 0,
         ])
@@ -158,6 +168,6 @@ import Testing
         while share <= 1 { (share, month) = (share * 2, month + 1) }
         #expect(limit(.workerCPU)?.bindsInMonth == month)
         let edge = try #require(limit(.edgeCPU)?.shareNow)
-        #expect(isNear(edge, 100 / (10_000 * 4 * Double(plan.sizing.machines.edge))))
+        #expect(isNear(edge, 100 / (10_000 * 4 * Double(plan.sizing.edge.servers))))
     }
 }

@@ -145,7 +145,8 @@ import Testing
                 .segmentsPerSecond: 50, .contention: 0, .attempts: 1, .originRequests: 100,
             ]),
             RunCheck.Run(segments: 1_000, bytes: 1e9, seconds: 10, retries: 0, workers: 4))
-        #expect(check.rows.first.map { isNear($0.predicted, 10) } == true)
+        // The last hundred begins in the tenth second; 128 slots need 130 ms for it.
+        #expect(check.rows.first.map { isNear($0.predicted, 9.13) } == true)
     }
 
     @Test(arguments: [(0.0, 1.0, 1.0), (1, 0, 1), (1, 1, 0), (1, .nan, 1), (-1, 1, 1)])

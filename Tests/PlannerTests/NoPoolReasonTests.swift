@@ -17,7 +17,12 @@ import Testing
     /// plan suggests there is a pool.
     @Test(
         arguments: [
-            ([.monthlyActiveUsers: 1e6, .coherency: 1e-4], .onDemand),
+            (
+                [
+                    .monthlyActiveUsers: 1e6, .peakShare: 0.33, .hitRatio: 0.95,
+                    .coherency: 1e-4,
+                ], .onDemand
+            ),
             (
                 [
                     .hitRatio: 1, .titles: 30_000, .coherency: 0.01, .contention: 0,
@@ -50,7 +55,9 @@ import Testing
 
     /// A day is all that a fill ever has.
     @Test func moreHoursAreOfferedOnlyWhereTheyHelp() throws {
-        let full = try Self.plan([.monthlyActiveUsers: 1e9, .deadlineHours: 24])
+        let full = try Self.plan([
+            .monthlyActiveUsers: 1e9, .hitRatio: 0.95, .deadlineHours: 24,
+        ])
         let misses = try #require(full.problems.first { $0.contains("nightly fill") })
         #expect(misses.contains("misses alone use all"))
         #expect(!misses.contains("more hours"))
@@ -63,7 +70,9 @@ import Testing
     /// A rate under an origin's limit is no reason; the wait at that use is, and a limit is enough that
     /// the plan then has a pool with.
     @Test func aLimitThatIsNearlyReachedReportsTheWait() throws {
-        let given: [ScenarioInput: Double] = [.originRequests: 3, .deadlineHours: 14.1]
+        let given: [ScenarioInput: Double] = [
+            .originRequests: 3, .peakShare: 0.33, .hitRatio: 0.95, .deadlineHours: 14.1,
+        ]
         let plan = try Self.plan(given)
         let stop = try #require(plan.sizing.workers.stops.first { $0.goal == .onDemand })
         #expect(stop.limit == "origin.requestsPerSecond")

@@ -28,7 +28,7 @@ import Testing
         let often: [ScenarioInput] = [
             .width, .height, .framesPerSecond, .bitsPerPixel, .compression, .peakToMean,
             .peakShare, .dailyActiveUsers, .peakConcurrentUsers, .minutesPerDay, .meanRequests,
-            .peakRequests,
+            .peakRequests, .storedShare,
         ]
         for input in often where random.uniform() < 0.7 { scenario.given[input] = nil }
         return scenario

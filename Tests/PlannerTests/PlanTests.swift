@@ -101,7 +101,9 @@ import Testing
 
     private static func worth(_ sizing: Sizing) -> [Double] {
         [
-            Double(sizing.workers.total ?? .max), Double(sizing.machines.total ?? .max),
+            Double(sizing.workers.total ?? .max),
+            // Larger kinds of edge servers are fewer, so their number may fall.
+            sizing.edge.coresInUse,
             sizing.demand.peakRequestsPerSecond, sizing.demand.edgeStorageBytes,
             sizing.database.coresInUse, Double(sizing.database.coordinators),
         ]
@@ -114,7 +116,7 @@ import Testing
             (.titles, [1, 100, 1e4, 1e6]), (.changePerDay, [0, 0.01, 0.5, 1]),
             (.originLatency, [0, 50, 5_000]), (.serviceCV2, [0, 1, 10]),
             (.headroom, [0, 0.3, 0.8]),
-            (.spareWorkers, [0, 1, 5]), (.kilobitsPerSecond, [100, 4_000, 40_000]),
+            (.spareWorkers, [0, 1, 5]), (.kilobitsPerSecond, [200, 4_000, 40_000]),
             (.attempts, [1, 2, 5]), (.sites, [1, 2, 10]),
         ] as [(ScenarioInput, [Double])])
     func moreNeedsNoLess(input: ScenarioInput, steps: [Double]) {

@@ -26,7 +26,7 @@ package func waitUntil(
 }
 
 /// `waitUntil` for code that cannot await; blocks its thread.
-func blockUntil(
+package func blockUntil(
     deadlineSeconds: Double, _ what: String, _ condition: () throws -> Bool
 ) throws {
     let clock = ContinuousClock()

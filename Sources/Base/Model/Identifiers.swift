@@ -33,6 +33,7 @@ extension Identifier: CustomStringConvertible {
 
 /// Tags for `Identifier` and `UniqueID`.
 package enum CatalogEntity {}
+package enum RunEntity {}
 package enum AssetEntity {}
 package enum SegmentEntity {}
 package enum JobEntity {}
@@ -49,6 +50,8 @@ package enum WebhookDeliveryEntity {}
 package enum SiteAuditEntity {}
 
 package typealias CatalogID = Identifier<CatalogEntity>
+/// Number of a run of a catalog, from its start to its end.
+package typealias RunID = Identifier<RunEntity>
 package typealias AssetID = Identifier<AssetEntity>
 package typealias SegmentID = Identifier<SegmentEntity>
 package typealias JobID = Identifier<JobEntity>

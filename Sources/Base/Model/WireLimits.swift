@@ -12,6 +12,8 @@ package enum WireLimits {
     package static let sidecarsPerAsset = 50
     /// Time for which a completed asset is kept, in seconds: up to a hundred years.
     package static let keepSeconds = 1.0...3_153_600_000
+    /// Time after which an asset is refreshed, in seconds: a minute to a year.
+    package static let refreshSeconds = 60.0...31_536_000
     /// Maximum fetches of a title within a period, and maximum sites that it is at.
     package static let fetchesPerTitle = 1...1_000_000
     package static let sitesPerTitle = 1...1_000_000
@@ -29,6 +31,7 @@ package enum WireLimits {
     package static let resultsPerReport = 1_000
     package static let segmentsPerRequest = 5_000
     package static let leasesPerHeartbeat = 1_000
+    package static let runsPerHeartbeat = 100
     package static let originsPerHeartbeat = 200
     package static let originsPerResult = 20
     /// Maximum origins of `LeaseRequest.slow`.

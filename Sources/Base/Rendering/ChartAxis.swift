@@ -26,7 +26,7 @@ package struct ChartAxis {
             let last = max(log10(highest).rounded(.up), first + 1)
             ticks = stride(from: first, through: last, by: 1).map { pow(10, $0) }
         } else {
-            let top = Self.roundTop(highest)
+            let top = Self.roundTop(highest, isWhole: isWhole)
             let all = [0, 0.25, 0.5, 0.75, 1].map { $0 * top }
             ticks = isWhole ? all.filter { $0 == $0.rounded() || $0 == top } : all
         }
@@ -57,10 +57,12 @@ package struct ChartAxis {
         return String(kept + text.dropFirst(number.count))
     }
 
-    /// Returns the next round number: 1, 2, 4 or 8 times a power of ten.
-    package static func roundTop(_ value: Double) -> Double {
+    /// Returns the next number whose quarters are round, at most twice the value, and from 2 on at
+    /// most half as much again.
+    private static func roundTop(_ value: Double, isWhole: Bool) -> Double {
         guard value.isFinite, value > 0 else { return 1 }
         let power = pow(10, log10(value).rounded(.down))
-        return [1, 2, 4, 8].map { $0 * power }.first { $0 >= value } ?? power * 10
+        let tops = isWhole && power <= 1 ? [1, 2, 4, 6, 8] : [1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8]
+        return tops.map { $0 * power }.first { $0 >= value } ?? power * 10
     }
 }

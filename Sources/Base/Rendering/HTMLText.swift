@@ -69,6 +69,7 @@ package enum HTMLText {
         h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem}
         h2{font-size:1.15rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--rule);\
         padding-bottom:.3rem}
+        h3{font-size:1rem;margin:1.5rem 0 .5rem}
         .lead{color:var(--soft);margin:0 0 1.5rem}
         .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.75rem}
         .tile{background:var(--panel);border-radius:.5rem;padding:.8rem 1rem}

@@ -57,6 +57,19 @@ package struct Histogram: Sendable, Equatable {
         maximum = [maximum, other.maximum].compactMap(\.self).max()
     }
 
+    /// Copies the counts of a histogram in pages.
+    package init(_ paged: PagedHistogram) {
+        for (page, counts) in paged.pages.enumerated() where !counts.isEmpty {
+            let start = page * PagedHistogram.pageBins
+            self.counts.replaceSubrange(start..<(start + counts.count), with: counts)
+        }
+        total = paged.total
+        clamped = paged.clamped
+        sum = paged.sum
+        minimum = paged.minimum
+        maximum = paged.maximum
+    }
+
     /// Returns the histogram without a part of it; minimum and maximum are exact only to their
     /// bins.
     package func subtracting(_ part: Histogram) -> Histogram {

@@ -92,6 +92,13 @@ extension CoordinatorClient {
         try await get("/v1/catalogs/\(catalog)/refresh", call: Call(retrySeconds: retrySeconds))
     }
 
+    /// Returns the workers' work for the present or last run of a catalog.
+    package func work(
+        for catalog: CatalogID, retrySeconds: Double? = nil
+    ) async throws(Failure) -> CatalogWork {
+        try await get("/v1/catalogs/\(catalog)/work", call: Call(retrySeconds: retrySeconds))
+    }
+
     package func clusterStatus(
         retrySeconds: Double? = nil
     ) async throws(Failure) -> ClusterStatus {

@@ -62,17 +62,17 @@ extension CoordinatorClient {
             "/v1/sources/\(catalog)/checks", check, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Adds a batch of the list. Throws `worker.leaseLost` and `cluster.busy`.
+    /// Sends a batch of the list. Throws `worker.leaseLost`.
     package func add(
         _ batch: AssetBatch, toSourceOf catalog: CatalogID, worker: WorkerID, lease: LeaseID,
         retrySeconds: Double? = nil
-    ) async throws(Failure) -> SourceAdded {
+    ) async throws(Failure) {
         let query = Query(("worker", "\(worker)"), ("lease", "\(lease)"))
-        return try await post(
+        try await post(
             "/v1/sources/\(catalog)/assets\(query)", batch, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Ends a reading. Throws `worker.leaseLost`.
+    /// Ends a reading. Throws `worker.leaseLost` and `cluster.busy`.
     package func report(
         _ report: SourceReport, ofSourceOf catalog: CatalogID, retrySeconds: Double? = nil
     ) async throws(Failure) {

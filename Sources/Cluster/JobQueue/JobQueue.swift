@@ -75,6 +75,7 @@ package final class JobQueue: Sendable {
     package let refreshes: Refreshes
     package let purges: Purges
     package let evictions: Evictions
+    package let assetRefreshes: AssetRefreshes
     package let origins: Origins
     package let neighbours: Neighbours
     package let sites: Sites
@@ -135,6 +136,7 @@ package final class JobQueue: Sendable {
         refreshes = Refreshes(database: database)
         purges = Purges(database: database, leaseSeconds: settings.leaseSeconds)
         evictions = Evictions(database: database, purges: purges)
+        assetRefreshes = AssetRefreshes(database: database, purges: purges)
         origins = Origins(
             database: database, limits: limits, mirrors: MirrorMoves(database: database))
         neighbours = Neighbours(

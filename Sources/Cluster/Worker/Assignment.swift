@@ -45,7 +45,9 @@ struct Leased<Task: Hashable & Sendable>: Sendable, Hashable {
 }
 
 /// A leased fetch with the open storage of its site; fetching and committing pass it on.
-struct Assignment: Sendable {
+///
+/// A class, so that passing it on counts one reference instead of one for each of its texts.
+final class Assignment: Sendable {
     private let work: Leased<Fetch>
     let storage: SiteStorage
 

@@ -67,12 +67,12 @@ package final class ListFile: Sendable {
 }
 
 /// An unnamed temporary file, which vanishes with the process. Safe from any thread.
-final class UnnamedFile: Sendable {
+package final class UnnamedFile: Sendable {
     private let descriptor: Int32
     private let length = Mutex(0)
 
     /// Creates the file. Throws `input.unreadable`, since a list needs it.
-    init() throws(Failure) {
+    package init() throws(Failure) {
         let directory = getenv("TMPDIR").map { String(cString: $0) } ?? ""
         var template = Array(
             "\(directory.hasPrefix("/") ? directory : "/tmp")/dray-list-XXXXXX".utf8CString)
@@ -91,7 +91,7 @@ final class UnnamedFile: Sendable {
     }
 
     /// Appends bytes and returns their offset.
-    func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
+    package func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         let start = length.withLock { length in
             defer { length += bytes.count }
             return length
@@ -120,7 +120,9 @@ final class UnnamedFile: Sendable {
         return try result.get()
     }
 
-    func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(Failure) -> Int {
+    package func read(
+        _ bytes: UnsafeMutableRawBufferPointer, at offset: Int
+    ) throws(Failure) -> Int {
         var done = 0
         while done < bytes.count {
             let count = pread(

@@ -110,6 +110,7 @@ final class XMLListHandler: XMLHandler {
     /// Line of a sitemap's `url` that has no `loc` yet.
     private var openLine: Int?
     private var metalink = MetalinkFile()
+    private var entry = SitemapEntry()
 
     private static let metalinkNamespace: StaticString = "urn:ietf:params:xml:ns:metalink"
 
@@ -164,8 +165,10 @@ final class XMLListHandler: XMLHandler {
             let range = trimmed(text)
             if form == .metalink {
                 metalink.take(role, text, range, line())
+            } else if role == SitemapEntry.modified {
+                findings += entry.setModified(text[range])
             } else {
-                location(text, range)
+                location(text, range, isPage: depth == 3)
             }
             return true
         }
@@ -175,6 +178,7 @@ final class XMLListHandler: XMLHandler {
                 .passed(line: openLine, message: "a \(name) without a loc is skipped", topic: nil))
             self.openLine = nil
         }
+        if form == .sitemap, depth == 2 { findings += entry.end() }
         if form == .metalink, depth == 2 {
             findings += metalink.findings(entryLine)
             metalink = MetalinkFile()
@@ -275,9 +279,12 @@ final class XMLListHandler: XMLHandler {
             return true
         case 3 where isIndex && !(element.name == "loc"): return false
         case 3 where !isImage && !isVideo:
+            if element.name == "lastmod", !isIndex { break }
             guard element.name == "loc" else { return false }
             openLine = nil
-        case 3: return element.name == "image" || element.name == "video"
+        case 3:
+            findings += entry.flush()
+            return element.name == "image" || element.name == "video"
         case 4 where isImage:
             guard element.name == "loc" else { return false }
         case 4 where isVideo:
@@ -292,7 +299,7 @@ final class XMLListHandler: XMLHandler {
         return true
     }
 
-    private func location(_ text: [UInt8], _ range: Range<Int>) {
+    private func location(_ text: [UInt8], _ range: Range<Int>, isPage: Bool) {
         do throws(Failure) {
             let url = try ListField.url(text, range, entryLine, role)
             if isIndex {
@@ -300,7 +307,12 @@ final class XMLListHandler: XMLHandler {
                 return
             }
             do throws(Failure) {
-                findings.append(.asset(try ListItem(url: url).asset(), line: entryLine))
+                let asset = try ListItem(url: url).asset()
+                if isPage {
+                    findings += entry.setPage(asset, line: entryLine)
+                } else {
+                    findings.append(.asset(asset, line: entryLine))
+                }
             } catch {
                 throw error.at(.line(entryLine, field: role))
             }

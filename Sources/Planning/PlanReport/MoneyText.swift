@@ -6,7 +6,7 @@ import Rendering
 /// Money, currencies and dates as text.
 package enum MoneyText {
     /// Returns true for an ISO 4217 code: three capital letters.
-    static func isCurrency(_ text: String) -> Bool {
+    package static func isCurrency(_ text: String) -> Bool {
         text.utf8.count == 3 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
     }
 

@@ -1,3 +1,4 @@
+import Model
 import Planner
 import Rendering
 
@@ -95,21 +96,61 @@ struct PlanCharts {
             "Peak egress by month", SVG.svg(lower + 26, "Egress by month", content))
     }
 
-    /// Charts providers with all prices in one currency, one chart per currency: amounts of
-    /// different currencies are not comparable.
-    var costs: String {
+    /// Charts all options, one chart per currency: amounts of different currencies are not
+    /// comparable.
+    func costs(_ facts: CostFacts) -> String {
         var byCurrency: [String: [(name: String, value: Double, text: String)]] = [:]
-        for cost in plan.costs {
-            let amounts = cost.perMonth.amounts.filter { $0.value > 0 }
-            guard let only = amounts.first, amounts.count == 1 else { continue }
-            byCurrency[only.key, default: []].append(
-                (cost.name, only.value, "\(MoneyText.amount(only.value)) \(only.key)"))
+        for option in facts.options {
+            guard let currency = option.perMonth.currency,
+                let amount = option.perMonth.amount(in: currency)
+            else { continue }
+            byCurrency[currency, default: []].append(
+                (option.name, amount, MoneyText.rounded(option.perMonth)))
         }
         return byCurrency.sorted { $0.key < $1.key }.map { currency, rows in
             HTMLText.figure(
-                "Per month in \(currency), of providers with all prices in that currency",
+                "Cost of this month in \(currency)",
                 SVG.bars("Cost per month in \(currency)", rows.sorted { $0.value < $1.value }))
         }.joined()
+    }
+
+    /// Charts the total of each option from now to the end of each month.
+    func cumulative(_ facts: CostFacts) -> String {
+        guard let currency = facts.currency, facts.months > 1 else { return "" }
+        let lines = facts.options.map { option in
+            (
+                option.name,
+                option.cumulative.prefix(facts.months).compactMap { $0.amount(in: currency) }
+            )
+        }
+        let (left, right, upper, lower) = (92.0, 230.0, 12.0, 260.0)
+        let axis = ChartAxis(
+            lowest: 0, highest: lines.flatMap(\.1).max() ?? 1, isLogarithmic: false, lower: lower,
+            upper: upper)
+        func x(_ month: Int) -> Double {
+            left + Double(month) / Double(facts.months) * (SVG.width - left - right)
+        }
+        let isMillions = (axis.ticks.last ?? 0) >= 1e6
+        var content = axis.grid(left: left, right: SVG.width - right) {
+            isMillions && $0 > 0
+                ? "\(Quantity.digits($0 / 1e6)) million"
+                : HumanFormat.count(Int64(saturating: $0.rounded()))
+        }
+        for month in stride(from: 0, through: facts.months, by: max(1, facts.months / 6)) {
+            content += SVG.label(x(month), lower + 18, "\(month)", anchor: "middle")
+        }
+        for (index, line) in lines.enumerated() {
+            let points = [(x(0), axis.y(0))] + line.1.enumerated().map { (x($0 + 1), axis.y($1)) }
+            let y = 24 + Double(index) * 24
+            content += SVG.polyline(points, color: index, width: 2.5)
+            content += SVG.rectangle(
+                SVG.width - right + 20, y - 10, 12, 12, color: index, tip: line.0)
+            content += SVG.label(SVG.width - right + 40, y, line.0, name: "v")
+        }
+        return HTMLText.figure(
+            "Total cost in \(currency) after each month",
+            SVG.svg(
+                max(lower + 26, 24 + Double(lines.count) * 24), "Total cost by month", content))
     }
 
     /// Charts the ranges of figures, each relative to its median.

@@ -40,35 +40,15 @@ extension PlanFacts {
         ]
     }
 
-    static let costHeadings = [
-        "provider", "total", "per user", "per TB pre-fetched", "workers scaled", "over-provisioned",
-        "twice as many, additional", "device-side", "load test",
-    ]
-
-    static func cost(_ cost: ProviderCost) -> [String] {
-        [
-            cost.name, MoneyText.text(cost.perMonth), MoneyText.text(cost.perUser),
-            cost.perTerabytePrefetched.map(MoneyText.text) ?? "–",
-            MoneyText.text(cost.perMonthScaled), MoneyText.text(cost.overProvisioning),
-            MoneyText.text(cost.twiceAsMany), MoneyText.text(cost.deviceSide.perMonth),
-            MoneyText.text(cost.loadTest.cost),
-        ]
-    }
-
-    /// Returns the dates of a provider's prices: `2024 to 2026-10-28`.
-    static func dates(_ cost: ProviderCost) -> String {
-        let dates = cost.prices.map(\.price.date).sorted()
-        guard let first = dates.first, let last = dates.last else { return "" }
-        return first == last ? first : "\(first) to \(last)"
-    }
-
     static let priceHeadings = ["for", "price", "date", "source"]
 
     static func price(_ entry: ProviderCost.PriceInUse) -> [String] {
         let price = entry.price
         return [
             entry.what, "\(Scenario.plain(price.amount)) \(price.currency)", price.date,
-            price.isAssumption ? "assumption: \(price.source)" : price.source,
+            price.isAssumption
+                ? "assumption: \(price.source)"
+                : price.isCheckable ? price.source : "without an address: \(price.source)",
         ]
     }
 
@@ -82,9 +62,14 @@ extension PlanFacts {
     /// Describes the ratios of draws in which the plan suffices, and in which no pool does.
     static func sure(_ uncertainty: Uncertainty) -> String {
         var text: [String] = []
-        if let share = uncertainty.planSuffices {
+        if uncertainty.planSuffices != nil {
+            let shares = uncertainty.sufficiency.map {
+                "\($0.figure) \(Quantity.percent($0.share))"
+            }
             text.append(
-                "The planned workers are enough in \(Quantity.percent(share)) of the draws.")
+                "The plan suffices in these shares of the draws: "
+                    + "\(shares.joined(separator: ", ")); all together "
+                    + "\(Quantity.percent(uncertainty.allSuffice)).")
         }
         if uncertainty.noPoolSuffices > 0 {
             let draws = Double(uncertainty.draws)

@@ -19,7 +19,7 @@ struct PlanFacts {
     let plan: Plan
 
     var headline: String {
-        let demand = plan.sizing.demand
+        let demand = plan.likely.demand
         return "\(plan.name): \(count(demand.monthlyActiveUsers)) monthly active "
             + "users\(assumed("audience.monthlyActiveUsers")), "
             + "\(count(demand.dailyActiveUsers)) daily, \(count(demand.peakConcurrentUsers)) "
@@ -47,30 +47,61 @@ struct PlanFacts {
 
     var demand: [Row] {
         let demand = plan.sizing.demand
+        let likely = plan.likely.demand
         return [
             Row(
                 "peak requests", Quantity.rate(demand.peakRequestsPerSecond),
-                "on average \(Quantity.rate(demand.meanRequestsPerSecond))"),
+                "on average \(Quantity.rate(demand.meanRequestsPerSecond))"
+                    + self.likely(Quantity.rate(likely.peakRequestsPerSecond))),
             Row(
                 "peak egress", Quantity.bandwidth(demand.peakEgressBitsPerSecond),
                 "\(Quantity.bytes(demand.egressBytesPerMonth)) a month"
                     + (isCounted
-                        ? "" : ", \(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer")),
+                        ? "" : ", \(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer")
+                    + self.likely(Quantity.bandwidth(likely.peakEgressBitsPerSecond))),
             Row(
                 "nightly fill", Quantity.bandwidth(demand.fillBitsPerSecond),
                 "\(Quantity.bytes(demand.fillBytesPerDay)) in "
                     + "\(HumanFormat.duration(seconds: demand.fillWindowSeconds)), "
                     + "\(Quantity.rate(demand.fillSegmentsPerSecond)) of "
-                    + Quantity.bytes(demand.fillSegmentBytes)),
+                    + Quantity.bytes(demand.fillSegmentBytes)
+                    + self.likely(Quantity.bandwidth(likely.fillBitsPerSecond))),
             Row(
                 "peak on-demand", Quantity.rate(demand.peakMissesPerSecond),
                 "fetches of \(Quantity.bytes(demand.missBytes)), "
-                    + "\(Quantity.bandwidth(demand.peakMissBitsPerSecond)) from the origin"),
+                    + "\(Quantity.bandwidth(demand.peakMissBitsPerSecond)) from the origin; hit "
+                    + "ratio \(Self.ratio(demand.hitRatio))"
+                    + self.likely(Quantity.rate(likely.peakMissesPerSecond))),
             Row(
                 "edge storage", Quantity.bytes(demand.edgeStorageBytes),
                 "\(Quantity.bytes(demand.catalogBytes)) a site, "
-                    + "\(count(demand.catalogSegments)) segments"),
+                    + "\(count(demand.catalogSegments)) segments"
+                    + self.likely(Quantity.bytes(likely.edgeStorageBytes))),
         ]
+    }
+
+    /// Adds the likely value to a remark if the plan is sized for more.
+    private func likely(_ text: String) -> String {
+        plan.confidence == nil ? "" : "; likely \(text)"
+    }
+
+    /// Formats a hit ratio, with the digits that matter near 100 %.
+    static func ratio(_ share: Double) -> String {
+        share > 0.99 && share < 1
+            ? "\(HumanFormat.fixed(min(share, 0.9999) * 100, places: 2)) %"
+            : Quantity.percent(share)
+    }
+
+    /// Describes what the plan is sized for.
+    var sizedFor: String {
+        guard let confidence = plan.confidence, let uncertainty = plan.uncertainty else {
+            return "Sized on the likely value of each input, which is too little in most cases if "
+                + "inputs are uncertain."
+        }
+        let draws = HumanFormat.count(uncertainty.draws)
+        return "Sized so that each figure suffices in \(Quantity.percent(confidence)) of \(draws) "
+            + "draws of the uncertain inputs, and all in "
+            + "\(Quantity.percent(uncertainty.allSuffice))."
     }
 
     var machines: [Row] {
@@ -102,7 +133,7 @@ struct PlanFacts {
                     + "\(Quantity.rate(database.statementsPerSecond)) statements, WAL "
                     + "\(Quantity.bytes(database.walBytesPerSecond))/s, disk "
                     + Quantity.bytes(database.diskBytes)),
-            Row("edge servers", Self.number(sizing.machines.edge), "one a site may fail"),
+            Row("edge servers", Self.number(sizing.machines.edge), edgeServers),
             Row(
                 "machines", Self.number(sizing.machines.total),
                 "workers \(Self.number(sizing.machines.workers)), coordinators "
@@ -117,6 +148,14 @@ struct PlanFacts {
                     + Self.number(connections.coordinators)),
         ]
         return rows
+    }
+
+    /// Describes the kind of the edge servers, and their disks.
+    var edgeServers: String {
+        let edge = plan.sizing.edge
+        return "of \(Quantity.bandwidth(edge.megabitsPerSecond * 1e6)) and "
+            + "\(Quantity.digits(edge.cores)) cores; \(Quantity.digits(edge.coresInUse)) cores in "
+            + "use; \(HumanFormat.count(edge.disks, "disk")); one a site may fail"
     }
 
     /// Formats a count, or `none`.

@@ -24,7 +24,7 @@ package struct PlanHTML {
             </head>
             <body>
             <h1>\(title)</h1>
-            <p class="lead">\(HTMLText.escaped(lead))</p>
+            <p class="lead">\(HTMLText.escaped(lead))<br>\(HTMLText.escaped(facts.sizedFor))</p>
             \(tiles)\(problems)\(sections(charts))</body>
             </html>
 
@@ -45,7 +45,7 @@ package struct PlanHTML {
             ("peak egress", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
             ("nightly fill", Quantity.bandwidth(sizing.demand.fillBitsPerSecond)),
             ("edge storage", Quantity.bytes(sizing.demand.edgeStorageBytes)),
-            ("machines", PlanFacts.number(sizing.machines.total)),
+            ("edge servers", PlanFacts.number(sizing.machines.edge)),
         ]
         return "<div class=\"tiles\">\n"
             + figures.map { name, value in
@@ -111,7 +111,7 @@ package struct PlanHTML {
                 "Uncertainty",
                 charts.ranges(uncertainty)
                     + "<p>\(HTMLText.escaped(PlanFacts.sure(uncertainty))) Seed "
-                    + "\(uncertainty.seed).</p>\n" + charts.influences(uncertainty))
+                    + "\(uncertainty.seed).</p>\n" + keyInputs + charts.influences(uncertainty))
         }
         if !plan.notes.isEmpty { text += HTMLText.section("Notes", HTMLText.list(plan.notes)) }
         return text + inputs
@@ -128,19 +128,43 @@ package struct PlanHTML {
     }
 
     private func costs(_ charts: PlanCharts) -> String {
-        var content = charts.costs
-        content += HTMLText.table(PlanFacts.costHeadings, plan.costs.map(PlanFacts.cost))
+        let facts = CostFacts(plan)
+        var content = facts.recommendation.map { "<p>\(HTMLText.escaped($0))</p>\n" } ?? ""
+        content += charts.costs(facts) + charts.cumulative(facts)
+        content += HTMLText.table(
+            ["option"] + facts.headings, facts.options.map(facts.row), text: [0, 3])
+        content += "<h3>Own edge servers</h3>\n"
+        content += HTMLText.table(facts.detailHeadings, facts.details)
         for cost in plan.costs {
-            let items = cost.items.map { [$0.name, $0.count, MoneyText.text($0.cost)] }
-            content += "<details><summary>\(HTMLText.escaped(cost.name)), item by item</summary>\n"
-            content += HTMLText.table(
-                ["item", "quantity", "per month"],
-                items + [["total", "", MoneyText.text(cost.perMonth)]], marked: [items.count])
-            content += HTMLText.table(
-                PlanFacts.priceHeadings, cost.prices.map(PlanFacts.price), text: [0, 3])
-            content += HTMLText.list(PlanFacts.besides(cost)) + "</details>\n"
+            content += details(
+                cost.name, facts.items(cost.items, cost.perMonth), cost.prices,
+                PlanFacts.besides(cost))
         }
-        return HTMLText.section("Cost per month", content)
+        for cdn in plan.cdns {
+            content += details(cdn.name, facts.items(cdn.items, cdn.perMonth), cdn.prices, [])
+        }
+        return HTMLText.section(facts.title, content)
+    }
+
+    private func details(
+        _ name: String, _ items: [[String]], _ prices: [ProviderCost.PriceInUse],
+        _ notes: [String]
+    ) -> String {
+        "<details><summary>\(HTMLText.escaped(name)), item by item</summary>\n"
+            + HTMLText.table(
+                CostFacts.itemHeadings, items, text: [0, 1], marked: [items.count - 1])
+            + HTMLText.table(PlanFacts.priceHeadings, prices.map(PlanFacts.price), text: [0, 3])
+            + (notes.isEmpty ? "" : HTMLText.list(notes)) + "</details>\n"
+    }
+
+    private var keyInputs: String {
+        guard !plan.keyInputs.isEmpty else { return "" }
+        return "<h3>Assumptions that matter most</h3>\n"
+            + HTMLText.table(
+                ["input", "value (range)", "changes"],
+                plan.keyInputs.map {
+                    [$0.input, PlanFacts.value($0), PlanFacts.effect($0)]
+                }, text: [0, 1, 2])
     }
 
     private var inputs: String {

@@ -9,7 +9,9 @@ package struct PlanMarkdown {
     package init(_ plan: Plan) { facts = PlanFacts(plan: plan) }
 
     package var text: String {
-        var parts = ["# \(Self.escaped(facts.headline))\n"]
+        var parts = [
+            "# \(Self.escaped(facts.headline))\n\n\(Self.escaped(facts.sizedFor))\n"
+        ]
         if !plan.problems.isEmpty { parts.append(list("Problems", plan.problems)) }
         parts.append(rows("Demand", facts.demand))
         parts.append(rows("Resources", facts.machines))
@@ -104,19 +106,23 @@ package struct PlanMarkdown {
             return plan.sizing.workers.total == nil
                 ? ["## Cost per month\n\n\(PlanFacts.noPool)\n"] : []
         }
+        let facts = CostFacts(plan)
         var parts = [
-            table("Cost per month", PlanFacts.costHeadings, plan.costs.map(PlanFacts.cost))
+            table(facts.title, ["option"] + facts.headings, facts.options.map(facts.row))
+                + (facts.recommendation.map { "\n\(Self.escaped($0))\n" } ?? ""),
+            table("Own edge servers", facts.detailHeadings, facts.details),
         ]
         for cost in plan.costs {
             parts.append(
-                table(
-                    cost.name, ["item", "quantity", "per month"],
-                    cost.items.map { [$0.name, $0.count, MoneyText.text($0.cost)] }
-                        + [["total", "", MoneyText.text(cost.perMonth)]])
+                table(cost.name, CostFacts.itemHeadings, facts.items(cost.items, cost.perMonth))
                     + "\n" + PlanFacts.besides(cost).map { "- \(Self.escaped($0))\n" }.joined())
         }
-        let prices = plan.costs.flatMap { cost in
-            cost.prices.map { [cost.name] + PlanFacts.price($0) }
+        for cdn in plan.cdns {
+            parts.append(
+                table(cdn.name, CostFacts.itemHeadings, facts.items(cdn.items, cdn.perMonth)))
+        }
+        let prices = facts.options.flatMap { option in
+            option.prices.map { [option.name] + PlanFacts.price($0) }
         }
         parts.append(table("Prices", ["provider"] + PlanFacts.priceHeadings, prices))
         return parts

@@ -15,7 +15,10 @@ package struct PlanTable {
     }
 
     package var text: String {
-        var sections = [printable(facts.headline) + "\n"]
+        var sections = [
+            printable(facts.headline) + "\n"
+                + TextLayout.wrapped(facts.sizedFor, width: Self.width, hangingIndent: 0) + "\n"
+        ]
         if !plan.problems.isEmpty { sections.append(list("Problems", plan.problems)) }
         sections.append(rows("Demand", facts.demand))
         sections.append(rows("Resources", facts.machines))
@@ -170,42 +173,30 @@ package struct PlanTable {
     }
 
     private var costs: String {
-        let rows = plan.costs.map { cost in
-            [
-                cost.name, MoneyText.text(cost.perMonth), MoneyText.text(cost.perUser),
-                cost.perTerabytePrefetched.map(MoneyText.text) ?? "–",
-                MoneyText.text(cost.deviceSide.perMonth), PlanFacts.dates(cost),
-            ]
-        }
+        let facts = CostFacts(plan)
         var text = table(
-            "Cost per month",
-            ["provider", "total", "per user", "per TB pre-fetched", "device-side", "prices of"],
-            rows,
-            left: [0, 5])
-        let details = plan.costs.map { cost in
-            [
-                cost.name, MoneyText.text(cost.perMonthScaled),
-                MoneyText.text(cost.overProvisioning), MoneyText.text(cost.twiceAsMany),
-                MoneyText.text(cost.loadTest.cost),
-            ]
-        }
-        text +=
-            "\n"
-            + table(
-                "Alternatives",
-                [
-                    "provider", "workers scaled", "of that over-provisioned",
-                    "twice as many, additional",
-                    "load test",
-                ], details)
-        let assumed = plan.costs.filter { $0.prices.contains(where: \.price.isAssumption) }
-        if !assumed.isEmpty {
+            facts.title, ["option"] + facts.headings, facts.options.map(facts.row), left: [0, 3])
+        if let recommendation = facts.recommendation { text += notes([printable(recommendation)]) }
+        text += "\n" + table("Own edge servers", facts.detailHeadings, facts.details)
+        for cost in plan.costs {
             text +=
-                "  Assumed prices: "
-                + assumed.map(\.name).joined(separator: ", ") + ".\n"
+                "\n"
+                + table(
+                    printable(cost.name), CostFacts.itemHeadings,
+                    facts.items(cost.items, cost.perMonth), left: [0, 1])
         }
-        text += "  Each price has its date and source: --json, --markdown, --html. Device-side: no "
-        return text + "edge and no\n  workers, devices fetch everything from the origin.\n"
+        for cdn in plan.cdns {
+            text +=
+                "\n"
+                + table(
+                    printable(cdn.name), CostFacts.itemHeadings,
+                    facts.items(cdn.items, cdn.perMonth), left: [0, 1])
+        }
+        return text + "\n"
+            + notes([
+                "Each price has its date and source: --json, --markdown, --html. Device-side: no "
+                    + "edge and no workers, devices fetch everything from the origin."
+            ])
     }
 
     private func ranges(_ uncertainty: Uncertainty) -> String {

@@ -5,6 +5,7 @@ package import Planner
 /// Reads price files, including the embedded ones.
 package enum PriceReader {
     static let maxTiers = 50
+    private static let maxKinds = 20
 
     /// Returns the prices that come with Dray, ordered by name.
     package static func embedded() throws(Failure) -> [PriceBook] {
@@ -44,14 +45,18 @@ package enum PriceReader {
                 at: start, "prices", "without \(reading.missing)",
                 allowed: Reading.names.joined(separator: ", "))
         }
-        return PriceBook(id: id, name: name, instance: instance, storage: storage, egress: egress)
+        return PriceBook(
+            id: id, name: name, instance: instance, edgeServers: reading.edgeServers,
+            storage: storage, egress: egress)
     }
 
     private struct Reading {
         static let names = ["provider", "name", "instance", "storage", "egress"]
+        static let known = names + ["edgeServers"]
         var id: String?
         var name: String?
         var instance: PriceBook.Instance?
+        var edgeServers: [PriceBook.Instance] = []
         var storage: PriceBook.Storage?
         var egress: PriceBook.Egress?
 
@@ -64,55 +69,76 @@ package enum PriceReader {
             _ cursor: inout JSONCursor, _ name: String, _ place: Int
         ) throws(Failure) {
             switch name {
-            case "provider": id = try identifier(&cursor)
+            case "provider": id = try PriceReader.identifier(&cursor, name)
             case "name": self.name = try cursor.plainText(name, limit: 100)
-            case "instance": instance = try PriceReader.instance(&cursor)
+            case "instance": instance = try PriceReader.instance(&cursor, name)
+            case "edgeServers": edgeServers = try PriceReader.edgeServers(&cursor)
             case "storage": storage = try PriceReader.storage(&cursor)
             case "egress": egress = try PriceReader.egress(&cursor)
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "", Self.names)
+            default: throw ScenarioReader.unknown(cursor, name, place, in: "", Self.known)
             }
-        }
-
-        private func identifier(_ cursor: inout JSONCursor) throws(Failure) -> String {
-            let place = cursor.index
-            let text = try cursor.plainText("provider", limit: 64)
-            let isRight = text.utf8.allSatisfy {
-                (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
-            }
-            guard isRight else {
-                throw cursor.fieldFailure(
-                    at: place, "provider", "given \"\(text)\"",
-                    allowed: "lower-case letters, digits and hyphens")
-            }
-            return text
         }
     }
 
-    private static func instance(
+    static func identifier(
+        _ cursor: inout JSONCursor, _ field: String
+    ) throws(Failure) -> String {
+        let place = cursor.index
+        let text = try cursor.plainText(field, limit: 64)
+        let isRight = text.utf8.allSatisfy {
+            (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
+        }
+        guard isRight else {
+            throw cursor.fieldFailure(
+                at: place, field, "given \"\(text)\"",
+                allowed: "lower-case letters, digits and hyphens")
+        }
+        return text
+    }
+
+    private static func edgeServers(
         _ cursor: inout JSONCursor
+    ) throws(Failure) -> [PriceBook.Instance] {
+        try cursor.expect(.array, "edgeServers")
+        let start = cursor.index
+        var kinds: [PriceBook.Instance] = []
+        try cursor.array { (cursor) throws(Failure) in
+            let path = "edgeServers[\(kinds.count)]"
+            kinds.append(try instance(&cursor, path))
+            guard kinds.count <= maxKinds else {
+                throw cursor.fieldFailure(
+                    at: start, "edgeServers", "has more than \(maxKinds)",
+                    allowed: "up to \(maxKinds) elements")
+            }
+        }
+        return kinds
+    }
+
+    private static func instance(
+        _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> PriceBook.Instance {
         let names = ["type", "cores", "memoryGigabytes", "month"]
         let known = names + ["nicMegabitsPerSecond"]
-        try cursor.expect(.object, "instance")
+        try cursor.expect(.object, path)
         let start = cursor.index
         var type: String?
         var (cores, memory, nic): (Double?, Double?, Double?) = (nil, nil, nil)
         var price: PriceBook.Price?
         try cursor.object { (cursor, name, place) throws(Failure) in
             switch name {
-            case "type": type = try cursor.plainText("instance.type", limit: 100)
-            case "cores": cores = try cursor.decimalNumber("instance.cores", 0.1...4_096)
+            case "type": type = try cursor.plainText("\(path).type", limit: 100)
+            case "cores": cores = try cursor.decimalNumber("\(path).cores", 0.1...4_096)
             case "memoryGigabytes":
-                memory = try cursor.decimalNumber("instance.memoryGigabytes", 0.1...100_000)
+                memory = try cursor.decimalNumber("\(path).memoryGigabytes", 0.1...100_000)
             case "nicMegabitsPerSecond":
-                nic = try cursor.decimalNumber("instance.nicMegabitsPerSecond", 1...1e7)
-            case "month": price = try MoneyText.price(&cursor, "instance.month")
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "instance", known)
+                nic = try cursor.decimalNumber("\(path).nicMegabitsPerSecond", 1...1e7)
+            case "month": price = try MoneyText.price(&cursor, "\(path).month")
+            default: throw ScenarioReader.unknown(cursor, name, place, in: path, known)
             }
         }
         guard let type, let cores, let memory, let price else {
             throw cursor.fieldFailure(
-                at: start, "instance", "is not whole", allowed: names.joined(separator: ", "))
+                at: start, path, "is not whole", allowed: names.joined(separator: ", "))
         }
         return PriceBook.Instance(
             type: type, cores: cores, memoryGigabytes: memory, nicMegabitsPerSecond: nic,
@@ -155,7 +181,7 @@ package enum PriceReader {
                 unit = try ScenarioReader.choice(&cursor, "egress.unit", PriceBook.Unit.self)
             case "includedPerMachine":
                 included = try cursor.decimalNumber("egress.includedPerMachine", 0...1e9)
-            case "tiers": tiers = try readTiers(&cursor)
+            case "tiers": tiers = try readTiers(&cursor, "egress.tiers")
             default: throw ScenarioReader.unknown(cursor, name, place, in: "egress", names)
             }
         }
@@ -167,14 +193,14 @@ package enum PriceReader {
     }
 
     /// Reads tiers with ascending upper bounds; the last one has none.
-    private static func readTiers(
-        _ cursor: inout JSONCursor
+    static func readTiers(
+        _ cursor: inout JSONCursor, _ field: String
     ) throws(Failure) -> [PriceBook.Tier] {
-        try cursor.expect(.array, "egress.tiers")
+        try cursor.expect(.array, field)
         let start = cursor.index
         var tiers: [PriceBook.Tier] = []
         try cursor.array { (cursor) throws(Failure) in
-            let path = "egress.tiers[\(tiers.count)]"
+            let path = "\(field)[\(tiers.count)]"
             let place = cursor.index
             let tier = try readTier(&cursor, path)
             let before = tiers.last?.upTo ?? (tiers.isEmpty ? 0 : .infinity)
@@ -188,7 +214,7 @@ package enum PriceReader {
         }
         guard let last = tiers.last, last.upTo == nil else {
             throw cursor.fieldFailure(
-                at: start, "egress.tiers", "given upTo in the last tier",
+                at: start, field, "given upTo in the last tier",
                 allowed: "a last tier without upTo")
         }
         return tiers

@@ -37,13 +37,16 @@ package enum ScenarioReader {
     ) throws(Failure) {
         switch name {
         case "name": scenario.name = try cursor.plainText("name", limit: 200)
+        case "service": scenario.service = try choice(&cursor, name, ServiceKind.self)
         case "actions": scenario.actions = try readActions(&cursor)
         case _ where groups.contains(name):
             try cursor.expect(.object, name)
             try cursor.object { (cursor, field, place) throws(Failure) in
                 try readInput(&cursor, name, field, place, into: &scenario)
             }
-        default: throw unknown(cursor, name, place, in: "", ["name", "actions"] + groups)
+        default:
+            throw unknown(
+                cursor, name, place, in: "", ["name", "service", "actions"] + groups)
         }
     }
 

@@ -1,30 +1,5 @@
 internal import CCurl
 
-/// Callbacks for a transfer's owner, on the loop of the `CurlMulti` that runs it.
-///
-/// All but `finished` are called inside libcurl: they must not add or remove handles.
-package protocol CurlEasyDelegate: AnyObject {
-    /// Receives a block of the body, which is valid during the call only.
-    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow
-    /// Returns whether a new connection to `address` may be opened.
-    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool
-    /// Reports a new socket for an admitted address; it is not connected yet.
-    func curl(_ easy: CurlEasy, opened socket: Int32)
-    /// Returns whether the request may be sent on its connection. Called again when libcurl repeats
-    /// a request after a dead connection.
-    func curlMaySend(_ easy: CurlEasy) -> Bool
-    /// Reports the first bytes of a response.
-    func curlBeginsAnswer(_ easy: CurlEasy)
-    /// Reports that the transfer ended and left its multi handle; `easy` can be used again.
-    func curl(_ easy: CurlEasy, finished code: CurlCode)
-}
-
-extension CurlEasyDelegate {
-    package func curl(_ easy: CurlEasy, opened socket: Int32) {}
-    package func curlMaySend(_ easy: CurlEasy) -> Bool { true }
-    package func curlBeginsAnswer(_ easy: CurlEasy) {}
-}
-
 /// One easy handle for a sequence of requests; confined to one loop.
 ///
 /// Settings that all requests have in common are made once, at the start; a request sets only the

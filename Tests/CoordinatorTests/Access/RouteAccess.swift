@@ -166,7 +166,7 @@ struct RouteAccess {
 
         .get("/v1/catalogs/{catalog}"), .get("/v1/catalogs/{catalog}/assets"),
         .get("/v1/catalogs/{catalog}/files"), .get("/v1/catalogs/{catalog}/caches"),
-        .get("/v1/catalogs/{catalog}/refresh"),
+        .get("/v1/catalogs/{catalog}/refresh"), .get("/v1/catalogs/{catalog}/work"),
         .get("/v1/assets", query: "?catalog={catalog}"), .get("/metrics"), .get("/v1/status"),
         .get("/v1/events"), .get("/v1/queues"), .get("/v1/origins"), .get("/v1/sites"),
         .get("/v1/report"), .get("/v1/workers/wanted", query: "?workerSegmentsPerSecond=5"),

@@ -41,7 +41,7 @@ import Testing
             return
         }
         #expect(Set(fields.map(\.name)) == Set(JobField.layout.names))
-        #expect(fields.filter(\.isRequired).map(\.name) == ["id", "asset", "attempt"])
+        #expect(fields.filter(\.isRequired).map(\.name) == ["id", "asset", "attempt", "run"])
     }
 
     @Test func requestsAreClosedAndBounded() throws {

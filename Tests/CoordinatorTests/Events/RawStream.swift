@@ -37,13 +37,27 @@ final class RawStream: @unchecked Sendable {
         close(descriptor)
     }
 
-    /// Reads until the text was received; returns the body up to now.
+    /// Reads until the text was received; returns the body up to now. Throws when the stream ends, or
+    /// is silent for 30 s, before.
     func read(until text: String) async throws -> String {
         // What comes at once is more than a text, and less than that.
         let recent = 256 << 10
-        return try await read { body in
+        let all = try await read { body in
             String(decoding: body.suffix(recent), as: UTF8.self).contains(text)
         }
+        guard all.contains(text) else { throw EndedEarly(bytes: all.utf8.count, missing: text) }
+        return all
+    }
+
+    struct EndedEarly: Error {
+        let bytes: Int
+        let missing: String
+    }
+
+    /// Takes some of what was sent.
+    func readBlock() async throws {
+        let length = body.count + rest.count
+        _ = try await read { [self] body in body.count + rest.count > length }
     }
 
     /// Reads until the server closes the connection.

@@ -93,6 +93,53 @@ import Testing
         }
     }
 
+    /// Before housekeeping has looked.
+    @Test func aLostAssetThatIsStartedAgainAtOnceIsLost() async throws {
+        try await F.with("recovery_again") { fixture in
+            try await fixture.submit([F.file("a"), F.file("b")])
+            try await Self.work(fixture, ["a": .originHTTP404, "b": .originHTTP410])
+            try await fixture.submit([F.file("a"), F.file("b")])
+            try await Self.work(fixture, ["b": .originHTTP410])
+            var retry = SelectionAction(.retry)
+            retry.failureCode = .originHTTP410
+            _ = try await fixture.queue.catalogs.selections.apply(retry)
+            try await fixture.drain()
+            try await Self.expect(
+                [
+                    "origin.http.404": .init(attempts: 1, assets: 1, completed: 0, lost: 1),
+                    "origin.http.410": .init(attempts: 2, assets: 2, completed: 0, lost: 2),
+                ], fixture)
+        }
+    }
+
+    @Test func assetsThatRightsRefuseAreLost() async throws {
+        try await F.with("recovery_rights") { fixture in
+            var often = F.file("often")
+            often.maxFetches = FetchLimit(count: 1, periodSeconds: 3_600)
+            var late = F.file("late")
+            late.expiresAt = 1
+            for _ in 0..<2 {
+                let catalog = try await fixture.submit([often, late])
+                try await fixture.drain()
+                _ = try await fixture.queue.catalogs.selections.apply(
+                    SelectionAction(
+                        .remove, catalog: CatalogReference(catalog), asset: "often"))
+                try await RemovalTests.purge(fixture)
+            }
+            let catalog = try await fixture.submit([often, late])
+            try await Self.expect(
+                [
+                    "rights.maxFetches": .init(attempts: 0, assets: 1, completed: 0, lost: 1),
+                    "input.expired": .init(attempts: 0, assets: 3, completed: 0, lost: 3),
+                ], fixture)
+            // A retry says why it starts nothing.
+            let answer = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.retry, catalog: CatalogReference(catalog)))
+            #expect(answer.assets == 0 && answer.refused?.assets == 2, "\(answer)")
+            #expect(answer.refused?.reason.isEmpty == false)
+        }
+    }
+
     @Test func aFreshURLSavesATitle() async throws {
         try await F.with("recovery_fresh") { fixture in
             let (_, grant) = try await R.begin(fixture, 3)

@@ -166,6 +166,61 @@ import Testing
         }
     }
 
+    @Test func anEvictionThatFailsHalfWayIsNotRepeated() async throws {
+        try await F.with("evict_half") { fixture in
+            let mebibytes: Int64 = 1 << 20
+            let first = try await store(fixture, ["a", "b"], in: "first", bytes: 40 * mebibytes)
+            let second = try await store(fixture, ["c", "d"], in: "second", bytes: 40 * mebibytes)
+            try await wanted(fixture, first, hoursAgo: 5)
+            try await wanted(fixture, second, hoursAgo: 2)
+            try await fixture.pool.query(
+                "UPDATE asset SET wanted_at = now() WHERE name IN ('b', 'd')")
+            try await configure(fixture, .leastRecentlyWanted)
+            try await fixture.submit([F.file("new")], catalog: "new")
+            let grant = try await fixture.lease()
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.full")])
+            try await fixture.pool.query(
+                """
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN RAISE EXCEPTION ''refused''; END'
+                """)
+            try await fixture.pool.query(
+                """
+                CREATE TRIGGER refuse BEFORE UPDATE ON asset FOR EACH ROW
+                    WHEN (NEW.state = 'removing' AND NEW.name = 'c') EXECUTE FUNCTION refuse()
+                """)
+            await #expect(throws: Failure.self) { try await fixture.queue.evictions.run() }
+            #expect(try await state(fixture, first, "a") == .removing)
+            try await fixture.pool.query("DROP TRIGGER refuse ON asset")
+            // What it has removed is deleted first.
+            #expect(try await fixture.queue.evictions.run() == 0)
+            try await RemovalTests.purge(fixture)
+            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await state(fixture, second, "c") == .completed)
+            #expect(try await fixture.count("site WHERE is_evicting") == 0)
+        }
+    }
+
+    /// As if a coordinator were removing assets, and then as if it had died.
+    @Test func oneCoordinatorRemovesAssetsOfASite() async throws {
+        try await F.with("evict_lease") { fixture in
+            try await store(fixture, ["a", "b"], in: "old")
+            try await configure(fixture, .leastRecentlyWanted, quota: 200)
+            try await fixture.pool.query(
+                """
+                UPDATE site SET is_evicting = true, evicting_until = now() + interval '1 minute'
+                """)
+            #expect(try await fixture.queue.evictions.run() == 0)
+            let failure = await #expect(throws: Failure.self) {
+                _ = try await fixture.queue.evictions.evict(SiteEviction(site: F.site, bytes: 1))
+            }
+            #expect(failure?.code == .clusterBusy)
+            try await fixture.pool.query("UPDATE site SET evicting_until = now()")
+            #expect(try await fixture.queue.evictions.run() == 0)
+            #expect(try await fixture.queue.evictions.run() == 1)
+        }
+    }
+
     @Test func anOperatorEvictsAndSeesBeforeWhat() async throws {
         try await F.with("evict_manual") { fixture in
             let catalog = try await store(fixture, ["a", "b", "c"], in: "movies")

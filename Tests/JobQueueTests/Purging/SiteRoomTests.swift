@@ -48,6 +48,23 @@ import Testing
             } == 500)
     }
 
+    /// A file that never fits frees a part of the site, and then nothing any more.
+    @Test(arguments: [true, false]) func aFileOfUnknownSizeFreesAShare(_ hasQuota: Bool) {
+        let total: Int64 = 1 << 40
+        var room = SiteRoom(
+            site: 1, order: .leastRecentlyWanted, quotaBytes: hasQuota ? total : nil,
+            floorBytes: 0, usedBytes: total / 10 * 9)
+        room.waitingFiles = 1
+        var evictions = 0
+        while true {
+            if !hasQuota { room.availableBytes = total - room.usedBytes }
+            guard room.neededBytes > 0, evictions < 100 else { break }
+            room.usedBytes -= room.neededBytes
+            evictions += 1
+        }
+        #expect(evictions > 0 && room.usedBytes >= total / 100 * 74)
+    }
+
     @Test func aFullDiskIsFreedUpToItsFloor() {
         let gibibyte: Int64 = 1 << 30
         func disk(_ change: (inout SiteRoom) -> Void) -> Int64 {

@@ -166,6 +166,20 @@ import Testing
         }
     }
 
+    /// Other POPs of an edge are no other site.
+    @Test func anEdgeIsOneSite() async throws {
+        try await F.with("limit_pops") { fixture in
+            let asset = file("a", sites: 1, title: "L")
+            let edge = "cache:http://edge.test?pop="
+            for pop in ["192.0.2.1", "192.0.2.2"] {
+                let seen = try await fetch(fixture, [asset], site: edge + pop + ":80")
+                #expect(Set(seen.values) == ["completed"], "\(seen)")
+            }
+            let elsewhere = try await fetch(fixture, [asset], site: "cache:http://other.test")
+            #expect(Set(elsewhere.values) == ["rights.maxSites"])
+        }
+    }
+
     @Test func ofStartsAtTheSameTimeExactlySoManySucceed() async throws {
         try await F.with("limit_race") { fixture in
             let asset = file("a", fetches: FetchLimit(count: 1, periodSeconds: 60), sites: 3)

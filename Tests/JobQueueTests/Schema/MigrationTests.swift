@@ -109,7 +109,8 @@ import Testing
                 WHERE i.indrelid = 'asset'::regclass
                 """
             ).rows.map { try $0.string(0) }
-            #expect(Set(named).isSuperset(of: ["catalog_id", "is_purging", "rights_end_at"]))
+            #expect(
+                Set(named).isSuperset(of: ["catalog_id", "is_purging", "is_cleared", "kept_until"]))
             #expect(
                 Set(named).isDisjoint(with: [
                     "state", "segments", "segments_done", "segments_failed", "verifies",

@@ -103,6 +103,36 @@ import Testing
         }
     }
 
+    /// A second pass requests what the first one has completed.
+    @Test func whatHasFailedIsLeftOutOnDemand() async throws {
+        try await QueueFixture.with("cache_dead") { fixture in
+            let files = ["a", "b"].map { QueueFixture.file($0) }
+            let catalog = try await fixture.submit(files, site: Self.site)
+            while true {
+                let first = try await fixture.lease()
+                guard first.lease != nil else { break }
+                _ = try await fixture.report(
+                    first.jobs.map { job in
+                        job.key.hasPrefix("192.0.2.1/")
+                            ? QueueFixture.done(job, first)
+                            : QueueFixture.failed(job, first, "origin.http.404")
+                    })
+            }
+            let handle = try await fixture.queue.submissions.open(
+                CatalogSubmission(name: "movies", storageURL: Self.site))
+            try await fixture.queue.submissions.add(
+                files, to: handle.id, generation: handle.generation)
+            try await fixture.queue.submissions.start(
+                handle.id, generation: handle.generation, skipsFailed: true)
+            let again = try await serve(fixture) { _ in (CacheAnswer(.hit, detail: "X"), Self.same)
+            }
+            #expect(again.map(\.key).sorted() == ["192.0.2.1/files/a", "192.0.2.1/files/b"])
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.state == .failed)
+            #expect(status.totals.completed == 2 && status.totals.failed == 2)
+        }
+    }
+
     @Test func whatOnlyStorageHasIsRefused() async throws {
         try await QueueFixture.with("cache_refused") { fixture in
             let queue = fixture.queue

@@ -193,6 +193,48 @@ import Testing
         }
     }
 
+    /// What runs keeps its neighbours until the next submission starts.
+    @Test func openingASubmissionLeavesTheNeighboursOfTheRunningOne() async throws {
+        try await F.with("neighbour_opened") { fixture in
+            _ = try await Self.submit(fixture, [F.file("a")])
+            let next = try await Self.open(fixture, Self.second, neighbours: nil)
+            try await fixture.queue.neighbours.release()
+            #expect(try await Self.lease(fixture, Self.second).lease == nil)
+            let grant = try await Self.lease(fixture, Self.first)
+            _ = try await fixture.report([F.done(grant.jobs[0], grant)])
+            try await fixture.queue.neighbours.release()
+            let filled = try await Self.lease(fixture, Self.second)
+            #expect(Self.fetches(filled).first?.neighbour?.serves == Self.serves)
+            try await fixture.queue.submissions.add(
+                [F.file("a"), F.file("b")], to: next.id, generation: next.generation)
+            try await fixture.queue.submissions.start(next.id, generation: next.generation)
+            #expect(try await fixture.count("neighbour") == 0)
+            let alone = try await Self.lease(fixture, Self.second)
+            #expect(Self.fetches(alone).map(\.neighbour) == [nil])
+        }
+    }
+
+    /// A start holds the rows of its neighbours for as long as it takes.
+    @Test func nobodyWaitsForAStart() async throws {
+        try await F.with("neighbour_locked") { fixture in
+            _ = try await Self.submit(fixture, [F.file("a")])
+            _ = try await Self.lease(fixture, Self.first)
+            try await Self.age(fixture, seconds: 10)
+            try await fixture.pool.withConnection { connection in
+                try await connection.transaction { connection in
+                    _ = try await connection.query("SELECT FROM neighbour FOR UPDATE")
+                    // It would wait for this transaction, which waits for it.
+                    try await fixture.queue.neighbours.release()
+                }
+            }
+            #expect(
+                try await fixture.count("neighbour WHERE active_at < now() - interval '5 s'") == 1)
+            try await fixture.queue.neighbours.release()
+            #expect(
+                try await fixture.count("neighbour WHERE active_at < now() - interval '5 s'") == 0)
+        }
+    }
+
     /// Playlists tell whether the media is the same.
     @Test(arguments: [true, false])
     func aTitleIsFetchedFromANeighbourWithTheSameManifest(_ isSame: Bool) async throws {

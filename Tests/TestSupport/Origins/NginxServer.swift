@@ -17,6 +17,8 @@ package final class NginxServer: Sendable {
         package let version: String
         /// Number of its connection.
         package let connection: Int
+        /// Time from its first byte to the last byte of the response.
+        package let seconds: Double
     }
 
     /// TLS, with or without HTTP/2.
@@ -99,13 +101,13 @@ package final class NginxServer: Sendable {
         let log = (try? directory.read("access.log")) ?? []
         return String(decoding: log, as: UTF8.self).split(separator: "\n").compactMap { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            guard fields.count == 7, let status = Int(fields[2]), let bytes = Int64(fields[3]),
-                let connection = Int(fields[6])
+            guard fields.count == 8, let status = Int(fields[2]), let bytes = Int64(fields[3]),
+                let connection = Int(fields[6]), let seconds = Double(fields[7])
             else { return nil }
             return Request(
                 method: String(fields[0]), target: String(fields[1]), status: status,
                 bytesSent: bytes, range: fields[4] == "-" ? nil : String(fields[4]),
-                version: String(fields[5]), connection: connection)
+                version: String(fields[5]), connection: connection, seconds: seconds)
         }
     }
 
@@ -142,7 +144,7 @@ package final class NginxServer: Sendable {
                 \(temporary)
                 log_format fields
                     '$request_method\\t$request_uri\\t$status\\t$body_bytes_sent\\t$http_range\\t'
-                    '$server_protocol\\t$connection';
+                    '$server_protocol\\t$connection\\t$request_time';
                 access_log \(directory)/access.log fields;
                 \(zone ?? "")
                 server {

@@ -25,8 +25,9 @@ package final class PrometheusServer: Sendable {
     ///   - rules: the text of a file of alert rules.
     ///   - scrapes: the text of `scrape_configs`; `TOKEN` in it is a file with the token.
     ///   - receiver: URL that gets alerts.
+    ///   - acceptsWrites: true to accept remote write.
     package init(
-        rules: String, scrapes: String, token: String, receiver: String
+        rules: String, scrapes: String, token: String, receiver: String, acceptsWrites: Bool = false
     ) async throws {
         directory = try TemporaryDirectory("prometheus")
         let (port, alertPort) = (Int(try Socket.freePort()), Int(try Socket.freePort()))
@@ -58,7 +59,8 @@ package final class PrometheusServer: Sendable {
                     "prometheus", "--config.file=\(configuration)",
                     "--storage.tsdb.path=\(directory.path("data"))",
                     "--web.listen-address=127.0.0.1:\(port)", "--log.level=warn",
-                ], deathSignal: "TERM"),
+                ] + (acceptsWrites ? ["--web.enable-remote-write-receiver"] : []),
+                deathSignal: "TERM"),
         ]
         try await waitUntil(deadlineSeconds: 60, "the start of Prometheus and Alertmanager") {
             if let ended = processes.first(where: { $0.ending != nil }) {

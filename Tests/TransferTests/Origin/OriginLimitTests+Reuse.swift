@@ -44,3 +44,30 @@ extension OriginLimitTests {
         #expect(origin.acceptedConnections == 6)
     }
 }
+
+extension OriginLimitTests {
+    /// A high limit of bytes leaves all connections of the engine in use, on all loops.
+    @Test("a high limit of bytes uses the connections of all loops")
+    func connectionsBelowAByteLimit() async throws {
+        let origin = try FaultOrigin()
+        let fetcher = try Fetcher { ($0.loops, $0.connections) = (2, 4) }
+        let held = Gate()
+        defer { held.open() }
+        for number in 0..<4 {
+            origin.route("/held/\(number)", FaultOrigin.Response(text: "x").held(at: held))
+        }
+        fetcher.engine.setLimits(
+            OriginAllowance(bytesPerSecond: 8_000_000), of: origin.url(), forSeconds: 600)
+        try await withThrowingTaskGroup(of: FailureCode?.self) { group in
+            for number in 0..<4 {
+                let request = fetcher.memory(origin.url("/held/\(number)"), role: .data)
+                group.addTask { await fetcher.failure(request) }
+            }
+            try await waitUntil(deadlineSeconds: 60, "4 requests at a time") {
+                origin.activeRequests.now == 4
+            }
+            held.open()
+            for try await failure in group { #expect(failure == nil) }
+        }
+    }
+}

@@ -41,6 +41,30 @@ struct OriginSchedulerTests {
             scheduler.lane(ofURL: a, now: 1))
     }
 
+    @Test func whatWaitsForASlotOnlyIsUnbegun() {
+        #expect(scheduler.spareCount(now: 1) == 8)
+        _ = scheduler.submit(transfers(a, 1..<12), now: 1)
+        let started = Set(take(8, on: 0) + take(8, on: 1))
+        #expect(Set(scheduler.unbegun().map(\.id)) == Set(1..<12).subtracting(started))
+        #expect(scheduler.spareCount(now: 1) == 0)
+        // With the origin's limits they could not start elsewhere either.
+        limit(OriginAllowance(connections: 1))
+        #expect(scheduler.unbegun().isEmpty && scheduler.spareCount(now: 1) == 0)
+    }
+
+    @Test func anOriginInUseTakesAsManyMoreAsItsConcurrencyAllows() {
+        let wide = OriginScheduler(loops: 1, connections: 32)
+        #expect(wide.spareCount(now: 1) == 8)
+        _ = wide.submit(transfers(a, 1..<4), now: 1)
+        #expect(wide.spareCount(now: 1) == 5)
+        _ = wide.take(32, on: 0, now: 1)
+        #expect(wide.spareCount(now: 1) == 5)
+        _ = wide.submit(transfers("http://b.test", 4..<6), now: 1)
+        #expect(wide.spareCount(now: 1) == 11)
+        _ = wide.cool([(origin: a, seconds: 60)], now: 1)
+        #expect(wide.spareCount(now: 1) == 6)
+    }
+
     @Test func blockedOriginsAreSkipped() {
         limit(OriginAllowance(connections: 1))
         _ = scheduler.submit(transfers(a, 1..<4) + transfers("http://b.test", 4..<6), now: 1)

@@ -137,6 +137,22 @@ struct SlowOriginTests {
 
     // MARK: What is slow
 
+    /// There is nobody to keep slots for: as many as there are connections run at any time.
+    @Test(arguments: [3.0, 0.5])
+    func anOriginAloneUsesAllConnections(seconds: Double) {
+        let simulation = SlowSimulation(connections: 4)
+        let origin = "http://alone.test"
+        simulation.submit(
+            origin,
+            Array(
+                repeating: .drip(
+                    bytesPerSecond: 200_000 / seconds, bytes: 200_000, isResumable: true),
+                count: 80))
+        // The last bytes of each come a tenth of a second later.
+        simulation.run(20 * (seconds + 0.11))
+        #expect(simulation.ended[origin] == 80)
+    }
+
     @Test func slowOriginsAloneHaveAllSlotsAndLoseNothing() {
         func end(_ policy: SlowPolicy?) -> (seconds: Double, losses: Int) {
             let simulation = SlowSimulation(policy: policy)

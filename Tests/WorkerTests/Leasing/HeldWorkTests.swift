@@ -69,6 +69,23 @@ import Testing
         #expect(held.count == 1 && held.pendingCount == 1)
     }
 
+    /// A job that is received, or is no fetch, needs no connection.
+    @Test func jobsThatNeedAConnectionAreCounted() {
+        let held = HeldWork()
+        let list = Job(id: JobID(9), asset: AssetID(1), task: .checksums(directory: "d"))
+        held.add("a", [job(1), job(2), list], at: SiteID(1), seconds: 30, askedAt: start)
+        #expect(held.pendingCounts == (2, 1))
+        held.received(JobID(1), "a")
+        held.received(JobID(1), "a")
+        #expect(held.pendingCounts == (1, 2) && held.pendingCount == 3)
+        held.downloaded(JobID(1), "a")
+        #expect(held.pendingCounts == (1, 1))
+        held.remove(jobs([1, 2], of: "a"))
+        #expect(held.pendingCounts == (0, 1))
+        #expect(held.dropLost { $0 == "a" } == ["a"])
+        #expect(held.pendingCounts == (0, 0))
+    }
+
     @Test func aLostLeaseIsNamedByTheCoordinator() {
         let held = HeldWork()
         held.add("a", [job(1)], at: SiteID(1), seconds: 30, askedAt: start)

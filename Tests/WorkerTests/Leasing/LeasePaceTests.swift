@@ -6,20 +6,57 @@ import Testing
 @Suite struct LeasePaceTests {
     private let start = ContinuousClock.now
 
-    @Test func atLeastTwoJobsAConnectionAreHeld() {
+    private func level(_ jobs: Int, refill: Int) -> LeasePace.Level {
+        var level = LeasePace.Level(connections: 0, reserve: 0)
+        (level.jobs, level.refill) = (jobs, refill)
+        return level
+    }
+
+    @Test func aJobForEachConnectionIsHeld() {
         let pace = LeasePace(now: start)
-        #expect(pace.target(connections: 32, most: 1_000) == 64)
-        #expect(pace.target(connections: 32, most: 40) == 40)
+        #expect(pace.level(connections: 32, most: 1_000, now: start) == level(32, refill: 31))
+        #expect(pace.level(connections: 32, most: 20, now: start) == level(20, refill: 19))
     }
 
     @Test func aFastOriginGetsLargerBatches() {
         let pace = LeasePace(now: start)
         pace.ended(200, now: start + .milliseconds(100))
-        #expect(pace.target(connections: 8, most: 1_000) == 600)
-        #expect(pace.target(connections: 8, most: 500) == 500)
+        let now = start + .milliseconds(100)
+        #expect(pace.level(connections: 8, most: 1_000, now: now) == level(608, refill: 308))
+        #expect(pace.level(connections: 8, most: 500, now: now) == level(500, refill: 254))
         // It slows down to nothing.
         for step in 2...12 { pace.ended(0, now: start + .milliseconds(100 * step)) }
-        #expect(pace.target(connections: 8, most: 1_000) == 16)
+        let end = start + .milliseconds(1_200)
+        #expect(pace.level(connections: 8, most: 1_000, now: end) == level(8, refill: 7))
+    }
+
+    /// Nothing ends that could lower the rate.
+    @Test func theRateOfEarlierJobsDoesNotLast() {
+        let pace = LeasePace(now: start)
+        pace.ended(200, now: start + .milliseconds(100))
+        #expect(pace.reserve(now: start + .milliseconds(350)) == 600)
+        #expect(pace.reserve(now: start + .milliseconds(1_100)) == 0)
+        pace.ended(3, now: start + .milliseconds(120))
+        #expect(pace.reserve(now: start + .milliseconds(1_100)) == 1)
+    }
+
+    @Test(arguments: [(4, 0, 5), (4, 0, 20), (4, 2, 8), (32, 9, 20)])
+    func everyJobIsRequestedBeforeAConnectionIsFree(connections: Int, reserve: Int, ended: Int) {
+        let level = LeasePace.Level(connections: connections, reserve: reserve)
+        var inHand = level.jobs
+        for _ in 0..<ended {
+            inHand -= 1
+            inHand += level.wanted(inHand: inHand)
+            #expect(inHand >= connections && inHand <= level.jobs)
+        }
+    }
+
+    @Test func returnedJobsAreLeftToOthersForAWhile() {
+        let pace = LeasePace(now: start)
+        #expect(pace.bound(now: start) == nil)
+        pace.bound(to: 3, until: start + .seconds(2))
+        #expect(pace.bound(now: start + .seconds(1)) == 3)
+        #expect(pace.bound(now: start + .seconds(2)) == nil)
     }
 
     @Test func aWaitEndsAtItsDeadlineAndAtAJobsEnd() async {
@@ -55,15 +92,6 @@ import Testing
             await Task.yield()
         }
         await wait
-    }
-
-    @Test func slowJobsAreAskedForWhileTheirSlotsCouldRunDry() {
-        #expect(LeasePace.slowJobs(inHand: 0, connections: 32) == 64)
-        // A quarter more than all connections could be busy with.
-        #expect(LeasePace.slowJobs(inHand: 48, connections: 32) == 16)
-        #expect(LeasePace.slowJobs(inHand: 49, connections: 32) == 0)
-        #expect(LeasePace.slowJobs(inHand: 3_000, connections: 32) == 0)
-        #expect(LeasePace.slowJobs(inHand: 0, connections: 1) == 2)
     }
 
     @Test func theTimerOfAnEarlierWaitDoesNotEndALaterOne() async {

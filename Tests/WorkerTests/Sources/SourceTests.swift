@@ -176,7 +176,7 @@ import Testing
                 return asset
             }
             let half = AssetBatch(generation: 1, assets: assets)
-            _ = try await cluster.client.add(
+            try await cluster.client.add(
                 half, toSourceOf: catalog, worker: worker, lease: lease)
             for port in cluster.ports { try cluster.startWorker(port: port) }
             let status = try await next(catalog, after: nil, cluster)

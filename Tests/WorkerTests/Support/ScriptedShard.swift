@@ -51,7 +51,7 @@ final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
             if isOver { continuation.resume() }
         }
         var end = LoadShardEnd(
-            ending: isStopped ? .interrupted : .finished, elapsedSeconds: 1,
+            ending: isStopped ? .interrupted : .finished, loadSeconds: 1,
             breakdown: LoadBreakdown())
         end.breakdown.targets["script", default: LoadTally()].record(
             bytes: 1, microseconds: 1, isFailure: false)

@@ -136,7 +136,7 @@ extension EndToEnd {
             #expect(report.state == "completed")
             let totals: Set = [
                 "assets", "bytes", "completed", "failed", "fetchedBytes", "retries", "seconds",
-                "segments", "unverified", "waitSeconds",
+                "segments", "settings", "unverified", "waitSeconds",
             ]
             // A run of less than a second has no report of its workers yet.
             #expect(Set(report.totals.keys).subtracting(["work"]) == totals)

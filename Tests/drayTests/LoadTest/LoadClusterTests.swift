@@ -214,7 +214,7 @@ extension EndToEnd {
                 #expect(end.failure?.code == "cluster.coordinatorUnreachable")
                 #expect(end.shards.map(\.state) == [.running, .running])
                 #expect(end.shards.allSatisfy { $0.counts.planned >= 30 })
-                #expect(end.shardsWithoutBreakdown == [0, 1] && end.elapsedSeconds >= 1)
+                #expect(end.shardsWithoutBreakdown == [0, 1] && end.loadSeconds >= 1)
             }
             try await cluster.stop()
         }

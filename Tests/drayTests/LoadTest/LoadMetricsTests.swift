@@ -31,9 +31,13 @@ import Testing
         #expect(page["received_bytes_total"] == succeeded * 1_000)
         #expect(page["running"] == 1 && page["planned_rate"] == 100)
         #expect(page["duration_seconds"] == 600 && page["planned_total"] >= page.ended)
-        for metric in ["total", "total_uncorrected", "first_byte", "send_delay"] {
-            #expect(page["\(metric)_seconds_count"] == page.ended)
-            #expect(page["\(metric)_seconds_bucket{le=\"+Inf\"}"] == page.ended)
+        let samples = [
+            "total": succeeded, "total_uncorrected": succeeded, "first_byte": succeeded,
+            "failed": page.ended - succeeded, "send_delay": page.ended,
+        ]
+        for (metric, count) in samples {
+            #expect(page["\(metric)_seconds_count"] == count)
+            #expect(page["\(metric)_seconds_bucket{le=\"+Inf\"}"] == count)
         }
         #expect(page["generator_cores"] >= 1 && page["generator_cpu_seconds_total"] > 0)
         #expect(page["threshold_holds{threshold=\"error_rate < 90%\"}"] == 1)

@@ -178,7 +178,8 @@ import Testing
             "--list", "list.json", "--users", "1", "--requests", "3", "--check-digests", "--json",
             "--quiet",
         ])
-        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        // All of them failed.
+        try #require(answer.ending == .exited(99), "\(answer.errors)")
         let errors = try json(answer.output)["errors"] as? [[String: Any]]
         #expect(errors?.first?["code"] as? String == "integrity.digestMismatch")
         #expect(errors?.first?["count"] as? Int == 3)
@@ -272,7 +273,7 @@ import Testing
             ([url, "--watch", "3s"], "--watch needs viewers"),
             ([url, "--duration", "0s"], "--duration: given '0s'"),
             ([url, "-t", "p99(nothing) < 3ms"], "--threshold: given 'p99(nothing)'"),
-            ([url, "--search"], "--search needs --threshold"),
+            ([url, "--search", "--may-fail"], "--search with --may-fail needs --threshold"),
             ([url, "--abort"], "--abort needs --threshold"),
             ([url, "--scale", "1,1"], "--scale: given '1,1'"),
             ([url, "--html", "no/such/place.html"], "no/such/place.html: No such file"),

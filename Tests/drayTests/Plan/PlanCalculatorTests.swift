@@ -44,8 +44,14 @@ import Testing
         #expect(
             Set(answer.keys) == [
                 "erlangB", "probabilityOfWait", "meanQueueLength", "meanWaitSeconds",
-                "serviceLevel", "utilisation",
+                "serviceLevel", "utilisation", "waitSeconds", "method", "notes",
             ])
+        #expect(
+            answer["method"] as? String == "formula" && (answer["notes"] as? [Any])?.isEmpty == true
+        )
+        let waits = try #require(answer["waitSeconds"] as? [String: Double])
+        #expect(Set(waits.keys) == ["p50", "p90", "p95", "p99", "p999"])
+        #expect(abs(try #require(waits["p90"]) - 0.5 * log(4.0 / 9 / 0.1)) < 1e-9)
         func near(_ name: String, _ value: Double) throws {
             #expect(abs(try #require(answer[name] as? Double) - value) < 1e-9, "\(name)")
         }
@@ -57,8 +63,9 @@ import Testing
         try near("utilisation", 2.0 / 3)
         let bursty = try await object([
             "queue", "--servers", "3", "--load", "2", "--arrival-cv2", "3", "--service-cv2", "2",
-            "--correction", "allen-cunneen",
+            "--correction", "allen-cunneen", "--method", "formula",
         ])
+        #expect((bursty["notes"] as? [String])?.count == 2)
         #expect(abs(try #require(bursty["meanQueueLength"] as? Double) - 20.0 / 9) < 1e-9)
         // Kimura's is the default: more than half of M/M/c's wait for service that never varies.
         let fixed = try await object([
@@ -68,6 +75,35 @@ import Testing
         #expect(wait > 2.0 / 9 && wait < 0.6 * 4 / 9)
         let (_, table, _) = try await dray(["queue", "--servers", "3", "--load", "2"])
         #expect(table.contains("Mean wait by Allen–Cunneen"))
+    }
+
+    /// H4/L2/100: of bursts at many servers the formula knows too little.
+    @Test func beyondTheFormulasRangeTheQueueIsSimulated() async throws {
+        let words = [
+            "queue", "--servers", "20", "--load", "16", "--arrival-cv2", "4", "--service-cv2", "2",
+            "--jobs", "100000",
+        ]
+        let answer = try await object(words)
+        #expect(answer["method"] as? String == "simulation")
+        let run = try #require(answer["simulation"] as? [String: Any])
+        #expect(run["jobs"] as? Int == 100_000 && run["seed"] as? Int == 1)
+        #expect(run["serviceShape"] as? String == "lognormal")
+        #expect(run["meanWaitMarginSeconds"] as? Double ?? 0 > 0)
+        let notes = try #require(answer["notes"] as? [String])
+        #expect(
+            notes.contains { $0.contains("an arrival CV² of 4 is outside the formulas' range") })
+        #expect(notes.contains { $0.contains("Arrivals come in bursts") })
+        let (code, table, errors) = try await dray(words)
+        #expect(code == 0, "\(errors)")
+        #expect(table.contains("Simulated, since") && table.contains("Margin of the mean wait"))
+        #expect(table.contains("Mean wait by formula") && table.contains("p99.9 wait"))
+        let forced = try await object(words + ["--method", "formula"])
+        #expect(forced["method"] as? String == "formula" && forced["simulation"] == nil)
+        let found = try await object([
+            "queue", "--load", "16", "--arrival-cv2", "4", "--target-level", "0.9", "--within",
+            "0.1", "--jobs", "50000",
+        ])
+        #expect(found["servers"] as? Int ?? 0 > 20)
     }
 
     @Test func theFewestServers() async throws {
@@ -149,6 +185,10 @@ import Testing
         (
             ["queue", "--load", "2", "--target-level", "1", "--within", "1"],
             "--target-level is '1'"
+        ),
+        (
+            ["queue", "--load", "50000", "--servers", "60000", "--method", "simulation"],
+            "--load is 50,000 with --method simulation"
         ),
         (["fit"], "DATA.csv is missing"), (["fit", "missing.csv"], "missing.csv: No such file"),
     ])

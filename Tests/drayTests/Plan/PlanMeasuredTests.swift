@@ -82,6 +82,34 @@ import Testing
             "assets failed",
             "p50 until stored", "p99 until stored",
         ] { #expect(figures.contains(figure), "\(figures)") }
+        try await reportCalibrates(report, origin)
+    }
+
+    /// The report has its settings, and calibrates what it is compared with.
+    private func reportCalibrates(_ report: String, _ origin: FileOrigin) async throws {
+        let json = try JSONSerialization.jsonObject(
+            with: Data(contentsOf: URL(fileURLWithPath: report)))
+        let totals = try #require((json as? [String: Any])?["totals"] as? [String: Any])
+        let settings = try #require(totals["settings"] as? [String: Any])
+        #expect(settings["connections"] as? Int == 8)
+        let origins = try #require(settings["origins"] as? [[String: Any]])
+        #expect(origins.count == 1 && origins[0]["requestsPerSecond"] == nil)
+        let plan = try await self.plan([
+            "--calibrate", report, "--calibrate", report, "--check", report,
+        ])
+        #expect(try likely(plan, "worker.connections") == 8)
+        let notes = try #require(plan["notes"] as? [String])
+        #expect(notes.contains { $0.hasPrefix("Not determined by 2 runs: ") }, "\(notes)")
+        let rows = try #require(
+            (plan["check"] as? [String: Any])?["rows"] as? [[String: Any]])
+        let time = try #require(rows.first { $0["figure"] as? String == "time" })
+        #expect(abs(try #require(time["error"] as? Double)) < 0.2, "\(time)")
+        // The settings of another run are needed too.
+        let old = try write(
+            "old.json",
+            #"{"totals": {"segments": 9, "fetchedBytes": 9, "seconds": 1, "retries": 0}}"#)
+        #expect(try await refused(["--calibrate", old]).contains("totals.settings.connections"))
+        _ = try await self.plan(["--calibrate", old, "--set", "worker.connections=4"])
     }
 
     @Test func anAccessLogGivesRequestsAndSizes() async throws {

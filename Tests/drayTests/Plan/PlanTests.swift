@@ -33,8 +33,13 @@ import Testing
         let answer = try await dray([])
         #expect(answer.ending == .exited(0))
         #expect(answer.output.hasPrefix("plan: 1,000 monthly active users (assumed), 500 daily"))
-        #expect(answer.output.contains("Assumed inputs"))
+        #expect(answer.output.contains("Sized so that each figure suffices in 90 % of 1,000 draws"))
+        #expect(answer.output.contains("Assumptions that matter most"))
+        #expect(!answer.output.contains("Assumed inputs"))
+        #expect(answer.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 50)
         #expect(answer.errors.isEmpty)
+        let full = try await dray(["--full"])
+        #expect(full.output.contains("Assumed inputs") && full.output.contains("Growth"))
     }
 
     @Test func optionsGoBeforeTheScenario() async throws {
@@ -86,9 +91,17 @@ import Testing
             "use at least 3438"
         ),
         (
-            ["--peak-users", "1000", "--set", "audience.peakToMean=1.5"],
-            "audience.peakToMean: given 1.5", "omit it or audience.peakConcurrentUsers"
+            [
+                "--peak-users", "1000", "--daily-users", "5000", "--set",
+                "audience.peakToMean=1.5",
+            ], "audience.peakToMean: given 1.5", "omit it or audience.peakConcurrentUsers"
         ),
+        (["--confidence", "1"], "--confidence is '1'", "0.5 to 0.99"),
+        (["--confidence", "0.9", "--draws", "20"], "--draws 20 are too few", "Use 50 or more"),
+        (["--draws", "0", "--confidence", "0.9"], "--confidence needs draws", "Omit --draws"),
+        (["--service", "radio"], "--service is 'radio'", "downloads"),
+        (["--currency", "euro"], "--currency is 'euro'", "ISO 4217"),
+        (["--full", "--json"], "cannot be combined", "Use one of them."),
         (["--jobs", "5000"], "--jobs needs --simulate", "Use both"),
         (["none.json"], "none.json: No such file", "Check that"),
         (["bad.json"], "bad.json: line 2, column", "Did you mean monthlyActiveUsers?"),
@@ -129,7 +142,15 @@ import Testing
             """)
         let answer = try await dray(["--prices", ".", "--provider", "mine", "--markdown"])
         #expect(answer.ending == .exited(0), "\(answer.errors)")
-        #expect(answer.output.contains("| Mine | big, a month | 2 CHF | 2026-11-01 | an offer |"))
+        #expect(
+            answer.output.contains(
+                "| Mine | big, a month | 2 CHF | 2026-11-01 | without an address: an offer |"))
+        try write(
+            "cdn.json",
+            #"{"cdn": "mine", "name": "My CDN", "delivery": {"perMegabit": \#(price)}}"#)
+        let cdn = try await dray(["--prices", "cdn.json", "--markdown", "--currency", "USD"])
+        #expect(cdn.ending == .exited(0), "\(cdn.errors)")
+        #expect(cdn.output.contains("| My CDN |") && cdn.output.contains("1 EUR = 1.05 USD"))
     }
 
     /// A simulation is near the plan where theory is exact.
@@ -137,7 +158,7 @@ import Testing
         let plan = try await json([
             "--simulate", "--jobs", "300000", "--draws", "0", "--users", "2000",
             "--set", "worker.connections=1", "--set", "pool.spareWorkers=0",
-            "--wait-seconds", "0.2",
+            "--hit-ratio", "0.95", "--wait-seconds", "0.2",
         ])
         let simulation = try #require(plan["simulation"] as? [String: Any])
         let rows = try #require(simulation["rows"] as? [[String: Any]])

@@ -96,5 +96,38 @@ extension EndToEnd {
             try await Self.play(edge, "damaged")
             try await Self.play(edge, "changed")
         }
+
+        @Test func aTitlePlaysWhileAnotherOneIsEvicted() async throws {
+            let source = try TemporaryDirectory("titles")
+            for (number, name) in ["played", "evicted"].enumerated() {
+                _ = try await ChildProcess.run([
+                    "sh", "-ec", Self.make, source.path, name, "\(number * 40)",
+                ])
+            }
+            let origin = try await NginxServer(root: source.path)
+            let home = try await EmbeddedHome(.current, state: .ofAnEarlierRun)
+            let list = home.path("list.txt")
+            try ["evicted", "played"].map { "\(origin.url)/\($0)/main.m3u8\n" }.joined()
+                .write(toFile: list, atomically: false, encoding: .utf8)
+            let prefetch = try home.prefetch(list, ["--name", "films"])
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            let edge = try await NginxServer(root: site)
+            let up = try home.start(
+                ["up", "--listen", "127.0.0.1:0", "--state", home.stateDirectory])
+            try await waitUntil(deadlineSeconds: 60, "the cluster") {
+                up.output.contains("DRAY_COORDINATOR")
+            }
+            let evicted = try await Self.playing(
+                edge, home, ["site", "evict", "file://\(home.edge)", "--bytes", "1"])
+            #expect(evicted.contains("Evicting: 1 asset"), "\(evicted)")
+            while FileManager.default.fileExists(atPath: "\(site)/evicted/0.ts") {
+                try await Self.play(edge, "played")
+            }
+            #expect(!FileManager.default.fileExists(atPath: "\(site)/evicted/main.m3u8"))
+            try await Self.play(edge, "played")
+            up.signal(SIGTERM)
+            #expect(try await up.wait() == .exited(0), "\(up.errors)")
+        }
     }
 }

@@ -24,6 +24,11 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     /// Its files are deleted so many seconds after it was first complete,
     /// `WireLimits.keepSeconds`; nil for never.
     package var keepSeconds: Double?
+    /// Its files are checked at their origins so many seconds after it was submitted or refreshed,
+    /// `WireLimits.refreshSeconds`; nil for never.
+    package var refreshSeconds: Double?
+    /// When the list says that it was changed last, in seconds since 1970; nil if it does not.
+    package var modified: Double?
     /// The licence that counts its fetches and its sites, 1 to 200 characters; nil for its URL without
     /// the query.
     package var title: String?

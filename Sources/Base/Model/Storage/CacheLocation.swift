@@ -145,3 +145,8 @@ extension CacheLocation: CustomStringConvertible {
     /// The URL without its POPs: `cache:https://edge.example`.
     package var place: String { "cache:\(url(of: edge))" }
 }
+
+/// Returns a site's URL for people, without secrets; of a cache with its POPs, which tell it from others.
+package func shown(storageURL: String) -> String {
+    (try? StorageURL(storageURL))?.cache?.description ?? redacted(url: storageURL)
+}

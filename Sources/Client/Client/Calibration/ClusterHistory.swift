@@ -26,8 +26,6 @@ package struct ClusterHistory: Sendable {
         package let bytes: Double
         /// Available transfer slots times the seconds in which workers were busy.
         package let slotSeconds: Double
-        /// Maximum number of workers; nil without any.
-        package let maxWorkers: Int?
 
         package init(_ minutes: [WorkersHistory.Minute]) {
             func sum(_ figure: (WorkDone) -> Double) -> Double {
@@ -38,7 +36,6 @@ package struct ClusterHistory: Sendable {
                 squares: sum(\.seconds2), cubes: sum(\.seconds3), fourthPowers: sum(\.seconds4))
             bytes = sum { Double($0.bytes) }
             slotSeconds = minutes.reduce(0) { $0 + $1.slotSeconds }
-            maxWorkers = minutes.map(\.workers).max()
         }
     }
 
@@ -46,9 +43,10 @@ package struct ClusterHistory: Sendable {
     /// throughput law fits.
     ///
     /// `cpuMicrosecondsPerSegment` is the CPU time of a segment besides its bytes, used if minutes
-    /// do not show it.
+    /// do not show it. `limits` are those of origins: minutes in which one may have slowed workers
+    /// down are not their own speed.
     package init(
-        _ status: ClusterStatus, _ history: WorkersHistory,
+        _ status: ClusterStatus, _ history: WorkersHistory, limits: [API.OriginLimits] = [],
         cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds
     ) throws(PlannerError) {
         takeTries(status)
@@ -59,9 +57,18 @@ package struct ClusterHistory: Sendable {
                     + "because no worker reported fetches in that time.")
             return
         }
-        takeTimes(Work(minutes))
         takeCPU(minutes, cpuMicrosecondsPerSegment)
-        try takeSpeed(minutes)
+        let free = minutes.filter { minute in !limits.contains { $0.binds(minute) } }
+        if free.count < minutes.count {
+            notes.append(
+                "From the cluster: without \(minutes.count - free.count) of \(minutes.count) "
+                    + "minutes for times and speed, because a limit of an origin may have slowed "
+                    + "them down.")
+        }
+        if !free.isEmpty {
+            takeTimes(Work(free))
+            try takeSpeed(free)
+        }
         takeEach("worker.connections", minutes, \.connections)
         takeEach("machine.cores", minutes, \.cores)
     }
@@ -188,5 +195,17 @@ package struct ClusterHistory: Sendable {
         notes.append(
             "From the cluster: no scalability, because it had \(seen) workers whenever "
                 + "they were busy, and a fit needs three different numbers.")
+    }
+}
+
+extension API.OriginLimits {
+    /// Returns true if the workers' fetches of a minute came near this limit.
+    fileprivate func binds(_ minute: WorkersHistory.Minute) -> Bool {
+        let seconds = max(1, minute.longestBusySeconds)
+        let near = 0.8
+        return Double(minute.done.fetches) / seconds >= near * (requestsPerSecond ?? .infinity)
+            || Double(minute.done.bytes) / seconds
+                >= near * (bytesPerSecond.map { Double($0) } ?? .infinity)
+            || minute.done.seconds / seconds >= near * (connections.map { Double($0) } ?? .infinity)
     }
 }

@@ -187,7 +187,7 @@ package final class ClusterLoadRunner: LoadRunner {
         let asked = asked.withLock { $0 }
         var end = LoadRunEnd(
             ending: asked ?? .interrupted, breakdown: LoadBreakdown(),
-            shards: progress.merge.reports, elapsedSeconds: Double(progress.seconds),
+            shards: progress.merge.reports, loadSeconds: Double(progress.seconds),
             cores: progress.latest?.loadCores ?? 0)
         end.shardsWithoutBreakdown = end.shards.map(\.index)
         end.failure = failure
@@ -203,18 +203,18 @@ package final class ClusterLoadRunner: LoadRunner {
         let reports = progress.merge.reports
         var end = LoadRunEnd(
             ending: asked ?? (test.failure == nil ? .finished : .interrupted),
-            breakdown: LoadBreakdown(), shards: reports, elapsedSeconds: 0, cores: test.loadCores)
+            breakdown: LoadBreakdown(), shards: reports, loadSeconds: 0, cores: test.loadCores)
         end.failure = asked == nil ? test.failure : nil
         var isThere = true
         for report in reports {
             guard isThere, let shard = await shardEnd(report.index, of: test.id, &isThere) else {
                 // The time at which it ended is unknown.
-                end.elapsedSeconds = max(end.elapsedSeconds, Double(progress.seconds))
+                end.loadSeconds = max(end.loadSeconds, Double(progress.seconds))
                 end.shardsWithoutBreakdown.append(report.index)
                 continue
             }
             end.breakdown.add(shard.breakdown)
-            end.elapsedSeconds = max(end.elapsedSeconds, shard.elapsedSeconds)
+            end.loadSeconds = max(end.loadSeconds, shard.loadSeconds)
             // A failed shard ended only itself.
             if end.ending == .finished, report.state == .finished { end.ending = shard.ending }
         }
@@ -248,7 +248,7 @@ package final class ClusterLoadRunner: LoadRunner {
 
     private static func nothing(_ ending: LoadResult.Ending) -> LoadRunEnd {
         LoadRunEnd(
-            ending: ending, breakdown: LoadBreakdown(), shards: [], elapsedSeconds: 0, cores: 0)
+            ending: ending, breakdown: LoadBreakdown(), shards: [], loadSeconds: 0, cores: 0)
     }
 }
 

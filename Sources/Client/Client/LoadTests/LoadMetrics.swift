@@ -18,6 +18,9 @@ package final class LoadMetrics: Sendable {
     /// Starts the metrics of a run.
     func begin(_ scenario: LoadScenario) { live.withLock { $0.begin(scenario) } }
 
+    /// Continues the run with another plan.
+    func change(to scenario: LoadScenario) { live.withLock { $0.change(to: scenario) } }
+
     /// Adds a complete second, and the totals up to then.
     func take(_ interval: LoadInterval, _ result: LoadResult) {
         live.withLock { $0.add(interval, of: result) }
@@ -27,12 +30,19 @@ package final class LoadMetrics: Sendable {
     func end() { live.withLock { $0.end() } }
 
     /// Returns the metrics as text.
-    func page(_ format: MetricsFormat) -> [UInt8] {
+    func page(_ format: MetricsFormat) -> [UInt8] { LoadPrometheus.text(current, format) }
+
+    /// Returns the metrics with their samples.
+    func families() -> [(family: MetricFamily, samples: [MetricSample])] {
+        LoadPrometheus.families(current)
+    }
+
+    private var current: LoadLive {
         let generators = generators()
         var copy = live.withLock(\.self)
         copy.cores = generators.cores
         copy.shards = generators.shards
-        return LoadPrometheus.text(copy, format)
+        return copy
     }
 }
 

@@ -58,6 +58,9 @@ package struct LocalLoadPlace: LoadPlace {
     package func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
         var means = LoadPreflight.Means(engine: transfer, readList: Self.assets)
         means.lookup = lookup
+        means.readData = { (path) throws(Failure) in
+            try SmallFile.read(path, maximumBytes: ViewerData.maxBytes).0
+        }
         let preflight = LoadPreflight(
             scenario, means, addressPolicy: options.addresses.policy,
             nowSeconds: Date().timeIntervalSince1970)

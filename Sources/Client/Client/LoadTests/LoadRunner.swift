@@ -18,6 +18,14 @@ package protocol LoadRunner: Sendable {
 
     /// Ends the run at once and prevents further ones. From any thread.
     func stop(_ ending: LoadResult.Ending)
+
+    /// Changes the load of the run, from now to its planned end, and returns the seconds since the
+    /// start from which it holds; nil if nothing runs, or if this runner cannot. From any thread.
+    func change(to level: Double) -> Double?
+}
+
+extension LoadRunner {
+    package func change(to level: Double) -> Double? { nil }
 }
 
 /// The end of a run.
@@ -29,8 +37,8 @@ package struct LoadRunEnd: Sendable {
     var shardsWithoutBreakdown: [Int] = []
     /// The failure because of which it could not be followed to its end.
     var failure: Failure?
-    /// Seconds from the start to the end of the last request.
-    var elapsedSeconds: Double
+    /// Seconds from the start until which requests were sent.
+    var loadSeconds: Double
     /// Number of CPUs that the generators could use at once.
     var cores: Int
 }
@@ -83,12 +91,12 @@ final class LocalLoadRunner: LoadRunner {
             }
             return LoadRunEnd(
                 ending: outcome.ending, breakdown: outcome.breakdown, shards: [],
-                elapsedSeconds: outcome.elapsedSeconds, cores: cores)
+                loadSeconds: outcome.loadSeconds, cores: cores)
         } catch {
             // Results so far are reported all the same.
             var end = LoadRunEnd(
                 ending: .interrupted, breakdown: LoadBreakdown(), shards: [],
-                elapsedSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
+                loadSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
                 cores: cores)
             end.failure = error
             return end
@@ -106,6 +114,12 @@ final class LocalLoadRunner: LoadRunner {
             return engine
         }
         engine?.stop(ending)
+    }
+
+    func change(to level: Double) -> Double? {
+        state.withLock { state in
+            if case .running(let engine) = state { engine.change(to: level) } else { nil }
+        }
     }
 }
 

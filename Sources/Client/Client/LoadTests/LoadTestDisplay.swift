@@ -25,6 +25,9 @@ package final class LoadTestDisplay: Sendable {
         progress.withLock { $0 = new }
     }
 
+    /// Shows another plan from now on.
+    func change(to scenario: LoadScenario) { progress.withLock { $0?.change(to: scenario) } }
+
     /// Shows a complete second, and the totals up to then.
     ///
     /// - Parameter cores: number of CPUs that the generators can use at once, from 1.

@@ -80,8 +80,17 @@ package final class LoadTestService: DrainableService {
             follower: { [display, metrics, place] interval, result in
                 display.show(interval, result, cores: place.generators.cores)
                 metrics.take(interval, result)
+            },
+            onChange: { [display, metrics] scenario in
+                display.change(to: scenario)
+                metrics.change(to: scenario)
             })
         defer { metrics.end() }
+        // Without it, the load cannot be changed, but the test can run.
+        let control = try? LoadControl { text throws(Failure) in
+            try LoadControl.change(session, text)
+        }
+        defer { control?.close() }
         try await session.run()
         let outcome = session.outcome
         found.withLock { $0 = outcome }

@@ -33,8 +33,8 @@ package final class LoadTestSession: Sendable {
             if result.ending == .interrupted { return .interrupted }
             if let ladder, ladder.kind == .search {
                 if ladder.highest != nil { return .success }
-                // Without a broken threshold, the load was never fully sent.
-                return ladder.steps.contains { $0.limit == .threshold }
+                // Otherwise the load was never fully sent.
+                return ladder.steps.contains { $0.limit == .threshold || $0.limit == .fellBehind }
                     ? .thresholdBroken : .noCluster
             }
             let results = ladder?.steps.map(\.result) ?? [result]
@@ -60,17 +60,22 @@ package final class LoadTestSession: Sendable {
     private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
     private let follower: Follower
     private let found = Mutex<Outcome?>(nil)
+    /// The results of the run so far; nil while nothing runs.
+    private let running = Mutex<LoadRecorder?>(nil)
+    private let onChange: @Sendable (LoadScenario) -> Void
 
     init(
         _ scenario: LoadScenario, _ course: Course, _ runner: any LoadRunner,
         onStep: @escaping @Sendable (_ step: String?, LoadScenario) -> Void,
-        follower: @escaping Follower
+        follower: @escaping Follower,
+        onChange: @escaping @Sendable (LoadScenario) -> Void = { _ in }
     ) {
         self.scenario = scenario
         self.course = course
         self.runner = runner
         self.onStep = onStep
         self.follower = follower
+        self.onChange = onChange
     }
 
     /// The outcome; nil before the end.
@@ -216,26 +221,87 @@ package final class LoadTestSession: Sendable {
         _ scenario: LoadScenario, workers: Int?, name: String?
     ) async throws -> Step {
         onStep(name, scenario)
-        let recorder = Mutex(LoadRecorder())
-        recorder.withLock {
-            $0.update {
+        running.withLock {
+            var recorder = LoadRecorder()
+            recorder.update {
                 $0.name = scenario.name
                 $0.scenario = scenario
                 $0.startedSeconds = Date().timeIntervalSince1970
                 $0.warmUpSeconds = scenario.warmUpSeconds
             }
+            $0 = recorder
         }
+        defer { running.withLock { $0 = nil } }
         let end = try await runner.run(scenario, workers: workers) { [self] interval in
-            let result = recorder.withLock { recorder -> LoadResult in
-                _ = recorder.add(interval, of: 1)
-                return recorder.totals
+            let result = running.withLock { recorder -> LoadResult in
+                _ = recorder?.add(interval, of: 1)
+                return recorder?.totals ?? LoadResult()
             }
             abort(interval, result, scenario)
             follower(interval, result)
         }
-        return recorder.withLock { recorder in
-            recorder.update { finish(&$0, end, scenario) }
-            return Step(result: recorder.result, failure: end.failure)
+        return running.withLock { recorder in
+            recorder?.update { finish(&$0, end, scenario) }
+            return Step(result: recorder?.result ?? LoadResult(), failure: end.failure)
+        }
+    }
+
+    /// Changes the load of a test that runs once, from now to its planned end.
+    ///
+    /// - Parameter level: arrivals per second, or users.
+    ///
+    /// Throws `input.field` for a level that is not allowed, and `input.state` if nothing runs.
+    func change(to level: Double) throws(Failure) {
+        try check(level: level)
+        guard course == .once, running.withLock({ $0 != nil }),
+            let seconds = runner.change(to: level)
+        else {
+            throw Failure(
+                .inputField, at: .field("rate"), "the load cannot change now",
+                allowed: "while a test sends its load from its own process, without --search and "
+                    + "--scale")
+        }
+        let changed = running.withLock { recorder -> LoadScenario? in
+            recorder?.update {
+                $0.scenario.stages = $0.scenario.stages.changed(atSeconds: seconds, to: level)
+                let unit = $0.scenario.model == .closed ? " users" : "/s"
+                $0.notes.append(
+                    "Its load was changed while it ran, to \(Self.text(level))"
+                        + "\(unit) after \(HumanFormat.fixed(seconds, places: 1)) s.")
+                // A bounded number of notes; the stages have all changes.
+                if $0.notes.count > Self.maxNotes { $0.notes.remove(at: 1) }
+            }
+            return recorder?.totals.scenario
+        }
+        if let changed { onChange(changed) }
+    }
+
+    private static let maxNotes = 20
+
+    private static func text(_ level: Double) -> String {
+        HumanFormat.fixed(level, places: level == level.rounded() ? 0 : 1)
+    }
+
+    private func check(level: Double) throws(Failure) {
+        func refuse(_ allowed: String) -> Failure {
+            Failure(
+                .inputField, at: .field("rate"), "given \(Self.text(level))",
+                allowed: allowed)
+        }
+        guard scenario.replay == nil else {
+            throw refuse("none in a replay, which keeps the log's times (--speed-up)")
+        }
+        guard scenario.model == .closed else {
+            guard LoadLimits.rate.contains(level) else {
+                throw refuse("0 to \(Int(LoadLimits.rate.upperBound)) arrivals per second")
+            }
+            return
+        }
+        // Beyond the slots, users would wait for one another.
+        let most =
+            scenario.user == .requests ? scenario.concurrency : Int(LoadLimits.users.upperBound)
+        guard level == level.rounded(), (0...Double(most)).contains(level) else {
+            throw refuse("a whole number of users up to \(most), its slots (--concurrency)")
         }
     }
 
@@ -250,9 +316,11 @@ package final class LoadTestSession: Sendable {
             )
         }
         result.cores = end.cores
-        result.measuredSeconds = scenario.measuredSeconds(atSeconds: end.elapsedSeconds)
-        result.verdicts = scenario.thresholds.map {
-            $0.judge(result.total, measuredSeconds: result.measuredSeconds)
+        result.measuredSeconds = scenario.measuredSeconds(atSeconds: end.loadSeconds)
+        result.verdicts = scenario.judgedThresholds.map {
+            $0.judge(
+                result.total, measuredSeconds: result.measuredSeconds,
+                breakdown: result.breakdown)
         }
     }
 

@@ -1,7 +1,6 @@
 import API
 import CoordinatorClient
 import Model
-import Planner
 import Statistics
 
 /// The workers' performance in a run, for its report and for comparison with a plan.
@@ -21,30 +20,43 @@ package struct ReportWork: Codable {
         }
     }
 
-    /// Maximum number of workers in one minute.
+    /// Number of workers that had jobs of the run.
     package var workers: Int
-    /// Used part of the workers' connections while they had jobs, 0 to 1.
+    /// Used part of these workers' connections, 0 to 1: from each one's first job to the end of the
+    /// run.
     package var utilisation: Double
     /// Mean time of a fetch on the network; `fetchCV2` is the variance over the squared mean.
     package var fetchSeconds: Double
     package var fetchCV2: Double
 
-    /// Returns the work that workers reported during an ended catalog, including that for other
-    /// catalogs. Returns nil if there is none, or if no coordinator answers.
+    /// Returns the work for a catalog's last run. Returns nil if there is none, or if no
+    /// coordinator answers.
     static func of(_ status: CatalogStatus, _ client: CoordinatorClient) async -> ReportWork? {
-        let seconds = Int(min(max(60, status.totals.seconds), Double(WorkersHistory.keptSeconds)))
-        guard let history = try? await client.workersHistory(seconds: seconds) else { return nil }
-        return ReportWork(history)
+        var work = try? await client.work(for: status.id)
+        // Workers report some tenths of a second later what ended last.
+        var left = lateTicks
+        while left > 0, status.state.isTerminal, let seen = work,
+            seen.fetches < status.totals.segmentsDone
+        {
+            try? await Task.sleep(for: .milliseconds(100))
+            work = try? await client.work(for: status.id)
+            left = work == seen ? left - 1 : lateTicks
+        }
+        return work.flatMap { ReportWork($0) }
     }
 
-    private init?(_ history: WorkersHistory) {
-        let work = ClusterHistory.Work(history.minutes)
-        guard let workers = work.maxWorkers, work.slotSeconds > 0 else { return nil }
-        self.workers = workers
-        utilisation = rounded(
-            min(1, work.fetches.mean * Double(work.fetches.count) / work.slotSeconds))
-        fetchSeconds = rounded(work.fetches.mean)
-        fetchCV2 = rounded(work.fetches.cv2)
+    /// Tenths of a second to wait for later reports of workers.
+    private static let lateTicks = 6
+
+    private init?(_ work: CatalogWork) {
+        guard work.fetches > 0, work.connectionSeconds > 0 else { return nil }
+        let fetches = Moments(
+            count: work.fetches, sum: work.seconds, squares: work.seconds2, cubes: 0,
+            fourthPowers: 0)
+        workers = work.workers
+        utilisation = rounded(min(1, work.usedSeconds / work.connectionSeconds))
+        fetchSeconds = rounded(fetches.mean)
+        fetchCV2 = rounded(fetches.cv2)
     }
 }
 

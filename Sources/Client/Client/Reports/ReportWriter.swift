@@ -57,6 +57,7 @@ package struct ReportWriter {
         var separator = "\n"
         var unverified = 0
         var waits = WaitHistogram()
+        var origins: [String] = []
         repeat {
             let page = try await client.assets(of: status.id, after: after)
             for asset in page.assets {
@@ -70,6 +71,11 @@ package struct ReportWriter {
                     fileSeparator = ","
                     if file.verified != true { unverified += 1 }
                     if let seconds = file.afterSeconds, seconds >= 0 { waits.add(seconds) }
+                    if origins.count < ReportSettings.maxOrigins,
+                        let origin = originName(of: file.url), !origins.contains(origin)
+                    {
+                        origins.append(origin)
+                    }
                 }
                 // The remaining members follow `files` in the order of the keys.
                 try output.append("]," + json(Rest(asset, media)).dropFirst(), path)
@@ -79,6 +85,7 @@ package struct ReportWriter {
         var sums = Totals(status.totals, unverified: unverified)
         sums.waitSeconds = ReportWork.Waits(waits)
         sums.work = await ReportWork.of(status, client)
+        sums.settings = await ReportSettings.of(status.id, from: origins, client)
         let totals = String(json(sums))
         try output.append(
             "\n  ],\n", path)
@@ -203,6 +210,8 @@ package struct ReportWriter {
         let retries: Int
         let seconds: Double
         let segments: Int
+        /// Settings of the pool; nil if no coordinator knows them.
+        var settings: ReportSettings?
         /// Number of files without a digest to compare.
         let unverified: Int
         /// Waits of the files; nil without files.

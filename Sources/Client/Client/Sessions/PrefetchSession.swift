@@ -103,7 +103,7 @@ package final class PrefetchSession: FollowingSession {
         if plan.verifies, case .ended(let status) = end, !state.draining.isDraining {
             try await showCache(status, client)
             display.note("requesting every object again")
-            end = try await work(client)
+            end = try await work(client, isRepeated: true)
         }
         switch end {
         case .ended(let status):
@@ -119,7 +119,12 @@ package final class PrefetchSession: FollowingSession {
 
     /// Submits and follows; if draining starts first, marks the catalog as interrupted, unless it
     /// is detached.
-    private func work(_ client: CoordinatorClient) async throws(Failure) -> FollowedEnd {
+    ///
+    /// - Parameter isRepeated: true for the second pass of a verification, which leaves out what the
+    ///   first one could not request: a POP that is down is tried once.
+    private func work(
+        _ client: CoordinatorClient, isRepeated: Bool = false
+    ) async throws(Failure) -> FollowedEnd {
         // An absent cluster is retried only briefly: its name may be mistyped.
         try await client.readiness(retrySeconds: 3)
         try await settleVolume(client)
@@ -127,7 +132,7 @@ package final class PrefetchSession: FollowingSession {
         // Whatever becomes of this command, the cluster reads the list again.
         if let moving = plan.moving { try await client.set(moving, of: handle.id) }
         do throws(Failure) {
-            try await submit(handle, client)
+            try await submit(handle, client, skipsFailed: isRepeated)
             if plan.detaches, state.detachment.detach() { return .detached(handle.id) }
             if let status = try await follower.follow(handle.id, client) {
                 state.detachment.end()
@@ -175,11 +180,13 @@ package final class PrefetchSession: FollowingSession {
 
     /// Sends the list and starts the catalog; stops when draining starts.
     private func submit(
-        _ handle: CatalogHandle, _ client: CoordinatorClient
+        _ handle: CatalogHandle, _ client: CoordinatorClient, skipsFailed: Bool
     ) async throws(Failure) {
         try await plan.sender(state.draining).send(to: [handle], client)
         let started = try await client.start(
-            handle.id, CatalogStartRequest(generation: handle.generation))
+            handle.id,
+            CatalogStartRequest(
+                generation: handle.generation, skipsFailed: skipsFailed ? true : nil))
         state.detachment.begin()
         display.note(
             "\(printable(plan.catalog.name)): "

@@ -88,6 +88,19 @@ package struct SelectionAnswer: Codable, Hashable, Sendable {
     package var catalog: CatalogID?
     /// remove: files to delete, unless other assets need them; nil for other actions.
     package var files: Int?
+    /// retry, resume: assets whose rights allow no fetch now; nil for none.
+    package var refused: Refused?
+
+    package struct Refused: Codable, Hashable, Sendable {
+        package var assets: Int
+        /// Why one of them.
+        package var reason: String
+
+        package init(assets: Int, reason: String) {
+            self.assets = assets
+            self.reason = reason
+        }
+    }
 
     package init(assets: Int, jobs: Int) {
         self.assets = assets

@@ -88,6 +88,8 @@ extension AssetSubmission: SchemaBounded {
             "sidecars": [.items(1...WireLimits.sidecarsPerAsset)],
             "notBefore": Schema.Bound.time, "expiresAt": Schema.Bound.time,
             "keepSeconds": [.range(WireLimits.keepSeconds)],
+            "refreshSeconds": [.range(WireLimits.refreshSeconds)],
+            "modified": Schema.Bound.time,
             "title": Schema.Bound.text(1...200), "maxSites": [.range(WireLimits.sitesPerTitle)],
         ]
     }
@@ -262,6 +264,8 @@ extension Heartbeat: SchemaBounded {
         [
             "leases": [.items(0...WireLimits.leasesPerHeartbeat)],
             "name": Schema.Bound.text(1...200), "activeTransfers": Schema.Bound.count,
+            "idleConnections": Schema.Bound.count, "surplusJobs": Schema.Bound.count,
+            "runs": [.items(0...WireLimits.runsPerHeartbeat)],
             "origins": [.items(0...WireLimits.originsPerHeartbeat)],
             "originShares": [.items(0...WireLimits.originsPerHeartbeat)],
             "siteShares": [.items(0...WireLimits.sitesPerHeartbeat)],

@@ -89,14 +89,6 @@ package struct SourceChecked: Codable, Sendable {
     package init(known: Int64) { self.known = known }
 }
 
-/// `POST /v1/sources/{catalog}/assets?worker=…&lease=…`: a batch of the list, which must be right as a
-/// whole. The first one opens a submission; its own `generation` does not count. May be repeated.
-package struct SourceAdded: Codable, Sendable {
-    package var generation: Int
-
-    package init(generation: Int) { self.generation = generation }
-}
-
 /// `POST /v1/sources/{catalog}/reports`: ends a reading. A repeated report changes nothing.
 package struct SourceReport: Codable, Sendable {
     package var worker: WorkerID

@@ -37,6 +37,7 @@ extension AssetSubmission: WireRow {
     package enum Field: Int, WireField {
         case name, url, kind, key, bytes, sha256, mirrors, digests, sidecars
         case notBefore, expiresAt, keepSeconds, found, title, maxFetches, maxSites
+        case refreshSeconds, modified
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -62,5 +63,7 @@ extension AssetSubmission: WireRow {
         try coder.code(.title, &title)
         try coder.codeJSON(.maxFetches, &maxFetches)
         try coder.code(.maxSites, &maxSites)
+        try coder.code(.refreshSeconds, &refreshSeconds)
+        try coder.code(.modified, &modified)
     }
 }

@@ -64,8 +64,13 @@ package struct CatalogHandle: Codable, Sendable {
 /// `POST /v1/catalogs/{id}/start`: ends the submission of this generation and creates its jobs.
 package struct CatalogStartRequest: Codable, Sendable {
     package var generation: Int
+    /// True to leave what has failed before as it is; by default it is tried again.
+    package var skipsFailed: Bool?
 
-    package init(generation: Int) { self.generation = generation }
+    package init(generation: Int, skipsFailed: Bool? = nil) {
+        self.generation = generation
+        self.skipsFailed = skipsFailed
+    }
 }
 
 /// The answer to a start.

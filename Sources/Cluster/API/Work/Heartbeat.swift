@@ -28,6 +28,10 @@ package struct Heartbeat: Codable, Sendable {
     /// Human-readable host and process id of the worker.
     package var name: String
     package var activeTransfers: Int
+    /// Connections that jobs could use now, while it waits for some; nil for none.
+    package var idleConnections: Int?
+    /// Jobs that it holds and cannot begin soon; nil for none.
+    package var surplusJobs: Int?
     /// Its activity by origin; nil for no report.
     package var origins: [OriginReport]?
     /// Its use of quotas of origins' limits, one per origin; nil for none.
@@ -41,6 +45,8 @@ package struct Heartbeat: Codable, Sendable {
     package var trouble: Failure?
     /// Its work since it started; nil if nothing changed since the last report.
     package var done: WorkDone?
+    /// The same for runs of catalogs, up to `WireLimits.runsPerHeartbeat`; nil for none.
+    package var runs: [RunWork]?
     /// As in `LeaseRequest`.
     package var roots: [String]?
     package var refusedSites: [SiteID]?
@@ -76,6 +82,8 @@ package struct HeartbeatAnswer: Codable, Sendable {
     /// Jobs of paused assets: the worker stops them, keeps what it has received, and returns them.
     /// Nil for none.
     package var paused: [JobID]?
+    /// Number of surplus jobs to return, because other workers could begin them now; nil for none.
+    package var wantedJobs: Int?
     /// Origins in cooldown; nil for none.
     package var cooling: [OriginCooldown]?
     /// The worker's quotas of the sites of its jobs; nil for none.

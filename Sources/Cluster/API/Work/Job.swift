@@ -4,13 +4,18 @@ package import Model
 package struct Job: Hashable, Sendable {
     package var id: JobID
     package var asset: AssetID
+    /// The run of its catalog, for which the worker counts its work.
+    package var run: RunID
     /// Number of this attempt, from 1.
     package var attempt: Int
     package var task: JobTask
 
-    package init(id: JobID, asset: AssetID, attempt: Int = 1, task: JobTask) {
+    package init(
+        id: JobID, asset: AssetID, run: RunID = RunID(0), attempt: Int = 1, task: JobTask
+    ) {
         self.id = id
         self.asset = asset
+        self.run = run
         self.attempt = attempt
         self.task = task
     }
@@ -27,8 +32,8 @@ package struct Job: Hashable, Sendable {
     }
 }
 
-/// The task of a job, with its fields.
-package enum JobTask: Hashable, Sendable {
+/// The task of a job, with its fields. Indirect: a job is passed on as one reference to it.
+package indirect enum JobTask: Hashable, Sendable {
     /// Fetch one object, or a part of it, and store it.
     case fetch(Fetch)
     /// Read the manifest of a title and report its segments.
@@ -161,7 +166,7 @@ package struct AssetSource: Hashable, Sendable {
 
 /// The columns of a job's row; the queue's statements have them as well, in snake case.
 package enum JobField: Int, WireField {
-    case id, asset, attempt
+    case id, asset, attempt, run
     /// Null for a fetch.
     case kind
     case role, url, key
@@ -191,6 +196,7 @@ extension Job: WireObject {
         try coder.code(.id, &id)
         try coder.code(.asset, &asset)
         try coder.code(.attempt, &attempt)
+        try coder.code(.run, &run)
         var kind = task.kind == .fetch ? nil : task.kind
         try coder.code(.kind, &kind)
         if coder.isReading {

@@ -115,6 +115,9 @@ extension RouteDescription {
         "GET /v1/catalogs/{catalog}/caches": Self(
             "Returns how the POPs of a cache served a catalog's objects.", query: Parameter.page,
             .json(CacheReport.self)),
+        "GET /v1/catalogs/{catalog}/work": Self(
+            "Returns the workers' work for the present or last run of a catalog.",
+            .json(CatalogWork.self)),
         "GET /v1/catalogs/{catalog}/refresh": Self(
             "Returns the results so far of a catalog's last refresh.", .json(RefreshSummary.self)),
         "GET /v1/assets": Self(

@@ -64,6 +64,9 @@ extension Chore {
             Chore("refresh catalogs that are due", every: .seconds(1)) {
                 if try await queue.sources.refreshDue() > 0 { signal.fire() }
             },
+            Chore("refresh assets that are due", every: .seconds(1)) {
+                if try await queue.assetRefreshes.start() > 0 { signal.fire() }
+            },
             // Due jobs cause no notification.
             Chore("look for work that is due", every: .seconds(1)) {
                 if signal.waiterCount > 0, try await queue.claims.hasWork() { signal.fire() }

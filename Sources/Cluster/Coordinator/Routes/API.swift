@@ -108,6 +108,7 @@ struct API: Sendable {
             .change("/v1/catalogs/{catalog}/interrupt", .submitters, catalogs.interrupt),
             .get("/v1/catalogs/{catalog}/files", .readers, catalogs.files),
             .get("/v1/catalogs/{catalog}/caches", .readers, catalogs.caches),
+            .get("/v1/catalogs/{catalog}/work", .readers, catalogs.work),
             .get("/v1/catalogs/{catalog}/refresh", .readers, catalogs.refreshSummary),
             .get("/v1/assets", .readers, catalogs.browse),
             .change("/v1/selections", .submitters, catalogs.select),

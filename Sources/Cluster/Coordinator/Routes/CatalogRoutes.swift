@@ -77,7 +77,9 @@ struct CatalogRoutes: Sendable {
         let start: CatalogStartRequest = try RequestBody.read(request)
         try await caller.require(catalog, queue.tokens)
         return Change("catalog \(catalog), submission \(start.generation)") {
-            try .wire(try await queue.submissions.start(catalog, generation: start.generation))
+            try .wire(
+                try await queue.submissions.start(
+                    catalog, generation: start.generation, skipsFailed: start.skipsFailed == true))
         }
     }
 
@@ -172,6 +174,12 @@ struct CatalogRoutes: Sendable {
         }
         report.next = PageCursor.sealed(report.next, of: "caches")
         return try .wire(report)
+    }
+
+    func work(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        try .wire(try await queue.workers.work(for: try Self.catalog(path)))
     }
 
     func files(

@@ -27,11 +27,11 @@ extension RouteDescription {
             "Returns how many assets of a leased source's list the catalog has.",
             body: SourceCheck.self, .json(SourceChecked.self)),
         "POST /v1/sources/{catalog}/assets": Self(
-            "Adds a batch of a leased source's list to the catalog.",
+            "Keeps a batch of a leased source's list until the list is applied.",
             query: [
                 Parameter("worker", Schema(.string), "The worker's id.", isRequired: true),
                 Parameter("lease", Schema(.string), "The lease's id.", isRequired: true),
-            ], body: AssetBatch.self, .json(SourceAdded.self)),
+            ], body: AssetBatch.self, .nothing),
         "POST /v1/sources/{catalog}/reports": Self(
             "Ends the reading of a leased source: the list is applied, unchanged, or has failed.",
             body: SourceReport.self, .nothing),

@@ -88,9 +88,8 @@ struct SourceRoutes: Sendable {
         let lease: LeaseID = try Validation.id(request.queryValue("lease") ?? "", "lease")
         let batch: AssetBatch = try RequestBody.read(request)
         try Validation.check(batch)
-        return try .wire(
-            try await queue.sources.work.add(
-                batch.assets, to: catalog, worker: worker, lease: lease))
+        try await queue.sources.work.add(batch.assets, to: catalog, worker: worker, lease: lease)
+        return .done
     }
 
     func report(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {

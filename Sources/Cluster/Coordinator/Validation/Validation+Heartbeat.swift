@@ -7,6 +7,8 @@ extension Validation {
         try text(heartbeat.name, "name", 1...200)
         try range(heartbeat.leases.count, "leases", 0...WireLimits.leasesPerHeartbeat)
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
+        try range(heartbeat.idleConnections ?? 0, "idleConnections", 0...1_000_000)
+        try range(heartbeat.surplusJobs ?? 0, "surplusJobs", 0...1_000_000)
         if let trouble = heartbeat.trouble {
             try text(trouble.code.rawValue, "trouble.code", 1...100)
             try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
@@ -15,6 +17,7 @@ extension Validation {
         try roots(heartbeat.roots, refused: heartbeat.refusedSites)
         if let names = heartbeat.queues { try queues(names) }
         if let done = heartbeat.done { try check(done) }
+        try check(runs: heartbeat.runs ?? [])
         try check(origins: heartbeat.origins ?? [])
         try check(shares: heartbeat.originShares ?? [])
         let shares = heartbeat.siteShares ?? []
@@ -64,6 +67,25 @@ extension Validation {
         }
         try range(done.connections, "done.connections", 1...1_000_000)
         try range(done.cores, "done.cores", 1...1_000_000)
+    }
+
+    private static func check(runs: [RunWork]) throws(Failure) {
+        try range(runs.count, "runs", 0...WireLimits.runsPerHeartbeat)
+        guard Set(runs.map(\.run)).count == runs.count else {
+            throw wrong("runs", "a run twice", "each run once")
+        }
+        for (index, work) in runs.enumerated() {
+            let amounts = [
+                Double(work.fetches), work.ageSeconds, work.seconds, work.seconds2,
+                work.connectionSeconds,
+            ]
+            // No interval of the database is longer.
+            let most = [1e15, 1e9, 1e30, 1e60, 1e30]
+            for (amount, most) in zip(amounts, most) where !(amount >= 0 && amount <= most) {
+                throw wrong("runs[\(index)]", "\(amount)", "amounts of 0 and more")
+            }
+            try range(work.connections, "runs[\(index)].connections", 1...1_000_000)
+        }
     }
 
     private static func check(shares: [OriginQuotaUse]) throws(Failure) {

@@ -20,6 +20,21 @@ extension Validation {
         }
     }
 
+    /// Checks the limits of an asset's title, when it was changed, and when it is to be refreshed.
+    static func limits(
+        of asset: AssetSubmission, _ prefix: @autoclosure () -> String
+    ) throws(Failure) {
+        try limits(asset.maxFetches, asset.maxSites, prefix())
+        if let modified = asset.modified, !WireLimits.pointsInTime.contains(modified) {
+            throw wrong(prefix() + "modified", "\(modified)", pointsInTime)
+        }
+        let range = WireLimits.refreshSeconds
+        guard let seconds = asset.refreshSeconds, !range.contains(seconds) else { return }
+        throw wrong(
+            prefix() + "refreshSeconds", "\(seconds)",
+            "\(Int(range.lowerBound)) to \(Int(range.upperBound))")
+    }
+
     /// Checks the limits of a title's fetches and sites.
     static func limits(
         _ fetches: FetchLimit?, _ sites: Int?, allowsNone: Bool = false,

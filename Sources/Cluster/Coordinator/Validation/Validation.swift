@@ -50,7 +50,7 @@ enum Validation {
             try rights(
                 notBefore: asset.notBefore, expiresAt: asset.expiresAt,
                 keepSeconds: asset.keepSeconds, "\(field).")
-            try limits(asset.maxFetches, asset.maxSites, "\(field).")
+            try limits(of: asset, "\(field).")
             if let title = asset.title { try text(title, "\(field).title", 1...200) }
             try found(asset, "\(field).found")
         }

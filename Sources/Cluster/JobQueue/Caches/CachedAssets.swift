@@ -31,6 +31,7 @@ struct CachedAssets {
         for asset in assets {
             try Self.refuse(asset.expiresAt != nil, "expiresAt of \(asset.name)")
             try Self.refuse(asset.keepSeconds != nil, "keepSeconds of \(asset.name)")
+            try Self.refuse(asset.refreshSeconds != nil, "refreshSeconds of \(asset.name)")
             try Self.refuse(asset.found != nil, "found of \(asset.name)")
             for pop in cache.pops { all.append(try self.asset(asset, at: pop)) }
         }

@@ -8,7 +8,11 @@ struct CatalogNames: Sendable {
 
     /// Returns the one catalog of a reference. Throws `input.notFound`, and `input.ambiguous` for a
     /// name that several sites have.
-    func catalog(_ reference: CatalogReference) async throws(Failure) -> CatalogID {
+    ///
+    /// - Parameter takesAll: true if the request may name the catalogs of all sites instead.
+    func catalog(
+        _ reference: CatalogReference, takesAll: Bool = false
+    ) async throws(Failure) -> CatalogID {
         let found = try await catalogs(reference, failureCode: nil)
         if let id = reference.id, found.isEmpty { throw Failure.unknownCatalog(id) }
         let name = (reference.name ?? "").prefix(100)
@@ -20,7 +24,8 @@ struct CatalogNames: Sendable {
             throw Failure(
                 .inputAmbiguous,
                 "Several sites have a catalog \(name): numbers \(Self.list(found)). Its site says which "
-                    + "(--site), or its number; --all-sites takes all.")
+                    + "(--site), or its number"
+                    + (takesAll ? "; --all-sites takes all." : "."))
         }
         return first
     }
@@ -31,7 +36,10 @@ struct CatalogNames: Sendable {
                 nil, failureCode: action.failureCode,
                 AssetStates(action.states ?? []) ?? AssetStates())
         }
-        return [try await catalog(reference)]
+        let ofAll: [SelectionAction.Action] = [
+            .cancel, .retry, .reprioritise, .pause, .resume, .pin, .unpin,
+        ]
+        return [try await catalog(reference, takesAll: ofAll.contains(action.action))]
     }
 
     /// Words the failure for an unknown catalog; it names catalogs of this name at other sites.

@@ -356,6 +356,7 @@ struct Selection {
         // No report of a checksum file runs any more.
         let lacksChecksums =
             try await connection.query(SQL.Catalogs.read, id).only().int64("checksums_failed") > 0
+        _ = try await connection.query(SQL.Daily.foldStarted, id)
         _ = try await connection.query(SQL.Starting.endRenewals, id)
         // An asset that was redefined since keeps no segments.
         _ = try await connection.query(SQL.Starting.forget, both)
@@ -370,9 +371,7 @@ struct Selection {
         let chosen = PostgresValue.int64Array(failed + interrupted)
         _ = try await connection.pipeline(
             KeyConflicts.statements(both, chosen, hasHolders: true))
-        for refusal in CatalogStart.refusals(both, chosen) {
-            _ = try await connection.pipeline([refusal])
-        }
+        let refused = try await CatalogStart.refuse(both, chosen, connection)
         _ = try await connection.query(SQL.Starting.fileSegments, both)
         _ = try await connection.query(SQL.Starting.dropSidecars, both)
         _ = try await connection.query(SQL.Starting.sidecars, both)
@@ -383,6 +382,7 @@ struct Selection {
             try await connection.pipeline([PurgeGuard.awaited(catalog: catalog.rawValue)]).last)
         _ = try await connection.query(SQL.Starting.totals, both)
         var changed = try Self.answer(started)
+        changed.refused = refused
         if lacksChecksums {
             changed.jobs += Int(
                 try await connection.query(SQL.ChecksumFiles.retry, id).only().int64("jobs"))

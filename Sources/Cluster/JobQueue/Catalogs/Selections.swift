@@ -19,6 +19,10 @@ package struct Selections: Sendable {
             answer.assets += part.assets
             answer.jobs += part.jobs
             answer.catalog = part.catalog
+            if let refused = part.refused {
+                answer.refused = SelectionAnswer.Refused(
+                    assets: refused.assets + (answer.refused?.assets ?? 0), reason: refused.reason)
+            }
             if let files = part.files { answer.files = (answer.files ?? 0) + files }
         }
         return answer

@@ -124,8 +124,18 @@ extension Failure {
         .notFound("There is no catalog \(catalog).", listedBy: "dray catalog list")
     }
 
-    static func unknownQueue(_ name: String) -> Failure {
-        .notFound("There is no queue \(name.prefix(100)).", listedBy: "dray queue")
+    /// The failure of a queue that no catalog has made yet; live workers may take its jobs already.
+    static func unknownQueue(
+        _ name: String, _ connection: PostgresConnection
+    ) async throws -> Failure {
+        let workers = try await Workers.count(ofQueue: name, connection)
+        guard workers > 0 else {
+            return .notFound("There is no queue \(name.prefix(100)).", listedBy: "dray queue")
+        }
+        return Failure(
+            .inputNotFound,
+            "Queue \(name.prefix(100)) has \(workers) \(workers == 1 ? "worker" : "workers") and no "
+                + "site yet: the first catalog of its site creates it.")
     }
 
     /// - Parameter name: a queue or a storage URL.

@@ -24,9 +24,10 @@ package struct OutdatedRows: Sendable {
             for statement in statements {
                 _ = try await connection.query(statement)
             }
-            _ = try await connection.query(
-                SQL.Housekeeping.workerMinutes,
-                ["seconds": .double(Double(WorkersHistory.keptSeconds))])
+            for statement in [SQL.Housekeeping.workerMinutes, .runWork] {
+                _ = try await connection.query(
+                    statement, ["seconds": .double(Double(WorkersHistory.keptSeconds))])
+            }
             _ = try await connection.query(
                 SQL.Housekeeping.origins, ["seconds": .double(Self.unlistedSeconds)])
         }

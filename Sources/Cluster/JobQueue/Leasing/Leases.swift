@@ -43,7 +43,9 @@ package struct Leases: Sendable {
         let busy = Set(
             (heartbeat.origins ?? []).lazy.filter { $0.active + $0.waiting > 0 }.map(\.origin))
         let presence = try Self.presence(heartbeat)
-        let done = heartbeat.done.map { Workers.note($0, of: heartbeat.worker) }
+        let done =
+            [heartbeat.done.map { Workers.note($0, of: heartbeat.worker) }].compactMap(\.self)
+            + Workers.note(heartbeat.runs ?? [], of: heartbeat.worker)
         let isIdle =
             heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
             && heartbeat.originShares?.isEmpty != false && heartbeat.sites?.isEmpty != false
@@ -52,7 +54,7 @@ package struct Leases: Sendable {
                 // Nothing must survive a crash, and nothing is reported to the worker.
                 _ = try await connection.pipeline(
                     [PostgresStatement(SQL.Common.commitLater), presence]
-                        + [done].compactMap(\.self))
+                        + done)
                 return HeartbeatAnswer(leases: [], seconds: seconds)
             }
             var statements = [
@@ -71,7 +73,14 @@ package struct Leases: Sendable {
             if let origins = heartbeat.origins, !origins.isEmpty {
                 statements.append(Self.decisions(origins, of: heartbeat.worker))
             }
-            if let done { statements.append(done) }
+            statements += done
+            let surplus = Int64(heartbeat.surplusJobs ?? 0)
+            if surplus > 0 {
+                statements.append(
+                    PostgresStatement(
+                        SQL.Leasing.wantedJobs,
+                        ["worker": .uuid(heartbeat.worker), "surplus": .int(surplus)]))
+            }
             let results = try await connection.pipeline(statements)
             var answer = HeartbeatAnswer(
                 leases: try results[1].rows.map { try $0.uuid("id") }, seconds: seconds)
@@ -82,6 +91,10 @@ package struct Leases: Sendable {
             }
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
             answer.paused = paused.isEmpty ? nil : paused
+            if surplus > 0 {
+                let wanted = try results.last?.firstRow?.int("jobs") ?? 0
+                answer.wantedJobs = wanted > 0 ? wanted : nil
+            }
             let uses = (heartbeat.originShares ?? [], heartbeat.siteShares ?? [])
             if quotas.areNeeded || !uses.0.isEmpty || !uses.1.isEmpty {
                 let shares = try await quotas.divide(
@@ -100,6 +113,8 @@ package struct Leases: Sendable {
             [
                 "worker": .uuid(heartbeat.worker), "name": .text(heartbeat.name),
                 "active_transfers": .int(Int64(heartbeat.activeTransfers)),
+                "idle_connections": .int(Int64(heartbeat.idleConnections ?? 0)),
+                "surplus_jobs": .int(Int64(heartbeat.surplusJobs ?? 0)),
                 "progress": .text(try text(of: heartbeat.progress)),
                 "trouble_code": .optionalText(heartbeat.trouble?.code.rawValue),
                 "trouble_message": .optionalText(heartbeat.trouble?.message),

@@ -26,7 +26,7 @@ package struct LoadTests: Sendable {
                 let known = try await connection.query(
                     SQL.Leasing.queues, ["names": .textArray([name]), "limit": .int(1)])
                 guard known.firstRow != nil else {
-                    throw Failure.unknownQueue(name)
+                    throw try await Failure.unknownQueue(name, connection)
                 }
             }
             let created = try await connection.query(

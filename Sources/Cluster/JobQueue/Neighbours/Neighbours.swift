@@ -184,22 +184,33 @@ package final class Neighbours: Sendable {
 
     // MARK: Submissions
 
-    /// Replaces the neighbours of a catalog that is opened.
+    /// Sets the neighbours of a submission that is opened; those of what runs stay until its start.
     ///
     /// - Parameter urls: storage URLs of sites, in the order in which they are asked.
-    static func set(
+    static func choose(
         _ urls: [String], of catalog: Int64, _ connection: PostgresConnection
     ) async throws {
-        let id: SQLValues = ["catalog": .int(catalog)]
-        _ = try await connection.query(SQL.Neighbours.drop, id)
-        guard !urls.isEmpty else { return }
-        let found = try await connection.query(SQL.Neighbours.sites, ["urls": .textArray(urls)])
-        let sites = try found.rows.map { row in
-            guard let site = try row.optionalInt64("id") else {
-                throw Failure.unknownSite(try row.string("url"))
+        var sites: [Int64] = []
+        if !urls.isEmpty {
+            let found = try await connection.query(
+                SQL.Neighbours.sites, ["urls": .textArray(urls)])
+            sites = try found.rows.map { row in
+                guard let site = try row.optionalInt64("id") else {
+                    throw Failure.unknownSite(try row.string("url"))
+                }
+                return site
             }
-            return site
         }
-        _ = try await connection.query(SQL.Neighbours.set, id + ["sites": .int64Array(sites)])
+        _ = try await connection.query(
+            SQL.Neighbours.choose, ["catalog": .int(catalog), "sites": .int64Array(sites)])
+    }
+
+    /// Returns the statements of a start that put the submission's neighbours into effect. The
+    /// catalog's lock is held.
+    static func putIntoEffect(_ catalog: SQLValues) -> [PostgresStatement] {
+        [
+            PostgresStatement(SQL.Neighbours.dropFormer, catalog),
+            PostgresStatement(SQL.Neighbours.set, catalog),
+        ]
     }
 }

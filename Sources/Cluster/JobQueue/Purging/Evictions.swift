@@ -9,6 +9,8 @@ package struct Evictions: Sendable {
 
     /// Maximum number of assets of one eviction.
     private static let assetsPerEviction = 10_000
+    /// Seconds that a coordinator has for the assets of a catalog: after that, another one goes on.
+    private static let catalogSeconds = 120.0
     /// Time after which a request counts half, in seconds: a week.
     static let halfLifeSeconds = 604_800.0
 
@@ -35,22 +37,21 @@ package struct Evictions: Sendable {
     }
 
     private func run(_ site: Int64) async throws(Failure) -> Int {
-        try await locked(site) { room, connection in
+        let begun = try await decided(site) { room, connection -> Begun? in
             let id: SQLValues = ["site": .int(site)]
             if room.isEvicting {
-                guard !room.isFreeing else { return 0 }
+                guard !room.isFreeing else { return nil }
                 _ = try await connection.query(SQL.Evicting.end, id)
-                return 0
+                return nil
             }
             let needed = room.neededBytes
-            guard needed > 0 else { return 0 }
-            let evicted = try await evict(
-                try await choose(room, needed, connection), of: room, connection)
-            if evicted.assets.isEmpty {
-                _ = try await connection.query(SQL.Evicting.postpone, id)
-            }
-            return evicted.assets.count
+            guard needed > 0 else { return nil }
+            let begun = Begun(order: room.order, chosen: try await choose(room, needed, connection))
+            try await begin(begun, at: site, connection)
+            return begun
         }
+        guard let begun else { return 0 }
+        return try await remove(begun, at: site).assets.count
     }
 
     /// Evicts assets of a site: `bytes` of them, or as much as the site needs now; or returns which
@@ -60,33 +61,39 @@ package struct Evictions: Sendable {
     /// runs.
     package func evict(_ request: SiteEviction) async throws(Failure) -> SiteEvictionAnswer {
         let site = try await site(request.site)
-        return try await locked(site) { room, connection in
+        let isDry = request.dryRun == true
+        let (needed, begun) = try await decided(site) { room, connection in
             let needed = request.bytes ?? room.neededBytes
-            let chosen = try await choose(
-                room, needed, connection, ofDisk: request.bytes != nil || room.isOfDisk)
-            let isDry = request.dryRun == true
-            let evicted =
-                isDry ? chosen : try await evict(chosen, of: room, connection)
-            return SiteEvictionAnswer(
-                order: room.order, neededBytes: needed, assets: evicted.assets.count,
-                bytes: evicted.bytes, isDryRun: isDry,
-                first: Array(evicted.assets.prefix(WireLimits.evictedAssets)))
+            let begun = Begun(
+                order: room.order,
+                chosen: try await choose(
+                    room, needed, connection, ofDisk: request.bytes != nil || room.isOfDisk))
+            if !isDry { try await begin(begun, at: site, connection) }
+            return (needed, begun)
         }
+        let evicted = isDry ? begun.chosen : try await remove(begun, at: site)
+        return SiteEvictionAnswer(
+            order: begun.order, neededBytes: needed, assets: evicted.assets.count,
+            bytes: evicted.bytes, isDryRun: isDry,
+            first: Array(evicted.assets.prefix(WireLimits.evictedAssets)))
     }
 
-    /// Runs `body` while no other eviction of the site runs.
-    private func locked<Value: Sendable>(
+    /// Runs `body` while nothing else decides about the site, and no other eviction removes assets of
+    /// it.
+    private func decided<Value: Sendable>(
         _ site: Int64,
         _ body: @escaping @Sendable (SiteRoom, PostgresConnection) async throws -> Value
     ) async throws(Failure) -> Value {
-        try await database.transaction { connection in
+        let busy = Failure(
+            .clusterBusy, "site: another eviction of it runs. Try again after it.")
+        return try await database.transaction { connection in
             let id: SQLValues = ["site": .int(site)]
             guard try await connection.query(SQL.Evicting.tryLock, id).only().bool("locked") else {
-                throw Failure(
-                    .clusterBusy, "site: another eviction of it runs. Try again after it.")
+                throw busy
             }
             try await database.allowCatalogTime(connection)
             let room = try SiteRoom(try await connection.query(SQL.Evicting.room, id).only())
+            guard !room.isRemoving else { throw busy }
             return try await body(room, connection)
         }
     }
@@ -109,6 +116,15 @@ package struct Evictions: Sendable {
     private struct Chosen: Sendable {
         var assets: [EvictedAsset] = []
         var bytes: Int64 { assets.reduce(0) { $0 + $1.bytes } }
+
+        /// The catalogs, in the order in which their first assets go, with all that go of each.
+        var byCatalog: [(id: CatalogID, assets: [Int64])] {
+            let all = Dictionary(grouping: assets, by: \.catalog)
+            var seen: Set<CatalogID> = []
+            return assets.map(\.catalog).filter { seen.insert($0).inserted }.map { catalog in
+                (catalog, (all[catalog] ?? []).map(\.id.rawValue))
+            }
+        }
     }
 
     private func choose(
@@ -127,33 +143,55 @@ package struct Evictions: Sendable {
         return Chosen(assets: try rows.map(EvictedAsset.init))
     }
 
+    /// What an eviction is to remove. Its beginning is committed before anything is removed: one that
+    /// fails half-way is not repeated until workers have deleted what it has removed.
+    private struct Begun: Sendable {
+        var order: EvictionOrder
+        var chosen: Chosen
+    }
+
+    private func begin(
+        _ begun: Begun, at site: Int64, _ connection: PostgresConnection
+    ) async throws {
+        let id: SQLValues = ["site": .int(site)]
+        if begun.chosen.assets.isEmpty {
+            _ = try await connection.query(SQL.Evicting.postpone, id)
+        } else {
+            _ = try await connection.query(
+                SQL.Evicting.begin, id + ["seconds": .double(Self.catalogSeconds)])
+        }
+    }
+
     /// Removes assets, one catalog after the other. Returns those that are removed: meanwhile some
     /// may be wanted again.
-    private func evict(
-        _ chosen: Chosen, of room: SiteRoom, _ connection: PostgresConnection
-    ) async throws -> Chosen {
-        var catalogs: [(id: CatalogID, assets: [Int64])] = []
-        for asset in chosen.assets {
-            if let known = catalogs.firstIndex(where: { $0.id == asset.catalog }) {
-                catalogs[known].assets.append(asset.id.rawValue)
-            } else {
-                catalogs.append((asset.catalog, [asset.id.rawValue]))
-            }
-        }
+    private func remove(_ begun: Begun, at site: Int64) async throws(Failure) -> Chosen {
+        guard !begun.chosen.assets.isEmpty else { return begun.chosen }
         var gone: Set<Int64> = []
-        for (catalog, assets) in catalogs {
-            // Other connections: a catalog that fails keeps what was removed of the others.
-            gone.formUnion(
-                try await purges.change(catalog.rawValue, orElse: []) { selection, connection in
-                    try await selection.evict(assets, of: room, connection)
-                })
+        var failure: Failure?
+        do throws(Failure) {
+            for (catalog, assets) in begun.chosen.byCatalog {
+                gone.formUnion(
+                    try await purges.change(catalog.rawValue, orElse: []) {
+                        try await $0.evict(assets, of: site, begun.order, $1)
+                    })
+                try await note(SQL.Evicting.extend, site, ["seconds": .double(Self.catalogSeconds)])
+            }
+        } catch {
+            failure = error
         }
-        let evicted = Chosen(assets: chosen.assets.filter { gone.contains($0.id.rawValue) })
-        if !gone.isEmpty {
-            _ = try await connection.query(SQL.Evicting.begin, ["site": .int(room.site)])
-            _ = try await connection.query(SQL.Sites.notify)
+        try await note(SQL.Evicting.stop, site, ["removed": .bool(!gone.isEmpty)])
+        if gone.isEmpty { try await note(SQL.Evicting.postpone, site) }
+        if let failure { throw failure }
+        let evicted = begun.chosen.assets.filter { gone.contains($0.id.rawValue) }
+        return Chosen(assets: evicted)
+    }
+
+    private func note(
+        _ statement: SQL.Evicting, _ site: Int64, _ values: SQLValues = [:]
+    ) async throws(Failure) {
+        try await database.withConnection { connection in
+            _ = try await connection.query(statement, values + ["site": .int(site)])
         }
-        return evicted
     }
 
     // MARK: Popularity
@@ -203,19 +241,19 @@ extension Selection {
     /// Removes those of `assets` that may still be removed, and returns them. The catalog's lock is
     /// held.
     fileprivate func evict(
-        _ assets: [Int64], of room: SiteRoom, _ connection: PostgresConnection
+        _ assets: [Int64], of site: Int64, _ order: EvictionOrder, _ connection: PostgresConnection
     ) async throws -> Set<Int64> {
         let still = try await connection.query(
             SQL.Evicting.still,
             [
-                "catalog": .int(catalog.rawValue), "site": .int(room.site),
+                "catalog": .int(catalog.rawValue), "site": .int(site),
                 "assets": .int64Array(assets),
             ]
         ).rows.map { try $0.int64("id") }
         guard !still.isEmpty else { return [] }
         _ = try await connection.query(
             SQL.Evicting.note,
-            ["assets": .int64Array(still), "reason": .text("evicted: \(room.order.reason)")])
+            ["assets": .int64Array(still), "reason": .text("evicted: \(order.reason)")])
         _ = try await purge(still, [], as: .removing, connection)
         return Set(still)
     }

@@ -20,6 +20,8 @@ struct SiteRoom: Sendable {
     var waitingBytes: Int64 = 0
     /// Evicted files are still being deleted.
     var isEvicting = false
+    /// A coordinator is still removing the assets.
+    var isRemoving = false
     /// Workers are deleting files, of whatever removal.
     var isFreeing = false
     var isPostponed = false
@@ -27,6 +29,9 @@ struct SiteRoom: Sendable {
     /// Percent of the quota from which assets are evicted, and down to which.
     static let highPercent: Int64 = 95
     static let lowPercent: Int64 = 90
+    /// The largest part of a site, in percent, that is freed for files of unknown size: one that never
+    /// fits would empty the site otherwise.
+    static let unknownPercent: Int64 = 25
     /// The least that a full disk asks for.
     static let leastBytes: Int64 = 64 << 20
 
@@ -38,13 +43,18 @@ struct SiteRoom: Sendable {
     var neededBytes: Int64 { max(overQuotaBytes, diskBytes) }
 
     /// Down to the low mark and to what the largest waiting file needs, from the high mark on or
-    /// where a file waits. A file of unknown size asks for twice what is left.
+    /// where a file waits. A file of unknown size asks for twice what is left, up to a share.
     private var overQuotaBytes: Int64 {
         guard let quotaBytes else { return 0 }
         let left = quotaBytes - usedBytes
         let wanted =
             waitingFiles == 0
-            ? 0 : waitingBytes > 0 ? waitingBytes : max(2 * max(left, 0), quotaBytes / 20)
+            ? 0
+            : waitingBytes > 0
+                ? waitingBytes
+                : min(
+                    max(2 * max(left, 0), quotaBytes / 20),
+                    quotaBytes / 100 * Self.unknownPercent)
         let isHigh = Double(usedBytes) > Double(quotaBytes) / 100 * Double(Self.highPercent)
         guard isHigh || wanted > left else { return 0 }
         let low = quotaBytes / 100 * Self.lowPercent
@@ -61,7 +71,9 @@ struct SiteRoom: Sendable {
         let margin = max(floorBytes / 10, Self.leastBytes, waitingBytes)
         guard let availableBytes else { return margin }
         let left = max(availableBytes - floorBytes, 0)
-        let wanted = waitingFiles > 0 && waitingBytes == 0 ? max(margin, 2 * left) : margin
+        let share = (usedBytes + left) / 100 * Self.unknownPercent
+        let wanted =
+            waitingFiles > 0 && waitingBytes == 0 ? max(margin, min(2 * left, share)) : margin
         return max(floorBytes + wanted - availableBytes, isFull ? Self.leastBytes : 0)
     }
 }
@@ -77,7 +89,8 @@ extension SiteRoom {
             availableBytes: try row.optionalInt64("available_bytes"),
             isFull: try row.bool("is_full"), waitingFiles: try row.int64("waiting_files"),
             waitingBytes: try row.int64("waiting_bytes"),
-            isEvicting: try row.bool("is_evicting"), isFreeing: try row.bool("is_freeing"),
+            isEvicting: try row.bool("is_evicting"),
+            isRemoving: try row.bool("is_removing"), isFreeing: try row.bool("is_freeing"),
             isPostponed: try row.bool("is_postponed"))
     }
 }

@@ -188,8 +188,10 @@ WHERE g.asset_id = a.neighbour_id AND g.ordinal = s.ordinal AND g.part = 0 AND g
   AND (s.expected_sha256 IS NULL OR s.expected_sha256 = r.sha256)
 
 -- fragment: hasRights
--- Files of asset a are to be deleted at a time: the condition of the index asset_by_expiry.
-a.rights_end_at IS NOT NULL
+-- Files of asset a are to be deleted at a time: the condition of the index asset_by_expiry, without those
+-- that are still new, or that are written or deleted now.
+least(a.expires_at, a.kept_until) IS NOT NULL AND NOT a.is_cleared
+AND a.state NOT IN ('new', 'publishing', 'removing', 'expiring')
 
 -- fragment: isPaused
 a.is_paused AND a.state IN ({{assetUnsettled}})

@@ -72,6 +72,18 @@ WITH page AS MATERIALIZED (
 )
 SELECT CASE WHEN count(*) = @limit::int THEN max(asset_id) END AS last FROM page
 
+-- name: foldStarted
+-- The catalog's lock is held, and failed assets of it are about to be started again: what they have met until then is
+-- counted before.
+WITH ended AS (
+    DELETE FROM asset_failure f USING asset a
+    WHERE a.id = f.asset_id AND a.catalog_id = @catalog::bigint AND a.state = 'failed'
+    RETURNING f.code, f.origin_id, f.remedy, f.is_final, a.catalog_id, a.state
+)
+INSERT INTO outcome (catalog_id, origin_id, code, met, recovered, by_retry, by_mirror,
+                     by_fresh_url, without_optional, lost)
+{{recoveries}}
+
 -- unprepared: tryLock
 -- One coordinator at a time moves rows, so that none waits for another's row of a day.
 SELECT pg_try_advisory_xact_lock(hashtextextended('dray.daily.' || current_schema(), 0)) AS locked

@@ -73,9 +73,12 @@ SELECT count(*) AS events FROM locked
 
 -- name: disown
 -- Of a database that was restored from a dump: events of the one that was dumped, whose transactions
--- had other numbers.
+-- had other numbers. The last one tells, so that each start does not read them all.
 WITH gone AS (
-    DELETE FROM event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())
+    DELETE FROM event
+    WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())
+      AND (SELECT xact FROM event ORDER BY xact DESC, id DESC LIMIT 1)
+          >= pg_snapshot_xmax(pg_current_snapshot())
 )
 UPDATE cluster SET trimmed_xact = '0', trimmed_event = 0
 WHERE trimmed_xact >= pg_snapshot_xmax(pg_current_snapshot())

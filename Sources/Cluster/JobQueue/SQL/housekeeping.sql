@@ -76,6 +76,9 @@ DELETE FROM worker WHERE last_seen < now() - interval '1 day'
 -- unprepared: workerMinutes
 DELETE FROM worker_minute WHERE minute < now() - make_interval(secs => @seconds::float8)
 
+-- unprepared: runWork
+DELETE FROM run_work WHERE reported_at < now() - make_interval(secs => @seconds::float8)
+
 -- unprepared: tidyOrigins
 -- What is over: cooldowns, quotas, and decisions beyond the latest of each origin and worker.
 WITH cooled AS (

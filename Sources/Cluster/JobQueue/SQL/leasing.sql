@@ -8,19 +8,7 @@ WHERE cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]) LIMIT @lim
 
 -- name: queuesWithWork
 -- Queues that have a job to lease now; @names is empty for all.
-SELECT q.id, q.site_id, t.storage_url, q.name, (SELECT id FROM cluster) AS cluster
-FROM queue q JOIN site t ON t.id = q.site_id
-WHERE (cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]))
-  AND q.state <> 'paused'
-  AND CASE WHEN t.closed
-           THEN {{mayDelete}} AND (
-               EXISTS (SELECT FROM delayed_job d WHERE d.queue_id = q.id AND d.kind = 'purge'
-                           AND d.available_at <= now())
-               OR EXISTS (SELECT FROM claim_order(q.id) AS o WHERE o.rank = -1))
-           ELSE EXISTS (SELECT FROM delayed_job d
-                        WHERE d.queue_id = q.id AND d.available_at <= now())
-               OR EXISTS (SELECT FROM claim_order(q.id))
-               OR EXISTS (SELECT FROM isolated_lanes(q.id)) END
+SELECT id, site_id, storage_url, name, cluster FROM queues_with_work(@names::text[])
 
 -- name: claim
 -- Claims a batch under each new lease: pairwise @leases, @workers and @max_jobs. Pairwise
@@ -91,18 +79,44 @@ WHERE e.id = @lease::uuid AND e.worker_id = @worker::uuid
 -- name: worker
 -- @progress is by asset. @trouble_code is what keeps the worker from getting work, or null; @roots
 -- are the storage URLs that it may write to, or null for all; @queues is null for all.
-INSERT INTO worker (id, name, active_transfers, progress, trouble_code, trouble_message,
-                    trouble_since, roots, refused_sites, queues, version)
-VALUES (@worker::uuid, @name, @active_transfers::int, @progress::jsonb, @trouble_code::text,
-        @trouble_message::text, CASE WHEN @trouble_code::text IS NOT NULL THEN now() END,
+INSERT INTO worker (id, name, active_transfers, idle_connections, surplus_jobs, progress,
+                    trouble_code, trouble_message, trouble_since, roots, refused_sites, queues,
+                    version)
+VALUES (@worker::uuid, @name, @active_transfers::int, @idle_connections::int, @surplus_jobs::int,
+        @progress::jsonb, @trouble_code::text, @trouble_message::text, CASE WHEN @trouble_code::text IS NOT NULL THEN now() END,
         @roots::text[], @refused_sites::bigint[], @queues::text[], @version::text)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
+    idle_connections = excluded.idle_connections, surplus_jobs = excluded.surplus_jobs,
     progress = excluded.progress, last_seen = now(), silent_since = NULL,
     trouble_code = excluded.trouble_code,
     trouble_message = excluded.trouble_message, roots = excluded.roots,
     refused_sites = excluded.refused_sites, queues = excluded.queues, version = excluded.version,
     trouble_since = CASE WHEN excluded.trouble_code IS NOT NULL
                          THEN coalesce(worker.trouble_since, now()) END
+
+-- name: wantedJobs
+-- How many of its @surplus jobs a worker is to return: its part, among all workers with surplus jobs, of the free
+-- connections of workers that may take jobs of its queues. Idle workers report every 30 seconds.
+SELECT least(ceil(idle.connections::float8 * @surplus::int / greatest(held.jobs, @surplus::int)),
+             @surplus::int)::int AS jobs
+FROM (
+    SELECT coalesce(sum(w.idle_connections), 0) AS connections FROM worker w
+    WHERE w.id <> @worker::uuid AND w.idle_connections > 0 AND w.trouble_code IS NULL
+      AND w.last_seen > now() - interval '40 seconds'
+      AND EXISTS (
+          SELECT FROM (
+              SELECT DISTINCT l.queue_id FROM lease e
+              JOIN span p ON p.lease_id = e.id JOIN lane l ON l.id = p.lane_id
+              WHERE e.worker_id = @worker::uuid
+          ) AS h
+          JOIN queue q ON q.id = h.queue_id JOIN site t ON t.id = q.site_id
+          WHERE (w.queues IS NULL OR q.name = ANY (w.queues)) AND t.id <> ALL (w.refused_sites)
+            AND (w.roots IS NULL
+                 OR EXISTS (SELECT FROM unnest(w.roots) AS r WHERE is_site_within(t.storage_url, r))))
+) AS idle, (
+    SELECT coalesce(sum(w.surplus_jobs), 0) AS jobs FROM worker w
+    WHERE w.surplus_jobs > 0 AND w.last_seen > now() - interval '5 seconds'
+) AS held
 
 -- name: extend
 -- One row a lease; a lease that is gone is not in the answer.

@@ -7,6 +7,35 @@ SELECT EXISTS (
       AND state IN ({{assetToStart}})
 ) AS is_lacking
 
+-- name: postponeDue
+-- Assets that are due and have nothing at their site are looked at again after their time.
+WITH due AS MATERIALIZED (
+    SELECT id FROM asset WHERE refresh_at <= now() AND state IN ({{assetGone}}, 'failed', 'cancelled')
+    ORDER BY id LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE asset a SET refresh_at = now() + make_interval(secs => a.refresh_seconds)
+FROM due WHERE a.id = due.id
+
+-- name: catalogsDue
+-- Catalogs with assets whose time has come: none that runs, is being submitted, was cancelled or has
+-- expired.
+SELECT id FROM catalog
+WHERE id IN (SELECT catalog_id FROM asset WHERE refresh_at <= now() AND state = 'completed')
+  AND state IN ('completed', 'failed') AND opened_generation = generation
+  AND (expires_at IS NULL OR expires_at > now())
+ORDER BY id LIMIT 20
+
+-- name: due
+SELECT id FROM asset
+WHERE catalog_id = @catalog::bigint AND refresh_at <= now() AND state = 'completed'
+  AND generation = @generation::int AND NOT redefined AND NOT sidecars_changed
+ORDER BY id LIMIT @limit::int
+
+-- name: delayDue
+-- They cannot be refreshed now; nothing of them is due before that.
+UPDATE asset SET refresh_at = now() + interval '1 minute'
+WHERE catalog_id = @catalog::bigint AND refresh_at <= now()
+
 -- unprepared: lanes
 -- The lanes of what can be refreshed, made.
 INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
@@ -46,7 +75,9 @@ WITH wanted AS MATERIALIZED (
         failure_code = CASE WHEN a.state <> 'completed' THEN a.failure_code END,
         failure_message = CASE WHEN a.state <> 'completed' THEN a.failure_message END,
         changed_at = CASE WHEN w.id IS NULL THEN a.changed_at ELSE now() END,
-        wanted_at = CASE WHEN w.id IS NULL THEN a.wanted_at ELSE now() END
+        wanted_at = CASE WHEN w.id IS NULL THEN a.wanted_at ELSE now() END,
+        refresh_at = CASE WHEN w.id IS NULL THEN a.refresh_at
+                          ELSE now() + make_interval(secs => a.refresh_seconds) END
     FROM asset b LEFT JOIN wanted w ON w.id = b.id
     WHERE a.id = b.id AND b.catalog_id = @catalog::bigint AND b.generation = @generation::int
       AND (w.id IS NOT NULL OR b.refreshed IS NOT NULL)

@@ -61,6 +61,11 @@ JOIN queue q ON q.id = l.queue_id
 {{jobsOfSpan}}
 WHERE @queue::text IS NULL OR q.name = @queue
 
+-- name: ofQueue
+-- How many live workers take jobs of this queue by name.
+SELECT count(*) AS workers FROM worker
+WHERE @queue = ANY (queues) AND last_seen > now() - interval '40 seconds'
+
 -- name: noteMinute
 -- What a worker has done since it began. @seconds to @seconds4 are sums of powers of a fetch's
 -- seconds; @cpu_seconds may be null.
@@ -75,6 +80,34 @@ ON CONFLICT (minute, worker_id) DO UPDATE SET fetches = excluded.fetches, bytes 
     connections = excluded.connections, cores = excluded.cores
 -- One that comes late tells nothing new.
 WHERE m.fetches < excluded.fetches
+
+-- name: noteRuns
+-- What a worker has done for runs of catalogs, pairwise, since it got their first jobs, so many seconds ago.
+INSERT INTO run_work AS w (run_id, worker_id, began_at, connections, fetches, seconds, seconds2,
+                           connection_seconds)
+SELECT r.run, @worker::uuid, now() - make_interval(secs => r.age), r.connections, r.fetches,
+       r.seconds, r.seconds2, r.used
+FROM unnest(@runs::bigint[], @ages::float8[], @connections::int[], @fetches::bigint[],
+            @seconds::float8[], @seconds2::float8[], @connection_seconds::float8[])
+    AS r(run, age, connections, fetches, seconds, seconds2, used)
+ON CONFLICT (run_id, worker_id) DO UPDATE SET reported_at = now(), fetches = excluded.fetches,
+    seconds = excluded.seconds, seconds2 = excluded.seconds2,
+    connection_seconds = excluded.connection_seconds
+-- One that comes late tells nothing new.
+WHERE w.connection_seconds < excluded.connection_seconds OR w.fetches < excluded.fetches
+
+-- name: ofRun
+-- What workers did for the present or last run of a catalog, and what they could have done: the seconds of their
+-- connections from their first job to its end. No row for an unknown catalog.
+SELECT count(w.worker_id) AS workers, coalesce(sum(w.connections), 0)::bigint AS connections,
+       coalesce(sum(w.fetches), 0)::bigint AS fetches, coalesce(sum(w.seconds), 0) AS seconds,
+       coalesce(sum(w.seconds2), 0) AS seconds2,
+       coalesce(sum(w.connection_seconds), 0) AS used_seconds,
+       coalesce(sum(w.connections * greatest(
+           extract(epoch FROM coalesce(c.ended_at, now()) - w.began_at), 0)), 0)::float8
+           AS connection_seconds
+FROM catalog c LEFT JOIN run_work w ON w.run_id = c.run_id
+WHERE c.id = @catalog::bigint GROUP BY c.id
 
 -- name: history
 -- What all workers did, by minute, newest first: the difference of what each had done to what it

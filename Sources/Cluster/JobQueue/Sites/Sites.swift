@@ -42,12 +42,12 @@ package struct Sites: Sendable {
             let changed = try await connection.query(
                 SQL.Browsing.setQueueState, ["name": .text(name), "state": .text(state.rawValue)])
             guard !changed.rows.isEmpty else {
-                throw Failure.unknownQueue(name)
+                throw try await Failure.unknownQueue(name, connection)
             }
             if state != .paused { _ = try await connection.query(SQL.Common.notifyWork) }
             let all = try Self.queues(try await connection.query(SQL.Browsing.queues))
             guard let status = all.first(where: { $0.name == name }) else {
-                throw Failure.unknownQueue(name)
+                throw try await Failure.unknownQueue(name, connection)
             }
             return status
         }
@@ -85,10 +85,12 @@ package struct Sites: Sendable {
         defer { limits.changed() }
         return try await database.transaction { connection in
             let named: SQLValues = ["site": .text(settings.site)]
-            if settings.adds == true {
+            var before = try await connection.query(SQL.Sites.status, named)
+            // The row of a site that exists is locked last.
+            if settings.adds == true, before.rows.isEmpty {
                 _ = try await Submissions.site(settings.site, connection)
+                before = try await connection.query(SQL.Sites.status, named)
             }
-            let before = try await connection.query(SQL.Sites.status, named)
             guard let row = before.firstRow else {
                 throw Failure.unknownSite(settings.site)
             }

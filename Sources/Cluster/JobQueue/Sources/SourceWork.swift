@@ -54,41 +54,22 @@ package struct SourceWork: Sendable {
         }
     }
 
-    /// Adds a batch to the submission of the lease, which the first one opens. Throws
-    /// `worker.leaseLost`, and `cluster.busy` while somebody else submits the catalog.
+    /// Keeps a batch until the list is whole. A repeated request keeps it twice, which merges alike.
+    /// Throws `worker.leaseLost`.
     package func add(
         _ assets: [AssetSubmission], to catalog: CatalogID, worker: WorkerID, lease: LeaseID
-    ) async throws(Failure) -> SourceAdded {
-        let id: SQLValues = ["catalog": .int(catalog.rawValue)]
-        let generation = try await database.transaction { connection in
-            _ = try await connection.query(SQL.Catalogs.lock, id)
-            let held = try await extend(catalog, worker, lease, connection)
-            if let opened = try held.optionalInt64("opened_generation"),
-                try held.optionalBool("is_open") == true
-            {
-                return Int(opened)
-            }
-            guard
-                let row = try await connection.query(SQL.Sources.reopen, id).firstRow
-            else {
-                throw Failure(
-                    .clusterBusy,
-                    "catalog \(catalog) is just being submitted; its source is read again after "
-                        + "that.")
-            }
-            let generation = try row.int64("opened_generation")
+    ) async throws(Failure) {
+        try await database.transaction { connection in
+            _ = try await extend(catalog, worker, lease, connection)
+            let text = String(decoding: try WireJSON.encode(assets), as: UTF8.self)
             _ = try await connection.query(
-                SQL.Sources.noteOpened,
-                id + ["lease": .uuid(lease), "generation": .int(generation)])
-            return Int(generation)
+                SQL.Sources.addBatch, ["catalog": .int(catalog.rawValue), "assets": .text(text)])
         }
-        try await submissions.add(assets, to: catalog, generation: generation)
-        return SourceAdded(generation: generation)
     }
 
-    /// Ends a reading: starts the submission, removes what the list dropped if the source prunes, and
+    /// Ends a reading: submits the list as a whole, removes what it dropped if the source prunes, and
     /// sets the next time. Each step has its effect once, so that another worker may do all again.
-    /// Throws `worker.leaseLost`.
+    /// Throws `worker.leaseLost`, and `cluster.busy` while somebody else submits the catalog.
     package func report(_ catalog: CatalogID, _ report: SourceReport) async throws(Failure) {
         if report.result == .failed {
             return try await database.transaction { connection in
@@ -107,21 +88,8 @@ package struct SourceWork: Sendable {
                     message: isNews ? failure.message : nil, connection)
             }
         }
-        let held = try await database.withConnection {
-            let row = try await extend(catalog, report.worker, report.lease, $0)
-            return (
-                prunes: try row.bool("prunes"),
-                generation: try row.optionalBool("is_open") == true
-                    ? try row.optionalInt64("opened_generation") : nil
-            )
-        }
         var dropped = 0
-        if report.result == .applied {
-            guard let opened = held.generation else {
-                throw Failure(.inputField, "result: applied was given; allowed after assets only.")
-            }
-            dropped = try await apply(catalog, Int(opened), prunes: held.prunes)
-        }
+        if report.result == .applied { dropped = try await apply(catalog, report) }
         let left = dropped
         try await database.transaction { connection in
             _ = try await extend(catalog, report.worker, report.lease, connection)
@@ -133,22 +101,90 @@ package struct SourceWork: Sendable {
         }
     }
 
-    /// Starts a submission. Returns the number of assets that it no longer names.
+    /// Submits what the lease has sent, unless that was done. Returns the number of assets that the
+    /// list no longer names.
     private func apply(
-        _ catalog: CatalogID, _ generation: Int, prunes: Bool
+        _ catalog: CatalogID, _ report: SourceReport
     ) async throws(Failure) -> Int {
-        let started = try await database.transaction { connection in
-            try await CatalogStart(
-                catalog: catalog, generation: generation,
-                statementSeconds: database.catalogStatementSeconds, checksStored: false,
+        let opened = try await open(catalog, report)
+        if opened.previous != opened.generation { try await merge(into: opened, of: catalog) }
+        let left = try await database.transaction { connection in
+            let started = try await CatalogStart(
+                catalog: catalog, generation: opened.generation,
+                statementSeconds: database.catalogStatementSeconds, scope: .changed,
                 connection: connection
             ).run()
+            // If another lease has dropped some of the batches meanwhile, nothing is started.
+            _ = try await extend(catalog, report.worker, report.lease, connection)
+            return started.left ?? 0
         }
-        guard prunes else { return started.left ?? 0 }
+        guard opened.prunes else { return left }
         var selection = SelectionAction(.remove, catalog: CatalogReference(catalog))
         selection.ofLeft = true
-        selection.generation = generation
+        selection.generation = opened.generation
         return try await selections.apply(selection).assets
+    }
+
+    private struct Opened {
+        var generation: Int
+        /// The one that was started last; this one if a repeated report finds it started.
+        var previous: Int
+        var prunes: Bool
+    }
+
+    /// Opens a submission for the lease, unless it has one.
+    private func open(
+        _ catalog: CatalogID, _ report: SourceReport
+    ) async throws(Failure) -> Opened {
+        let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+        return try await database.transaction { connection in
+            _ = try await connection.query(SQL.Catalogs.lock, id)
+            let held = try await extend(catalog, report.worker, report.lease, connection)
+            let previous = Int(
+                try await connection.query(SQL.Catalogs.read, id).only().int64("generation"))
+            let prunes = try held.bool("prunes")
+            if let generation = try held.optionalInt64("generation") {
+                return Opened(generation: Int(generation), previous: previous, prunes: prunes)
+            }
+            let after: SQLValues = ["after": .int(0)]
+            guard try await connection.query(SQL.Sources.batch, id + after).firstRow != nil else {
+                throw Failure(
+                    .inputField, "result: applied was given; allowed after assets only.")
+            }
+            guard let row = try await connection.query(SQL.Sources.reopen, id).firstRow else {
+                throw Failure(
+                    .clusterBusy,
+                    "catalog \(catalog) is just being submitted; its source is read again after "
+                        + "that.")
+            }
+            let generation = try row.int64("opened_generation")
+            _ = try await connection.query(
+                SQL.Sources.noteOpened,
+                id + ["lease": .uuid(report.lease), "generation": .int(generation)])
+            return Opened(generation: Int(generation), previous: previous, prunes: prunes)
+        }
+    }
+
+    /// Merges the batches, one after the other: jobs of the catalog continue meanwhile.
+    private func merge(into opened: Opened, of catalog: CatalogID) async throws(Failure) {
+        var last: Int64 = 0
+        while true {
+            let after: SQLValues = ["catalog": .int(catalog.rawValue), "after": .int(last)]
+            let next = try await database.withConnection { connection in
+                try await connection.query(SQL.Sources.batch, after).firstRow.map { row in
+                    (
+                        id: try row.int64("id"),
+                        assets: try WireJSON.decode(
+                            [AssetSubmission].self, from: Array(try row.string("assets").utf8))
+                    )
+                }
+            }
+            guard let next else { return }
+            last = next.id
+            try await submissions.add(
+                next.assets, to: catalog, generation: opened.generation,
+                keptGeneration: opened.previous)
+        }
     }
 
     private func finish(

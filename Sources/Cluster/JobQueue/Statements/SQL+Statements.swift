@@ -20,7 +20,7 @@ extension SQL {
     enum Starting: String, SQLSubject {
         case hasNeighbours, lockWork, awaitedPublication, endRenewals, forget, renew, lanes
         case lockLanes, newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate
-        case totals, left, interruptedAssets
+        case totals, left, changed, notFailed, interruptedAssets
 
         static let file = SQL.file(sql_starting())
     }
@@ -39,7 +39,8 @@ extension SQL {
     }
 
     enum Neighbours: String, SQLSubject {
-        case sites, drop, set, await, noteActive, lanes, decide, places, makeLanes, targets
+        case sites, choose, dropFormer, set, await, noteActive, lanes, decide, places, makeLanes,
+            targets
         case lockLanes
 
         static let file = SQL.file(sql_neighbours())
@@ -47,8 +48,8 @@ extension SQL {
 
     enum Leasing: String, SQLSubject {
         case queues, queuesWithWork, claim, leasedJobs, traces, parts, dropLease, release, jobsHeld
-        case worker, extend, stoppedJobs, served, sweep, noteLost, jobsOfLeases, lostJobs
-        case recordLosses
+        case worker, wantedJobs, extend, stoppedJobs, served, sweep, noteLost, jobsOfLeases
+        case lostJobs, recordLosses
 
         static let file = SQL.file(sql_leasing())
     }
@@ -79,6 +80,7 @@ extension SQL {
     enum Refreshing: String, SQLSubject {
         case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantPublication, isGranted
         case found, segments, results, settle, failPublication, summary, failures, dropDeadline
+        case postponeDue, catalogsDue, due, delayDue
 
         static let file = SQL.file(sql_refreshing())
     }
@@ -98,13 +100,14 @@ extension SQL {
 
     enum Rights: String, SQLSubject {
         case expired, expiring, hasAny, mayBegin, beginning, begin, rescheduled, reschedule
-        case refuseExpired, lockTitles, refuseSites, refuseFetches, countFetches
+        case refuseExpired, lockTitles, refuseSites, refuseFetches, refusals
+        case countFetches
 
         static let file = SQL.file(sql_rights())
     }
 
     enum Evicting: String, SQLSubject {
-        case room, tryLock, candidates, still, note, begin, end, postpone, site
+        case room, tryLock, candidates, still, note, begin, extend, stop, end, postpone, site
         case notePopularity, popularity
 
         static let file = SQL.file(sql_evicting())
@@ -149,8 +152,8 @@ extension SQL {
     }
 
     enum Sources: String, SQLSubject {
-        case set, readNow, remove, status, site, called, lease, extend, known, reopen, noteOpened
-        case changed, finish, release, claimRefreshes, noteRefreshed, notify
+        case set, readNow, remove, status, site, called, lease, extend, known, addBatch, batch
+        case reopen, noteOpened, finish, release, claimRefreshes, noteRefreshed, notify
 
         static let file = SQL.file(sql_sources())
     }
@@ -174,7 +177,7 @@ extension SQL {
     }
 
     enum Workers: String, SQLSubject {
-        case seen, backlog, busy, noteMinute, history, silent, forgetRoots
+        case seen, backlog, busy, ofQueue, noteMinute, noteRuns, ofRun, history, silent, forgetRoots
 
         static let file = SQL.file(sql_workers())
     }
@@ -194,7 +197,7 @@ extension SQL {
     }
 
     enum Daily: String, SQLSubject {
-        case tryLock, noteFailures, foldFailures, fold, trim, report, isKnown
+        case tryLock, noteFailures, foldFailures, foldStarted, fold, trim, report, isKnown
 
         static let file = SQL.file(sql_daily())
     }
@@ -240,7 +243,8 @@ extension SQL {
     }
 
     enum Housekeeping: String, SQLSubject {
-        case leases, spans, lanes, cancelled, checksumWriters, losses, workers, workerMinutes
+        case leases, spans, lanes, cancelled, checksumWriters, losses, workers, workerMinutes,
+            runWork
         case titleFetches
         case tidyOrigins, origins, rewrittenManifests, multipartFiles, loadTests, oldCatalogs
         case forgetAssets, forgetCatalog

@@ -18,6 +18,8 @@ enum SQLObjects {
         "objectOfN": object(of: "n.url", by: ofCatalog),
         "titleOfA": title(of: "a.url", by: ofCatalog),
         "titleOfExcluded": title(of: "excluded.url", by: ofCatalog),
+        "sidecarsOfA": sidecars(in: "a.sidecars"),
+        "sidecarsOfExcluded": sidecars(in: "excluded.sidecars"),
         "objectOfHolder": object(of: "b.url", by: ofAsset),
         "objectOfSegment": object(of: "c.url", by: ofAsset),
         "titleOfS": title(of: "s.url", by: ofAsset), "titleOfG": title(of: "g.url", by: ofAsset),
@@ -60,6 +62,15 @@ enum SQLObjects {
                      ELSE q.text END, q.left_out, '', 'gi'), '&;')
              FROM \(query(of: url, by: rules)) AS q)
             """
+    }
+
+    /// Returns SQL for the sidecars of an asset by the objects of their URLs; null for none.
+    private static func sidecars(in column: String) -> String {
+        """
+        (SELECT jsonb_agg(x.value || jsonb_build_object(
+             'url', \(object(of: "(x.value ->> 'url')", by: ofCatalog))) ORDER BY x.place)
+         FROM jsonb_array_elements(\(column)) WITH ORDINALITY AS x(value, place))
+        """
     }
 
     /// Returns SQL for the URL of a title or of one of its segments without signatures and tokens.

@@ -9,9 +9,18 @@ struct CatalogStart {
     let generation: Int
     /// Time limit of a statement, in seconds; see `QueueDatabase.allowCatalogTime`.
     let statementSeconds: Double
-    /// False to leave completed assets as they are, whose list has not changed.
-    var checksStored = true
+    var scope = Scope.all
     let connection: PostgresConnection
+
+    /// Which assets of the list get jobs.
+    enum Scope {
+        /// What is stored is checked.
+        case all
+        /// Not the completed ones that are named as before.
+        case changed
+        /// Not those that have failed before.
+        case notFailed
+    }
 
     private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
     private var both: SQLValues { id + ["generation": .int(Int64(generation))] }
@@ -27,13 +36,13 @@ struct CatalogStart {
         // One round trip: idle workers wait for its end.
         var before = endPrevious(queue: row.queueID, awaits: row.hasNeighbours) + moves
         var started: PostgresValue = .null
-        if !checksStored {
+        if scope != .all {
             _ = try await connection.pipeline(before)
             before = []
             started = .int64Array(
-                try await connection.query(SQL.Sources.changed, both).rows.map {
-                    try $0.int64("id")
-                })
+                try await connection.query(
+                    scope == .changed ? SQL.Starting.changed : SQL.Starting.notFailed, both
+                ).rows.map { try $0.int64("id") })
         }
         let results = try await connection.pipeline(
             before + addFiles(hasNeighbours: hasNeighbours, isFirst: row.generation == 0)
@@ -45,10 +54,10 @@ struct CatalogStart {
 
     /// Returns the locked catalog, and true if its site has other catalogs.
     private func lock() async throws -> (SubmittedCatalog, hasNeighbours: Bool) {
+        let limit = try await connection.statementTimeout(seconds: statementSeconds)
         let (row, found) = try await SubmittedCatalog.lock(
             catalog, generation: generation, connection,
-            [
-                try await connection.statementTimeout(seconds: statementSeconds),
+            [limit] + Neighbours.putIntoEffect(id) + [
                 PostgresStatement(SQL.KeyConflicts.lock, id),
                 PurgeGuard.share(catalog: catalog.rawValue),
                 PostgresStatement(SQL.Rights.lockTitles, id),
@@ -78,6 +87,7 @@ struct CatalogStart {
 
             // Reports of assets that are started again count first.
             PostgresStatement(SQL.Catalogs.fold, id),
+            PostgresStatement(SQL.Daily.foldStarted, id),
             PostgresStatement(SQL.Starting.endRenewals, id),
             PostgresStatement(SQL.Starting.forget, both),
             PostgresStatement(SQL.Starting.renew, both),
@@ -127,6 +137,20 @@ struct CatalogStart {
             PostgresStatement(SQL.Rights.refuseFetches, limited + code(.rightsMaxFetches)),
             PostgresStatement(SQL.Rights.countFetches, limited),
         ]
+    }
+
+    /// Refuses assets as `refusals` do. Returns how many of them, and why; nil for none.
+    static func refuse(
+        _ both: SQLValues, _ assets: PostgresValue, _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer.Refused? {
+        for refusal in refusals(both, assets) { _ = try await connection.pipeline([refusal]) }
+        let codes = [FailureCode.inputExpired, .rightsMaxSites, .rightsMaxFetches].map(\.rawValue)
+        let refused = try await connection.query(
+            SQL.Rights.refusals, ["assets": assets, "codes": .textArray(codes)]
+        ).only()
+        return try refused.optionalString("reason").map {
+            SelectionAnswer.Refused(assets: Int(try refused.int64("assets")), reason: $0)
+        }
     }
 
     /// Returns statements that create jobs and notify workers. The last two count the assets that

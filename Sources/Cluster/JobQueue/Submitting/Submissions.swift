@@ -53,7 +53,7 @@ package struct Submissions: Sendable {
                     "max_sites": .optionalInt(submission.maxSites.map { Int64($0) }),
                 ]
             ).only()
-            try await Neighbours.set(
+            try await Neighbours.choose(
                 submission.neighbours ?? [], of: try catalog.int64("id"), connection)
             let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }
             _ = try await connection.query(
@@ -125,102 +125,36 @@ package struct Submissions: Sendable {
     ///
     /// Throws `input.notFound` for an unknown catalog and `input.field` for a submission that a
     /// later one has replaced.
+    ///
+    /// - Parameter keptGeneration: not nil to leave alone what is gone although the list of that
+    ///   generation named it as now: evicted, expired and removed assets.
     package func add(
-        _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int
+        _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int,
+        keptGeneration: Int? = nil
     ) async throws(Failure) {
         try await database.transaction { connection in
             let (row, _) = try await SubmittedCatalog.lock(
                 catalog, generation: generation, connection)
-            let assets = try row.cache.map { try CachedAssets(cache: $0).each(assets) } ?? assets
-            _ = try await connection.simple(SQL.Submitting.stageAssets.text)
-            var origins = OriginNames()
-            try await connection.copyIn(
-                SQL.Submitting.copyAssets.text, rows: assets.enumerated()
-            ) { encoder, row in
-                let asset = row.element
-                encoder.field(row.offset)
-                encoder.field(asset.name)
-                encoder.field(asset.url)
-                encoder.field(asset.kind.rawValue)
-                encoder.field(asset.key)
-                encoder.field(asset.bytes)
-                encoder.field(asset.sha256)
-                encoder.field(asset.digests)
-                encoder.field(try origins.name(of: asset.url))
-                encoder.field(directory(of: asset.key))
-                encoder.field(asset.mirrors?.joined(separator: "\n"))
-                encoder.field(try Self.sidecars(of: asset))
-                encoder.field(asset.notBefore)
-                encoder.field(asset.expiresAt)
-                encoder.field(asset.keepSeconds)
-                encoder.field(asset.title)
-                encoder.field(asset.maxFetches.map { Int64($0.count) })
-                encoder.field(asset.maxFetches?.periodSeconds)
-                encoder.field(asset.maxSites.map { Int64($0) })
-            }
-            _ = try await connection.query(SQL.Submitting.origins)
-            _ = try await connection.query(
-                SQL.Submitting.directories,
-                ["catalog": .int(catalog.rawValue), "site": .int(row.siteID)])
-            _ = try await connection.query(
-                SQL.Submitting.mergeAssets,
-                [
-                    "catalog": .int(catalog.rawValue), "generation": .int(Int64(generation)),
-                    "renews": .bool(row.cache != nil && row.state.isTerminal),
-                ])
-            let found = assets.filter { $0.found != nil }
-            if !found.isEmpty {
-                _ = try await connection.query(
-                    SQL.Submitting.noteFound,
-                    [
-                        "catalog": .int(catalog.rawValue),
-                        "names": .optionalTextArray(found.map(\.name)),
-                        "bytes": .optionalIntArray(found.map { $0.found?.bytes }),
-                        "sha256": .optionalTextArray(found.map { $0.found?.sha256 }),
-                        "validators": .optionalTextArray(found.map { $0.found?.validator }),
-                    ])
-            }
-            guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
-            _ = try await connection.query(
-                SQL.Submitting.mergeMirrors, ["catalog": .int(catalog.rawValue)])
+            try await AssetMerge(
+                catalog: catalog, generation: generation, row: row,
+                keptGeneration: keptGeneration, connection: connection
+            ).merge(assets)
         }
-    }
-
-    /// Returns the text of `asset.sidecars`; nil for none.
-    private static func sidecars(of asset: AssetSubmission) throws(Failure) -> String? {
-        guard let sidecars = asset.sidecars, !sidecars.isEmpty else { return nil }
-        struct Row: Encodable {
-            var url: String
-            var key: String
-            var origin: String
-            var role: SegmentRole
-            var required: Bool
-            var bytes: Int64?
-            var sha256: String?
-            var digests: String?
-        }
-        let rows = try sidecars.map { sidecar throws(Failure) in
-            Row(
-                url: sidecar.url, key: sidecar.key, origin: try originURL(of: sidecar.url),
-                role: sidecar.role, required: sidecar.required, bytes: sidecar.bytes,
-                sha256: sidecar.sha256, digests: sidecar.digests)
-        }
-        guard let text = try? JSONEncoder().encode(rows) else {
-            throw Failure(.workerInternal, "The sidecars of \(asset.name) are no JSON.")
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// Starts a submission: every asset that is not done gets jobs, and stored files are checked.
     /// Starting it again changes nothing.
+    ///
+    /// - Parameter skipsFailed: true to leave what has failed before as it is.
     @discardableResult
     package func start(
-        _ catalog: CatalogID, generation: Int
+        _ catalog: CatalogID, generation: Int, skipsFailed: Bool = false
     ) async throws(Failure) -> CatalogStarted {
         try await database.transaction { connection in
             let start = CatalogStart(
                 catalog: catalog, generation: generation,
-                statementSeconds: database.catalogStatementSeconds, connection: connection)
+                statementSeconds: database.catalogStatementSeconds,
+                scope: skipsFailed ? .notFailed : .all, connection: connection)
             return try await start.run()
         }
     }

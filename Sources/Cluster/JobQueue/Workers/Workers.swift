@@ -56,7 +56,10 @@ package struct Workers: Sendable {
                 PostgresStatement(SQL.Browsing.queues),
             ])
             if let name, !(try Sites.queues(results[3]).contains { $0.name == name }) {
-                throw Failure.unknownQueue(name)
+                // Its workers wait for its first catalog.
+                guard try await Self.count(ofQueue: name, connection) > 0 else {
+                    throw try await Failure.unknownQueue(name, connection)
+                }
             }
             let row = results[1].firstRow
             let busy = Int(try row?.int64("busy") ?? 0)
@@ -76,6 +79,15 @@ package struct Workers: Sendable {
         }
     }
 
+    /// Returns how many live workers take jobs of a queue by its name.
+    static func count(
+        ofQueue name: String, _ connection: PostgresConnection
+    ) async throws -> Int {
+        Int(
+            try await connection.query(SQL.Workers.ofQueue, ["queue": .text(name)]).only()
+                .int64("workers"))
+    }
+
     /// Adds to a minute of a worker's history.
     static func note(_ done: WorkDone, of worker: WorkerID) -> PostgresStatement {
         PostgresStatement(
@@ -88,6 +100,41 @@ package struct Workers: Sendable {
                 "cpu_seconds": .optionalDouble(done.cpuSeconds),
                 "connections": .int(Int64(done.connections)), "cores": .int(Int64(done.cores)),
             ])
+    }
+
+    /// Adds to a worker's work for runs of catalogs.
+    static func note(_ runs: [RunWork], of worker: WorkerID) -> [PostgresStatement] {
+        guard !runs.isEmpty else { return [] }
+        return [
+            PostgresStatement(
+                SQL.Workers.noteRuns,
+                [
+                    "worker": .uuid(worker), "runs": .int64Array(runs.map(\.run.rawValue)),
+                    "ages": .doubleArray(runs.map(\.ageSeconds)),
+                    "connections": .int64Array(runs.map { Int64($0.connections) }),
+                    "fetches": .int64Array(runs.map { Int64($0.fetches) }),
+                    "seconds": .doubleArray(runs.map(\.seconds)),
+                    "seconds2": .doubleArray(runs.map(\.seconds2)),
+                    "connection_seconds": .doubleArray(runs.map(\.connectionSeconds)),
+                ])
+        ]
+    }
+
+    /// Returns the workers' work for the present or last run of a catalog; what is older than
+    /// `WorkersHistory.keptSeconds` is forgotten. Throws `input.notFound`.
+    package func work(for catalog: CatalogID) async throws(Failure) -> CatalogWork {
+        try await database.withConnection { connection in
+            let rows = try await connection.query(
+                SQL.Workers.ofRun, ["catalog": .int(catalog.rawValue)])
+            guard let row = rows.firstRow else { throw Failure.unknownCatalog(catalog) }
+            return CatalogWork(
+                workers: Int(try row.int64("workers")),
+                connections: Int(try row.int64("connections")),
+                fetches: Int(try row.int64("fetches")),
+                seconds: try row.double("seconds"), seconds2: try row.double("seconds2"),
+                usedSeconds: try row.double("used_seconds"),
+                connectionSeconds: try row.double("connection_seconds"))
+        }
     }
 
     /// Returns the workers' history of the last `seconds`, 1 to `WorkersHistory.keptSeconds`.

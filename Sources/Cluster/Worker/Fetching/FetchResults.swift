@@ -25,7 +25,7 @@ struct FetchResults: Sendable {
         if case .success(let fetched) = result.outcome, !fetched.isUnchanged {
             isToUpload = work.storage.isBucket
         }
-        if !isToUpload { held.downloaded(work.leased) }
+        if isToUpload { held.received(work.leased) } else { held.downloaded(work.leased) }
         metrics.ended(transfer, result)
         switch result.outcome {
         case .failure(let failure):
@@ -37,7 +37,7 @@ struct FetchResults: Sendable {
             reporter.done(StoredFiles.report(work, reused: work.fetch.previous?.stored))
         case .success(let fetched):
             defer { pace.ended(1) }
-            tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)
+            tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
             guard let object = fetched.object else {
                 preconditionFailure("a fetch has a destination in storage")
             }

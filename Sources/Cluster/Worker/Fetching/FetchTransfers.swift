@@ -42,6 +42,7 @@ struct FetchTransfers: Sendable {
         let request = request(for: work, split, plan, from: partial, unless: validator)
         let transfer = engine.submit(request) { transfer, result in
             var plan = plan
+            self.results.tally.runs.used(work.job.run, seconds: result.totalSeconds)
             self.mirrors.note(result, plan)
             // Once split, the job is a different one.
             if split.multipart == nil, self.mirrors.advance(&plan, after: result),

@@ -21,6 +21,7 @@ struct GrantHandler: Sendable {
     let worker: WorkerID
     let client: CoordinatorClient
     let held: HeldWork
+    let runs: RunTally
     let limits: Limits
     let admission: SiteAdmission
     let sites: SitesInUse
@@ -45,6 +46,7 @@ struct GrantHandler: Sendable {
             log.debug("a lease was granted", ["jobs": grant.jobs.count])
             metrics.leasedJobs.add(grant.jobs.count)
             held.add(lease, grant.jobs, at: site.id, seconds: grant.seconds, askedAt: askedAt)
+            runs.began(Set(grant.jobs.map(\.run)), now: askedAt)
             if let id = grant.cluster { cluster.withLock { $0 = id } }
             let jobs = grant.leasedJobs(lease, at: site, traces: traces)
             if await admission.admit(jobs, lease, at: site, refused: outsideRoots) {

@@ -9,6 +9,7 @@ struct HeartbeatSource: Sendable {
     let roots: [String]?
     let engine: TransferEngine
     let held: HeldWork
+    let surplus: SurplusJobs
     let tally: WorkTally
     let limits: Limits
     let sites: SitesInUse
@@ -20,22 +21,26 @@ struct HeartbeatSource: Sendable {
         var failure: Failure?
         var outsideRoots: [SiteID]?
         var done: WorkDone?
+        var runs: [RunWork]
         var urgent: [LeaseID]
         var uses: Limits.Uses
+        var idleConnections: Int
     }
 
     func state() -> State {
         State(
             failure: failures.toReport, outsideRoots: excluded.outsideRoots,
-            done: tally.news(busySeconds: held.busySeconds), urgent: held.leasesToExtend(),
-            uses: limits.uses())
+            done: tally.news(busySeconds: held.busySeconds), runs: tally.runs.news(),
+            urgent: held.leasesToExtend(),
+            uses: limits.uses(), idleConnections: surplus.idleConnections())
     }
 
     /// Returns true if coordinators must learn at once of a change since `last`.
     func hasUnreported(_ state: State, since last: State?) -> Bool {
         (state.failure == nil) != (last?.failure == nil)
             || state.outsideRoots != last?.outsideRoots || sites.hasUnreported
-            || held.isEmpty && state.done != nil
+            || state.idleConnections > 0 && (last?.idleConnections ?? 0) == 0
+            || held.isEmpty && (state.done != nil || !state.runs.isEmpty)
     }
 
     /// Returns the time between heartbeats. An idle worker reports that it lives, one without work
@@ -55,9 +60,13 @@ struct HeartbeatSource: Sendable {
             worker: worker.id, leases: leases, progress: progress, name: worker.name,
             activeTransfers: active, origins: originReports(), siteShares: state.uses.sites)
         heartbeat.originShares = state.uses.origins
+        heartbeat.idleConnections = state.idleConnections > 0 ? state.idleConnections : nil
+        let surplus = surplus.count()
+        heartbeat.surplusJobs = surplus > 0 ? surplus : nil
         heartbeat.trouble = state.failure
         heartbeat.sites = sites.siteReports()
         heartbeat.done = state.done
+        if !state.runs.isEmpty { heartbeat.runs = state.runs }
         heartbeat.roots = roots
         heartbeat.refusedSites = state.outsideRoots
         heartbeat.version = drayVersion
@@ -82,6 +91,7 @@ struct HeartbeatSource: Sendable {
     /// Records that a coordinator received a heartbeat.
     func reported(_ state: State) {
         if let done = state.done { tally.told(done) }
+        tally.runs.told(state.runs)
         limits.reported(state.uses)
     }
 

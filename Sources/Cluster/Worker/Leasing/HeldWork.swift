@@ -37,6 +37,9 @@ final class HeldWork: Sendable {
         var begunBytes: Int64? = 0
         /// True until the download ends; storing and reporting may follow.
         var isPending = true
+        /// True while a pending job has or needs a connection to its origin: a fetch until its body
+        /// is received.
+        var needsConnection: Bool
         /// True if the job was cancelled: it is stopped, and its end is not reported.
         var isCancelled = false
 
@@ -66,6 +69,8 @@ final class HeldWork: Sendable {
                 busySince = pending > 0 ? now : nil
             }
         }
+        /// Jobs that have or need a connection.
+        var fetching = 0
         var cancelled = 0
         /// Time with jobs to download, up to `busySince`, which is set while there are any.
         var busy = Duration.zero
@@ -101,8 +106,15 @@ final class HeldWork: Sendable {
             add(ended: entry, at: site)
             count -= 1
             if entry.isPending { pending -= 1 }
+            if entry.needsConnection { fetching -= 1 }
             if entry.isCancelled { cancelled -= 1 }
             if leases[lease]?.entries.isEmpty == true { leases[lease] = nil }
+        }
+
+        mutating func received(_ job: JobID, _ lease: LeaseID) {
+            guard leases[lease]?.entries[job]?.needsConnection == true else { return }
+            leases[lease]?.entries[job]?.needsConnection = false
+            fetching -= 1
         }
 
         mutating func remove(_ lease: LeaseID) {
@@ -110,6 +122,7 @@ final class HeldWork: Sendable {
             for entry in gone.entries.values { add(ended: entry, at: gone.site) }
             count -= gone.entries.count
             pending -= gone.entries.values.count { $0.isPending }
+            fetching -= gone.entries.values.count { $0.needsConnection }
             cancelled -= gone.entries.values.count { $0.isCancelled }
         }
     }
@@ -154,6 +167,10 @@ final class HeldWork: Sendable {
 
     /// Number of jobs that are not downloaded yet.
     var pendingCount: Int { state.withLock { $0.pending } }
+    /// Number of jobs that have or need a connection, and of the other pending ones.
+    var pendingCounts: (fetching: Int, others: Int) {
+        state.withLock { ($0.fetching, $0.pending - $0.fetching) }
+    }
     /// Seconds with jobs to download since the worker started.
     var busySeconds: Double {
         state.withLock { state in
@@ -175,7 +192,12 @@ final class HeldWork: Sendable {
         update { state in
             state.remove(lease)
             let entries = jobs.map {
-                ($0.id, Entry(asset: $0.asset, isPart: $0.isOfMultipartFile))
+                (
+                    $0.id,
+                    Entry(
+                        asset: $0.asset, isPart: $0.isOfMultipartFile,
+                        needsConnection: $0.kind == .fetch)
+                )
             }
             state.leases[lease] = Lease(
                 deadline: askedAt + .seconds(seconds), grantedAt: askedAt, site: site,
@@ -183,11 +205,17 @@ final class HeldWork: Sendable {
             let count = state.leases[lease]?.entries.count ?? 0
             state.count += count
             state.pending += count
+            state.fetching += state.leases[lease]?.entries.values.count { $0.needsConnection } ?? 0
         }
     }
 
     func setTransfer(_ transfer: Transfer, of job: JobID, _ lease: LeaseID) {
         state.withLock { $0.leases[lease]?.entries[job]?.transfer = transfer }
+    }
+
+    /// Records that a job's body was received; sending it to a bucket may follow.
+    func received(_ job: JobID, _ lease: LeaseID) {
+        state.withLock { $0.received(job, lease) }
     }
 
     /// Records that a job's download has ended.
@@ -196,6 +224,7 @@ final class HeldWork: Sendable {
             guard state.leases[lease]?.entries[job]?.isPending == true else { return }
             state.leases[lease]?.entries[job]?.isPending = false
             state.pending -= 1
+            state.received(job, lease)
         }
     }
 
@@ -365,23 +394,4 @@ final class HeldWork: Sendable {
                 .flatMap(\.entries.values).compactMap(\.transfer).filter { $0.state == .queued }
         }
     }
-}
-
-extension HeldWork {
-    func isCancelled(_ work: LeasedJob) -> Bool { isCancelled(work.job.id, work.lease) }
-
-    /// Returns true if the job's lease has time left and the job was not cancelled.
-    func isWanted(_ work: LeasedJob) -> Bool { isHeld(work.lease) && !isCancelled(work) }
-
-    func downloaded(_ work: LeasedJob) { downloaded(work.job.id, work.lease) }
-
-    func setBegun(_ bytes: Int64?, of work: LeasedJob) {
-        setBegun(bytes, of: work.job.id, work.lease)
-    }
-
-    func setExpected(_ bytes: Int64?, of work: LeasedJob) {
-        setExpected(bytes, of: work.job.id, work.lease)
-    }
-
-    func expectedBytes(of work: LeasedJob) -> Int64? { expectedBytes(of: work.job.id, work.lease) }
 }

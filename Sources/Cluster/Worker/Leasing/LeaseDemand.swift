@@ -13,6 +13,8 @@ struct LeaseDemand: Sendable {
     struct Jobs: Sendable {
         var count: Int
         var slow: SlowWork
+        /// Maximum of jobs of slow origins.
+        var slowJobs: Int
         /// The bytes that had been stored at the time of the decision.
         var ended: [SiteID: Int64]
     }
@@ -20,37 +22,48 @@ struct LeaseDemand: Sendable {
     /// Returns the jobs to request now; nil, after waiting for jobs to end, if there are enough.
     func next() async -> Jobs? {
         let most = WireLimits.jobsPerLease
-        let target = pace.target(connections: connections, most: 2 * most)
+        let level = pace.level(connections: connections, most: 2 * most)
         // Free connections cannot use transfers that wait for an origin's limits, nor slow
         // transfers.
         let slow = engine.slowWork(most: WireLimits.slowOriginsPerLease)
         let idle = min(engine.heldBackCount + slow.count, most)
-        let inHand = max(held.pendingCount - idle, 0)
+        let (fetching, others) = held.pendingCounts
+        // Titles, verifications and uploads take time, but no connection for all of it.
+        let inHand = max(fetching - idle, 0) + max(others - connections, 0)
         // Up to two leases' worth to download. Jobs to store or report count towards the bound of
         // three leases, not the target. So a slow disk neither idles the network nor piles up open
         // files.
-        let wanted = min(target - inHand, most, 3 * most - held.count)
-        guard inHand <= target / 2, wanted > 0 else {
+        let wanted = min(
+            level.wanted(inHand: inHand), most, 3 * most - held.count,
+            pace.bound().map { $0 - fetching } ?? .max)
+        guard wanted > 0 else {
             // Limits change without an event, so this checks again soon.
-            await pace.wait(forEnded: max(inHand - target / 2, 1), atMost: .milliseconds(250))
+            await pace.wait(forEnded: max(inHand - level.refill, 1), atMost: .milliseconds(250))
             return nil
         }
-        return Jobs(count: wanted, slow: slow, ended: held.endedBytes)
+        return Jobs(
+            count: wanted, slow: slow, slowJobs: level.wanted(inHand: slow.count),
+            ended: held.endedBytes)
     }
 
     /// Limits the slow origins' jobs in a request, and shortens its wait, since slow origins may
-    /// change. When other origins fill the limit, underserved origins still get jobs.
-    func limit(_ request: inout LeaseRequest, to slow: SlowWork) {
-        let jobs = LeasePace.slowJobs(inHand: slow.count, connections: connections)
+    /// change. With enough of them it does not wait at all: see `waitForSlow()`. When other origins
+    /// fill the limit, underserved origins still get jobs.
+    func limit(_ request: inout LeaseRequest, to slow: SlowWork, jobs: Int) {
+        let jobs = min(jobs, WireLimits.jobsPerLease)
         let origins =
             jobs > 0 ? slow.origins : slow.origins.filter { !slow.underserved.contains($0) }
         if !origins.isEmpty { request.slow = SlowOrigins(origins: origins, maxJobs: jobs) }
-        request.waitMilliseconds = jobs == 0 ? 500 : 5_000
+        request.waitMilliseconds = jobs == 0 ? 0 : 5_000
     }
+
+    /// Waits, after a request for no jobs of slow origins was in vain, until one of these jobs
+    /// ends, or for the time after which others may have come.
+    func waitForSlow() async { await pace.wait(atMost: .milliseconds(500)) }
 
     static func slowPolicy(connections: Int) -> SlowPolicy {
         var policy = SlowPolicy()
-        policy.maxWaiting = LeasePace.slowMost(connections: connections)
+        policy.maxWaiting = 2 * connections
         return policy
     }
 }

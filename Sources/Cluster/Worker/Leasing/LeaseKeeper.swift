@@ -11,6 +11,7 @@ struct LeaseKeeper: Sendable {
     let held: HeldWork
     let engine: TransferEngine
     let pace: LeasePace
+    let surplus: SurplusJobs
     let metrics: WorkerMetrics
     let log: Logger
 
@@ -31,6 +32,7 @@ struct LeaseKeeper: Sendable {
         held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
         stop(answer.cancelled)
         pause(answer.paused)
+        if let jobs = answer.wantedJobs { surplus.giveBack(jobs) }
         let (asked, alive) = (Set(asked), Set(answer.leases))
         cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
     }

@@ -12,6 +12,7 @@ struct LeaseLoop: Sendable {
     let roots: [String]?
     let client: CoordinatorClient
     let demand: LeaseDemand
+    let surplus: SurplusJobs
     let excluded: ExcludedSites
     let grants: GrantHandler
     let loadTests: LoadTestWorker
@@ -64,7 +65,10 @@ struct LeaseLoop: Sendable {
         let askedAt = HeldWork.Instant.now
         let outsideRoots = excluded.outsideRoots
         let request = request(for: wanted, as: lease, outsideRoots: outsideRoots)
+        surplus.asks(true)
+        defer { surplus.asks(false) }
         let grant = try await client.lease(request)
+        surplus.asks(false)
         failures.succeeded()
         let grantedAt = askedAt + .seconds(grant.waitedSeconds)
         loadTests.take(grant.loadTest.map { [$0] })
@@ -72,6 +76,7 @@ struct LeaseLoop: Sendable {
         sources.take(grant.source)
         await grants.take(
             grant, askedAt: grantedAt, ended: wanted.ended, outsideRoots: outsideRoots)
+        if grant.lease == nil, request.waitMilliseconds == 0 { await demand.waitForSlow() }
     }
 
     /// Maximum wait of a request during an audit, or while a source is read, after which others may be
@@ -97,7 +102,9 @@ struct LeaseLoop: Sendable {
         if !auditor.isIdle || !sources.isIdle {
             request.waitMilliseconds = min(request.waitMilliseconds, Self.auditMilliseconds)
         }
-        if !wanted.slow.origins.isEmpty { demand.limit(&request, to: wanted.slow) }
+        if !wanted.slow.origins.isEmpty {
+            demand.limit(&request, to: wanted.slow, jobs: wanted.slowJobs)
+        }
         return request
     }
 }

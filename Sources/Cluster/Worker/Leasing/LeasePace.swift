@@ -1,17 +1,19 @@
 import EventLoop
 import Synchronization
 
-/// Decides how many jobs a worker holds: enough that no connection idles before the next grant, few
-/// enough to leave jobs for others. Safe from any thread.
+/// Decides how many jobs a worker holds: one for each connection, and a reserve, so that no
+/// connection idles before the next grant. Safe from any thread.
 ///
-/// The measure is the rate at which jobs end, so small objects come in large batches and large ones
-/// few at a time.
+/// The reserve is 0.3 seconds of work at the rate at which jobs end. So small objects come in large
+/// batches, and of objects that take seconds no worker holds one that another could begin.
 final class LeasePace: Sendable {
     private struct State {
         /// Jobs ended per second: a rise counts at once up to a bound, a fall by half.
         var rate = 0.0
         var ended = 0
         var since: ContinuousClock.Instant
+        /// Maximum of jobs to hold after some were given back, and its end.
+        var bound: (jobs: Int, until: ContinuousClock.Instant)?
         /// Number of waits, so that the end of an earlier one cannot end a later one.
         var waits = 0
         var waiter: CheckedContinuation<Void, Never>?
@@ -50,21 +52,53 @@ final class LeasePace: Sendable {
         waiter?.resume()
     }
 
-    /// Returns the number of jobs to hold for this many connections.
-    func target(connections: Int, most: Int) -> Int {
-        let rate = state.withLock { $0.rate }
-        return min(max(2 * connections, Int(rate * Self.reserveSeconds)), most)
+    /// The number of jobs to hold, and that at which to request more.
+    struct Level: Equatable {
+        var jobs: Int
+        /// Few requests for many small objects; one for each object that takes seconds.
+        var refill: Int
+
+        init(connections: Int, reserve: Int) {
+            jobs = connections + reserve
+            refill = reserve > 0 ? connections + reserve / 2 : connections - 1
+        }
+
+        /// Returns how many jobs to request with `count` in hand; 0 for enough.
+        func wanted(inHand count: Int) -> Int { count > refill ? 0 : jobs - count }
     }
 
-    /// Returns how many jobs of slow origins to request: none while enough of them are queued to
-    /// keep every connection busy for the time of a request.
-    static func slowJobs(inHand count: Int, connections: Int) -> Int {
-        let most = slowMost(connections: connections)
-        return 4 * count > 3 * most ? 0 : most - count
+    /// Returns the level for this many connections, of at most `most` jobs.
+    func level(
+        connections: Int, most: Int, now: ContinuousClock.Instant = .now
+    ) -> Level {
+        Level(
+            connections: min(connections, most),
+            reserve: min(reserve(now: now), max(most - connections, 0)))
     }
 
-    /// Returns the maximum number of slow origins' jobs to hold: twice the connections.
-    static func slowMost(connections: Int) -> Int { 2 * connections }
+    /// Returns how many jobs end within the time of the reserve.
+    func reserve(now: ContinuousClock.Instant = .now) -> Int {
+        state.withLock { state in
+            let seconds = state.since.duration(to: now) / .seconds(1)
+            // Without an end for longer than that, the rate is of earlier jobs.
+            let isPast = seconds > Self.reserveSeconds
+            let rate = isPast ? min(state.rate, Double(state.ended + 1) / seconds) : state.rate
+            return Int(rate * Self.reserveSeconds)
+        }
+    }
+
+    /// Bounds the jobs in hand for a while, because others can begin those that were given back.
+    func bound(to jobs: Int, until end: ContinuousClock.Instant) {
+        state.withLock { $0.bound = (jobs, end) }
+    }
+
+    /// Returns the bound of the jobs in hand; nil for none.
+    func bound(now: ContinuousClock.Instant = .now) -> Int? {
+        state.withLock { state in
+            if let bound = state.bound, bound.until <= now { state.bound = nil }
+            return state.bound?.jobs
+        }
+    }
 
     /// Waits until `count` more jobs have ended, until `wake()`, or for `duration`. For one task at
     /// a time.

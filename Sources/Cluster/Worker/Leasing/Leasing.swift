@@ -17,11 +17,14 @@ struct Leasing: Sendable {
             sites: SiteQuotas(engine: core.engine, held: core.held),
             cooldowns: reporting.cooldowns, engine: core.engine)
         let failures = LeaseFailures(log: core.log)
+        let surplus = SurplusJobs(
+            connections: core.connections, engine: core.engine, held: core.held, pace: core.pace)
         let loadTests = LoadTestWorker(
             worker: core.identity, client: core.client, runner: loadShards, engine: core.engine,
             held: core.held, pace: core.pace, draining: core.draining, log: core.log)
         grants = GrantHandler(
-            worker: core.identity.id, client: core.client, held: core.held, limits: limits,
+            worker: core.identity.id, client: core.client, held: core.held,
+            runs: fetching.tally.runs, limits: limits,
             admission: SiteAdmission(
                 worker: core.identity.id, roots: roots, client: core.client,
                 storages: sites.storages, volumes: sites.volumes, blocking: core.blocking,
@@ -34,16 +37,18 @@ struct Leasing: Sendable {
             demand: LeaseDemand(
                 connections: core.connections, engine: core.engine, held: core.held,
                 pace: core.pace),
-            excluded: sites.excluded, grants: grants, loadTests: loadTests, auditor: auditor,
+            surplus: surplus, excluded: sites.excluded, grants: grants, loadTests: loadTests,
+            auditor: auditor,
             sources: sources, failures: failures, draining: core.draining, log: core.log)
         keeper = LeaseKeeper(
-            held: core.held, engine: core.engine, pace: core.pace, metrics: core.metrics,
+            held: core.held, engine: core.engine, pace: core.pace, surplus: surplus,
+            metrics: core.metrics,
             log: core.log)
         core.metrics.declare(core, sites, failures: failures)
         heartbeats = Heartbeats(
             source: HeartbeatSource(
                 worker: core.identity, roots: roots.urls, engine: core.engine, held: core.held,
-                tally: fetching.tally, limits: limits, sites: sites.inUse,
+                surplus: surplus, tally: fetching.tally, limits: limits, sites: sites.inUse,
                 excluded: sites.excluded, failures: failures),
             client: core.client, leases: keeper, limits: limits, loadTests: loadTests,
             log: core.log)

@@ -84,7 +84,7 @@ private final class EngineLoadShard: PreparedLoadShard {
             onInterval(interval)
         }
         return LoadShardEnd(
-            ending: outcome.ending, elapsedSeconds: outcome.elapsedSeconds,
+            ending: outcome.ending, loadSeconds: outcome.loadSeconds,
             breakdown: outcome.breakdown)
     }
 

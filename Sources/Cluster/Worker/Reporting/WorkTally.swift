@@ -12,6 +12,8 @@ final class WorkTally: Sendable {
 
     private let state: Mutex<State>
     private let countsCPU: Bool
+    /// The same by run of a catalog.
+    let runs: RunTally
 
     /// Creates a tally; `countsCPU` must be true only if the process does nothing but this worker's
     /// work.
@@ -19,11 +21,13 @@ final class WorkTally: Sendable {
         let cores = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
         state = Mutex(State(done: WorkDone(connections: connections, cores: cores)))
         self.countsCPU = countsCPU
+        runs = RunTally(connections: connections)
     }
 
-    /// Counts a successful fetch.
-    func ended(seconds: Double, bytes: Int64) {
+    /// Counts a successful fetch of a run.
+    func ended(_ run: RunID, seconds: Double, bytes: Int64) {
         state.withLock { $0.done.add(seconds: seconds, bytes: bytes) }
+        runs.ended(run, seconds: seconds)
     }
 
     /// Returns the counts to report; nil if no fetch has ended since the last report.

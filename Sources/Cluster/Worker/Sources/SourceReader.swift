@@ -201,9 +201,9 @@ struct SourceLease: Sendable {
 
     func add(_ assets: [AssetSubmission]) async throws(Failure) {
         try require()
-        // The coordinator knows the generation.
+        // The submission is opened once the list is whole.
         let batch = AssetBatch(generation: 1, assets: assets)
-        _ = try await client.add(
+        try await client.add(
             batch, toSourceOf: catalog, worker: worker, lease: lease, retrySeconds: seconds / 2)
     }
 

@@ -59,6 +59,7 @@ struct Warmer: Sendable {
     /// Handles a result on its loop's thread; must not block.
     private func end(_ work: Leased<Fetch>, _ transfer: Transfer, _ result: TransferResult) {
         metrics.ended(transfer, result)
+        tally.runs.used(work.job.run, seconds: result.totalSeconds)
         switch result.outcome {
         case .failure(let failure):
             if failure.code == .workerCancelled { pace.wake() } else { pace.ended(1) }
@@ -66,7 +67,7 @@ struct Warmer: Sendable {
                 work.work, failure.ofSegment(role: work.task.role),
                 retryAfter: result.retryAfterSeconds)
         case .success(let fetched):
-            tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)
+            tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
             var done = JobReport.Done(
                 stored: StoredObject(bytes: fetched.bytes, sha256: fetched.sha256),
                 isVerified: fetched.isVerified, validator: fetched.validator,

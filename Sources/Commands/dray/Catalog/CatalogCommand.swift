@@ -76,6 +76,7 @@ enum CatalogCommand {
             selection.deadline = try TimeOptions.futureTime(
                 TimeOptions.deadline.name, arguments, none: 0)
             selection.refreshSeconds = try refreshSeconds(arguments)
+            let asked = selection
             guard
                 selection.notBefore != nil || selection.deadline != nil
                     || selection.refreshSeconds != nil
@@ -85,7 +86,15 @@ enum CatalogCommand {
             }
             let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) {
-                "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) running.\n"
+                let refreshes =
+                    switch asked.refreshSeconds {
+                    case nil: ""
+                    case 0: "; refreshed no more"
+                    case .some(let seconds):
+                        "; refreshed every \(HumanFormat.duration(seconds: seconds))"
+                    }
+                return "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) running"
+                    + refreshes + ".\n"
             }
         }
     }
@@ -204,7 +213,7 @@ enum CatalogCommand {
         _ answer: SelectionAnswer, _ action: SelectionAction.Action
     ) -> String {
         guard answer.assets > 0 || answer.jobs > 0 else {
-            return "Nothing to \(action.rawValue).\n"
+            return "Nothing to \(action.rawValue).\n" + refusals(answer)
         }
         let done =
             switch action {
@@ -221,6 +230,13 @@ enum CatalogCommand {
             case .forget: "Forgotten"
             }
         return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
-            + "\(HumanFormat.count(answer.jobs, "job")).\n"
+            + "\(HumanFormat.count(answer.jobs, "job")).\n" + refusals(answer)
+    }
+
+    private static func refusals(_ answer: SelectionAnswer) -> String {
+        answer.refused.map {
+            "Refused: \(HumanFormat.count($0.assets, "asset")), whose rights allow no fetch now: "
+                + "\(printable($0.reason))\n"
+        } ?? ""
     }
 }

@@ -27,8 +27,19 @@ enum CatalogStatusCommand {
             ) { reference, client in
                 let status = try await client.status(
                     of: reference, retrySeconds: ClusterCall.retrySeconds)
-                return try ClusterCall.show(status, arguments) { text(status) }
+                let source = try await source(of: status.id, client)
+                return try ClusterCall.show(status, arguments) { text(status, source) }
             }
+        }
+    }
+
+    private static func source(
+        of catalog: CatalogID, _ client: CoordinatorClient
+    ) async throws(Failure) -> SourceStatus? {
+        do {
+            return try await client.source(of: catalog, retrySeconds: ClusterCall.retrySeconds)
+        } catch  where error.code == .inputNotFound {
+            return nil
         }
     }
 
@@ -47,7 +58,7 @@ enum CatalogStatusCommand {
     }
 
     /// Formats the status, one line per known fact.
-    static func text(_ status: CatalogStatus) -> String {
+    static func text(_ status: CatalogStatus, _ source: SourceStatus? = nil) -> String {
         let totals = status.totals
         var lines = [
             "\(printable(status.name)) (\(status.id)): \(status.state.rawValue)",
@@ -74,6 +85,7 @@ enum CatalogStatusCommand {
                 "  refresh:  every \(HumanFormat.duration(seconds: seconds)), next "
                     + TimeText.minute(ofSeconds: next))
         }
+        if let source { lines.append("  \(SourceCommand.line(source))") }
         if let deadline = status.deadline {
             lines.append("  deadline: \(TimeText.minute(ofSeconds: deadline))")
         }

@@ -15,7 +15,7 @@ enum ListCSV {
                 [
                     .text(queue.name), .text(queue.state.rawValue), .integer(queue.waiting),
                     .integer(queue.leased), .integer(queue.siteBytesPerSecond),
-                    .text("\(queue.isSiteClosed)"), .text(redacted(url: queue.storageURL)),
+                    .text("\(queue.isSiteClosed)"), .text(shown(storageURL: queue.storageURL)),
                     .optional(queue.siteFault?.code.rawValue),
                 ]
             }
@@ -31,7 +31,7 @@ enum ListCSV {
             ],
             sites.map { site in
                 [
-                    .text(site.queue), .text(redacted(url: site.storageURL)),
+                    .text(site.queue), .text(shown(storageURL: site.storageURL)),
                     .text(site.schedule), .text("\(site.isClosed)"),
                     .integer(site.bytesPerSecond), .integer(site.maximumBytesPerSecond),
                     time(site.nextChange), .integer(site.shares.count),
@@ -102,7 +102,7 @@ enum ListCSV {
                 return [
                     .number(catalog.id.description), .text(catalog.name),
                     .text(catalog.state.rawValue), .text(catalog.queue),
-                    .text(redacted(url: catalog.storageURL)), .integer(catalog.priority),
+                    .text(shown(storageURL: catalog.storageURL)), .integer(catalog.priority),
                     .integer(totals.assets), .integer(totals.completed), .integer(totals.failed),
                     .integer(totals.cancelled ?? 0), .integer(totals.bytes),
                     .number("\(totals.seconds)"), time(catalog.notBefore), time(catalog.deadline),
@@ -230,7 +230,7 @@ enum ListCSV {
             audits.map { audit in
                 [
                     .number("\(audit.id)"), .text(audit.queue),
-                    .text(redacted(url: audit.storageURL)), .text(audit.state.rawValue),
+                    .text(shown(storageURL: audit.storageURL)), .text(audit.state.rawValue),
                     .text("\(audit.isDeep)"), .text("\(audit.repairs)"),
                     .text("\(audit.isScheduled)"), time(audit.created), time(audit.started),
                     time(audit.ended), .integer(audit.files), .integer(audit.bytes),

@@ -72,7 +72,7 @@ enum QueueCommand {
                     printable(queue.name), queue.state.rawValue,
                     queue.isSiteClosed ? "off" : ClusterCall.rate(queue.siteBytesPerSecond),
                     HumanFormat.count(queue.waiting), HumanFormat.count(queue.leased),
-                    printable(redacted(url: queue.storageURL)),
+                    printable(shown(storageURL: queue.storageURL)),
                 ]
                     + (isFaulty
                         ? [queue.siteFault.map { SiteFailureText.text(ofFault: $0) } ?? "–"] : [])

@@ -9,6 +9,7 @@ import Services
 import Synchronization
 import Text
 import Transfer
+import WebURL
 
 /// `dray loadtest`: measures the capacity of an origin, an edge or a pool.
 enum LoadTestCommand {
@@ -33,12 +34,14 @@ enum LoadTestCommand {
             sent), 3 the test failed, lost a worker or could not write a report file, 99 a \
             threshold failed, 130 interrupted.
             """,
+        subcommands: [LoadCompareCommand.command, LoadRateCommand.command],
         operands: [
             CommandOperand(
                 "TARGET", .files, required: false, help: "A URL, a scenario file, or - for stdin.")
         ],
-        options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
-            + LoadTestOptions.requests + LoadTestOptions.goals + places + courses + outputs
+        options: LoadTestOptions.load + ReplayLog.options + LoadTestOptions.targets
+            + LoadTestOptions.viewers + LoadTestOptions.requests + LoadTestOptions.goals + places
+            + courses + outputs
             + [TransferOptions.allowAddresses, TransferOptions.denyAddresses]
     ) { arguments in
         do {
@@ -85,10 +88,21 @@ enum LoadTestCommand {
             "prometheus", .file(placeholder: "FILE"),
             help: "Write the result in the Prometheus text format."),
         CommandOption(
+            "junit", .file(placeholder: "FILE"),
+            help: "Write the thresholds as JUnit XML, for CI."),
+        CommandOption(
             "metrics-listen", .text(placeholder: "ADDR:PORT"),
             help:
                 "Let Prometheus scrape http://ADDR:PORT/metrics during the test; a PORT "
                 + "alone is on loopback, 0 picks a free port."),
+        CommandOption(
+            "remote-write", .text(placeholder: "URL"),
+            help:
+                "Send the metrics to Prometheus's remote write every five seconds and at the end: "
+                + "http://HOST:9090/api/v1/write."),
+        CommandOption(
+            "remote-write-header", .text(placeholder: "LINE"), repeatable: true, secret: true,
+            help: "'Name: value' to send with --remote-write, for authentication. Repeatable."),
         CommandOption("quiet", .flag, help: "Show no progress."),
     ]
 
@@ -115,10 +129,14 @@ enum LoadTestCommand {
         let service = LoadTestService(
             scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
             told: { LoadTestOptions.inOptions($0, arguments) })
-        let watched = listen.map { [MetricsListener($0, isQuiet: isQuiet, metrics)] }
+        var watchers: [any Service] =
+            listen.map {
+                [MetricsListener($0, isQuiet: isQuiet, metrics)]
+            } ?? []
+        if let writer = try remoteWriter(arguments, metrics) { watchers.append(writer) }
         // Lost workers are waited for before the rest is reported.
         let code = await runServices(
-            [watched ?? [], [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
+            [watchers, [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
         display.end()
         guard let outcome = service.outcome else {
             return code == .success ? .interrupted : code
@@ -127,6 +145,27 @@ enum LoadTestCommand {
         for failure in unwritten { _ = Console.fail(failure) }
         if let failure = outcome.failure { return Console.fail(failure) }
         return outcome.exitCode == .success && !unwritten.isEmpty ? .usage : outcome.exitCode
+    }
+
+    private static func remoteWriter(
+        _ arguments: Arguments, _ metrics: LoadMetrics
+    ) throws -> LoadRemoteWriter? {
+        let lines = arguments.texts("remote-write-header")
+        guard let text = arguments.text("remote-write") else {
+            guard lines.isEmpty else {
+                throw UsageError(
+                    "--remote-write-header needs --remote-write",
+                    hint: "Add --remote-write URL, or omit it.")
+            }
+            return nil
+        }
+        let url: WebURL
+        do throws(WebURLError) { url = try WebURL(text) } catch {
+            throw LoadTestOptions.refusal(
+                "remote-write", Redaction.shown(text), "an http or https URL")
+        }
+        return try LoadRemoteWriter(
+            url.text, headers: try LoadTestOptions.headers("remote-write-header", lines), metrics)
     }
 
     private static func course(
@@ -149,9 +188,9 @@ enum LoadTestCommand {
             return .scale(try workers(text))
         }
         guard isSearch else { return .once }
-        guard !scenario.thresholds.isEmpty else {
+        guard !scenario.judgedThresholds.isEmpty else {
             throw UsageError(
-                "--search needs --threshold",
+                "--search with --may-fail needs --threshold",
                 hint: "Add a threshold: --threshold 'p99(total) < 200ms'.")
         }
         let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10
@@ -199,7 +238,7 @@ struct LoadTestFiles {
     init(_ arguments: Arguments) throws {
         self.arguments = arguments
         var options: [String: String] = [:]
-        for option in ["html", "csv", "hdr-log", "prometheus"] {
+        for option in ["html", "csv", "hdr-log", "prometheus", "junit"] {
             guard let path = arguments.text(option) else { continue }
             guard path != "-" else {
                 throw LoadTestOptions.refusal(
@@ -242,6 +281,7 @@ struct LoadTestFiles {
         write("csv") { LoadCSV.text(result) }
         write("hdr-log") { try LoadHistograms.text(result) }
         write("prometheus") { LoadPrometheus.text(result) }
+        write("junit") { LoadJUnit.text(result, ladder: ladder) }
         var json: String?
         if arguments.flag("json") {
             do { json = try LoadJSON.text(result, ladder: ladder) } catch {

@@ -22,6 +22,12 @@ extension LoadTestOptions {
         if let file = scenario.http.caFile, !file.hasPrefix("/") {
             scenario.http.caFile = folder + file
         }
+        if case .viewers(var viewers) = scenario.user, let data = viewers.data,
+            !data.hasPrefix("/")
+        {
+            viewers.data = folder + data
+            scenario.user = .viewers(viewers)
+        }
         return scenario
     }
 

@@ -56,8 +56,8 @@ enum LoadTestOptions {
                 + "lists may lead to, besides the targets' hosts. Repeatable."),
         CommandOption(
             "may-fail", .flag,
-            help: "Start even if a target returns an error or a redirect. Default: each file "
-                + "is requested once before the test, and must exist."),
+            help: "Start even if a target fails or returns a redirect, and set no default bound on "
+                + "errors. Default: each file is requested once before the test, and must exist."),
         CommandOption(
             "seed", .integer(placeholder: "N", range: 0...9_007_199_254_740_991),
             help: "Random seed. Default: 1."),
@@ -114,10 +114,12 @@ enum LoadTestOptions {
             "threshold", short: "t", .text(placeholder: "RULE"), repeatable: true,
             help:
                 "Condition that must hold, else exit code 99: 'p99(first_byte) < 200ms', "
-                + "'error_rate < 0.1%', 'rebuffer_ratio < 0.5%', 'throughput > 1Gbit/s'. "
-                + "Repeatable."),
+                + "'error_rate < 0.1%', 'rebuffer_ratio < 0.5%', 'throughput > 1Gbit/s', "
+                + "'p99(total){kind=media} < 1s'. "
+                + "Repeatable. Default: 'error_rate <= 1%', where no other bound on errors is "
+                + "given."),
         CommandOption(
-            "abort", .flag, help: "Stop as soon as a threshold fails."),
+            "abort", .flag, help: "Stop as soon as a given threshold fails."),
     ]
 
     // MARK: Parsing
@@ -159,6 +161,7 @@ enum LoadTestOptions {
         try setTargets(&scenario, arguments)
         try setUser(&scenario, arguments, isNew: isNew)
         try setLoad(&scenario, arguments, isNew: isNew)
+        try ReplayLog.setLoad(&scenario, arguments)
         try setRequests(&scenario, arguments)
         try setGoals(&scenario, arguments)
         try scenario.check()
@@ -321,15 +324,9 @@ enum LoadTestOptions {
         }
         for line in arguments.texts("header") {
             guard scenario.http.headers.count < LoadLimits.headers else {
-                throw UsageError(
-                    "--header is repeated too often",
-                    hint: "Use it at most \(LoadLimits.headers) times.")
+                throw tooOften("header", LoadLimits.headers)
             }
-            let header: RequestHeader
-            do throws(Failure) { header = try RequestHeader(line: line) } catch {
-                throw UsageError(
-                    "--header: \(printable(error.message))", hint: "Write 'Name: value'.")
-            }
+            let header = try header("header", line)
             scenario.http.headers.removeAll { $0.name.lowercased() == header.name.lowercased() }
             scenario.http.headers.append(header)
         }
@@ -345,15 +342,14 @@ enum LoadTestOptions {
                 })
         }
         guard scenario.thresholds.count <= LoadLimits.thresholds else {
-            throw UsageError(
-                "--threshold is repeated too often",
-                hint: "Use it at most \(LoadLimits.thresholds) times.")
+            throw tooOften("threshold", LoadLimits.thresholds)
         }
         guard arguments.flag("abort") else { return }
         guard !scenario.thresholds.isEmpty else {
             throw UsageError("--abort needs --threshold", hint: "Add --threshold RULE.")
         }
-        for place in scenario.thresholds.indices {
+        // Groups are judged at the end.
+        for place in scenario.thresholds.indices where scenario.thresholds[place].group == nil {
             scenario.thresholds[place].abortAfterSeconds =
                 scenario.thresholds[place].abortAfterSeconds ?? 0
         }

@@ -61,6 +61,12 @@ enum CommonOptions {
             && names.allSatisfy {
                 AssetState(rawValue: $0) != nil || CatalogState(rawValue: $0) != nil
             }
+        let unknown = names.filter { AssetStates([$0]) == nil }
+        if filter != nil, !areStates, let first = unknown.first, unknown.count < names.count {
+            throw UsageError(
+                "--state: '\(printable(String(first.prefix(40))))' is no state of an asset",
+                hint: "Use \(AssetStates.allNames.joined(separator: ", ")).")
+        }
         guard areStates || filter != nil else { return }
         let given = printable(String(text.prefix(100)))
         let option = filter.map { "--\($0)" + (areStates ? " \(given)" : "") }

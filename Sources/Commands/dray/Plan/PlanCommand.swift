@@ -13,14 +13,19 @@ enum PlanCommand {
         "plan", summary: "Plan workers, bandwidth, storage and cost for an audience.",
         discussion: """
             SCENARIO is a JSON file with the inputs that you know. Dray assumes the others and \
-            marks them in the output. `docs/planning-inputs.md` lists every input with its \
+            names those that matter most. `docs/planning-inputs.md` lists every input with its \
             default.
+
+            The first screen has demand, resources, cost, what binds first, and the assumptions \
+            that matter most; `--full` has everything. Every figure is sized for a share of random \
+            draws of the uncertain inputs (`--confidence`).
 
             VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH for an uncertain value. \
             Options override SCENARIO.
             """,
         subcommands: [
             PlanQueueCommand.command, PlanFitCommand.command, PlanLogCommand.command,
+            PlanFillCommand.command,
         ],
         operands: [
             CommandOperand("SCENARIO", .files, required: false, help: "A JSON file, - for stdin.")
@@ -28,7 +33,7 @@ enum PlanCommand {
         options: inputs.map { flag in
             CommandOption(
                 flag.name, .text(placeholder: "VALUE"), help: "\(flag.input.row.help)\(unit(flag))")
-        } + others + PlanMeasurements.options + outputs, action: run)
+        } + others + PlanMeasurements.options + PlanAnalytics.options + outputs, action: run)
 
     /// An option for an input.
     private struct InputFlag {
@@ -49,12 +54,14 @@ enum PlanCommand {
         InputFlag("frame-rate", .framesPerSecond), InputFlag("bits-per-pixel", .bitsPerPixel),
         InputFlag("titles", .titles), InputFlag("catalog-gigabytes", .catalogGigabytes),
         InputFlag("change", .changePerDay), InputFlag("deadline-hours", .deadlineHours),
-        InputFlag("sites", .sites), InputFlag("hit-ratio", .hitRatio),
+        InputFlag("sites", .sites), InputFlag("stored-share", .storedShare),
+        InputFlag("hit-ratio", .hitRatio),
         InputFlag("origin-connections", .originConnections),
         InputFlag("origin-requests", .originRequests),
         InputFlag("origin-megabits", .originMegabits),
         InputFlag("latency-milliseconds", .originLatency), InputFlag("cores", .machineCores),
-        InputFlag("nic-megabits", .nicMegabits), InputFlag("wait-seconds", .waitSeconds),
+        InputFlag("nic-megabits", .nicMegabits),
+        InputFlag("edge-nic-megabits", .edgeMegabits), InputFlag("wait-seconds", .waitSeconds),
         InputFlag("percentile", .percentile), InputFlag("boot-seconds", .bootSeconds),
         InputFlag("headroom", .headroom),
     ]
@@ -65,9 +72,13 @@ enum PlanCommand {
 
     private static let others = [
         CommandOption(
+            "service", .choice(placeholder: "KIND", of: ServiceKind.allCases.map(\.rawValue)),
+            help: "Kind of service, which selects the defaults: vod, live or downloads. Default: "
+                + "vod."),
+        CommandOption(
             "ladder", .text(placeholder: "RATES"),
-            help: "Bit rates of the renditions in kbit/s: 1100,3000,6000. Default: Apple's "
-                + "ladder, or the one rendition of --bitrate or of --width and --height."),
+            help: "Bit rates of the stored renditions in kbit/s: 1100,3000,6000. Default: "
+                + "Apple's ladder, or the one rendition of --width and --height."),
         CommandOption(
             "codec", .choice(placeholder: "NAME", of: VideoCodec.allCases.map(\.rawValue)),
             help: "Codec for --width and --height: raw, h264, hevc, vp9 or av1. Default: h264."),
@@ -91,13 +102,21 @@ enum PlanCommand {
         CommandOption(
             "prices", .file(placeholder: "PATH"), repeatable: true,
             help: "Price file, or a directory of them, to use instead of the built-in prices "
-                + "of the same provider. Repeatable."),
+                + "of the same provider or CDN. Repeatable."),
+        CommandOption(
+            "currency", .text(placeholder: "CODE"),
+            help: "Currency of all amounts: EUR or USD, or another with money.exchange in "
+                + "SCENARIO. Default: EUR."),
         CommandOption(
             "months", .integer(placeholder: "N", range: 0...120),
             help: "Months of growth, 0 to 120. Default: 36."),
         CommandOption(
             "draws", .integer(placeholder: "N", range: 0...100_000),
             help: "Random draws for ranges, 0 to 100000; 0 omits ranges. Default: 1000."),
+        CommandOption(
+            "confidence", .text(placeholder: "SHARE"),
+            help: "Share of the draws in which each figure suffices, 0.5 to 0.99. Default: 0.9. "
+                + "With --draws 0 figures are sized on likely values."),
         CommandOption(
             "seed", .integer(placeholder: "N", range: 0...Int.max),
             help: "Random seed of the draws. Default: 1."
@@ -111,6 +130,9 @@ enum PlanCommand {
         CommandOption(
             "jobs", .integer(placeholder: "N", range: 1_000...20_000_000),
             help: "Maximum number of jobs to simulate. Default: 2000000."),
+        CommandOption(
+            "full", .flag,
+            help: "Print everything: waits, growth, ranges, notes, all assumed inputs."),
         CommandOption("json", .flag, help: "Print JSON."),
         CommandOption("markdown", .flag, help: "Print Markdown."),
         CommandOption(
@@ -127,9 +149,12 @@ enum PlanCommand {
             var scenario = try scenario(arguments)
             let notes = try await PlanMeasurements.apply(arguments, to: &scenario)
             var options = Plan.Options()
-            options.prices = try PriceFiles.read(arguments.texts("prices"))
+            let books = try PriceFiles.read(arguments.texts("prices"))
+            (options.prices, options.cdns) = (books.providers, books.cdns)
+            ExchangeRates.complete(&scenario.money)
             options.months = arguments.integer("months") ?? 36
             options.draws = arguments.integer("draws") ?? 1_000
+            options.confidence = try confidence(arguments, draws: options.draws)
             options.seed = UInt64(arguments.integer("seed") ?? 1)
             if arguments.flag("simulate") {
                 options.simulatedJobs = arguments.integer("jobs") ?? PlanSimulation.mostJobs
@@ -158,11 +183,12 @@ enum PlanCommand {
 
     /// The output on stdout.
     private enum Output {
-        case table, json, markdown
+        case summary, full, json, markdown
         case manifest(PlanManifests)
 
         init(_ arguments: Arguments) throws(UsageError) {
             var chosen: [(String, Output)] = []
+            if arguments.flag("full") { chosen.append(("--full", .full)) }
             if arguments.flag("json") { chosen.append(("--json", .json)) }
             if arguments.flag("markdown") { chosen.append(("--markdown", .markdown)) }
             if let manifest = arguments.choice("emit", PlanManifests.self) {
@@ -173,7 +199,7 @@ enum PlanCommand {
                     "\(chosen[0].0) and \(chosen[1].0) cannot be combined",
                     hint: "Use one of them.")
             }
-            self = chosen.first?.1 ?? .table
+            self = chosen.first?.1 ?? .summary
         }
 
         func text(_ plan: Plan) throws -> String {
@@ -181,7 +207,8 @@ enum PlanCommand {
             case .json: return try PlanJSON.text(plan)
             case .markdown: return PlanMarkdown(plan).text
             case .manifest(let kind): return try kind.text(plan, version: drayVersion)
-            case .table:
+            case .summary: return PlanSummary(plan).text
+            case .full:
                 let style = TerminalStyle(environment: ClientSettings.environment)
                 return PlanTable(plan, usesUnicode: style.usesUnicode).text
             }
@@ -215,6 +242,9 @@ enum PlanCommand {
             }
             scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
         }
+        if let service = arguments.choice("service", ServiceKind.self) {
+            scenario.service = service
+        }
         if let text = arguments.text("ladder") { scenario.ladder = try ladder(text) }
         if let codec = arguments.choice("codec", VideoCodec.self) {
             scenario.codec = codec
@@ -222,11 +252,46 @@ enum PlanCommand {
         if let correction = PlanQueueCommand.correction(arguments) {
             scenario.correction = correction
         }
+        if let currency = arguments.text("currency") {
+            guard MoneyText.isCurrency(currency) else {
+                throw UsageError(
+                    "--currency is '\(printable(String(currency.prefix(40))))'",
+                    hint: "Use three capital letters (ISO 4217), such as EUR.")
+            }
+            scenario.money.currency = currency
+        }
         if let provider = arguments.text("provider") { scenario.money.provider = provider }
         if let provider = arguments.text("origin-provider") {
             scenario.money.originProvider = provider
         }
         return scenario
+    }
+
+    /// Returns the share of the draws in which each figure has to suffice; nil without draws.
+    private static func confidence(_ arguments: Arguments, draws: Int) throws -> Double? {
+        let text = arguments.text("confidence")
+        guard draws > 0 else {
+            guard text == nil else {
+                throw UsageError(
+                    "--confidence needs draws, and --draws is 0",
+                    hint: "Omit --draws, or --confidence.")
+            }
+            return nil
+        }
+        let share = text.map { number(Substring($0)) } ?? 0.9
+        guard let share, (0.5...0.99).contains(share) else {
+            throw UsageError(
+                "--confidence is '\(printable(String((text ?? "").prefix(40))))'",
+                hint: "Use 0.5 to 0.99, such as 0.9 or 90%.")
+        }
+        // Some draws beyond the quantile, so that it is more than chance.
+        let enough = Int((5 / (1 - share) - 1e-9).rounded(.up))
+        guard draws >= enough else {
+            throw UsageError(
+                "--draws \(draws) are too few for a confidence of \(Scenario.plain(share))",
+                hint: "Use \(enough) or more, or --draws 0 to size on likely values.")
+        }
+        return share
     }
 
     /// Reads bit rates such as `1100,3000,6000`, and sorts them.

@@ -27,19 +27,35 @@ enum NamedFile {
 enum PriceFiles {
     private static let maxFiles = 100
 
-    static func read(_ paths: [String]) throws -> [PriceBook] {
-        var books = try PriceReader.embedded()
+    /// Prices of providers and of CDNs.
+    struct Books {
+        var providers: [PriceBook]
+        var cdns: [CDNPrices]
+    }
+
+    static func read(_ paths: [String]) throws -> Books {
+        var books = Books(
+            providers: try PriceReader.embedded(), cdns: try PriceReader.embeddedCDNs())
         for path in try paths.flatMap(files) {
-            let book = try NamedFile.read(path) { bytes throws(Failure) in
-                try PriceReader.read(bytes)
+            let file = try NamedFile.read(path) { bytes throws(Failure) in
+                try PriceReader.readFile(bytes)
             }
-            if let index = books.firstIndex(where: { $0.id == book.id }) {
-                books[index] = book
-            } else {
-                books.append(book)
+            switch file {
+            case .provider(let book): replace(book, in: &books.providers) { $0.id == book.id }
+            case .cdn(let book): replace(book, in: &books.cdns) { $0.id == book.id }
             }
         }
         return books
+    }
+
+    private static func replace<Book>(
+        _ book: Book, in books: inout [Book], where isSame: (Book) -> Bool
+    ) {
+        if let index = books.firstIndex(where: isSame) {
+            books[index] = book
+        } else {
+            books.append(book)
+        }
     }
 
     /// Returns `path`, or the JSON files in it if it is a directory.

@@ -20,11 +20,17 @@ enum PlanLogCommand {
             in microseconds (%D) or seconds (%T), whichever fits most lines.
             """,
         operands: [CommandOperand("LOG", .files, help: "A file, or - for standard input.")],
-        options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)
+        options: [
+            CommandOption(
+                "log", .file(placeholder: "FILE"), repeatable: true,
+                help: "Another log of the same load, such as that of another server. Repeatable."),
+            CommandOption("json", .flag, help: "Print JSON."),
+        ], action: run)
 
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
         do {
-            let summary = try summary(ofLog: arguments.operands[0])
+            let summary = try summary(
+                ofLogs: arguments.operands + arguments.texts("log"))
             Console.write(
                 arguments.flag("json") ? try PlanText.json(LogAnswer(summary)) : text(summary))
             return .success
@@ -33,27 +39,41 @@ enum PlanLogCommand {
         }
     }
 
-    /// Summarizes the access log at `path` (`-` for stdin). Throws `input.unreadable`,
+    /// Summarizes the access logs at `paths` (`-` for stdin) as one. Throws `input.unreadable`,
     /// `input.malformed` and `input.field`.
-    static func summary(ofLog path: String) throws(Failure) -> AccessLogSummary {
-        let label = path == "-" ? "stdin" : path
-        let input = ListInput(try ListFile(path), copies: false)
+    static func summary(ofLogs paths: [String]) throws(Failure) -> AccessLogSummary {
         var log = AccessLog()
-        do throws(Failure) {
-            while let piece = try input.next() {
-                do throws(PlannerError) {
-                    try log.read(piece)
-                } catch {
-                    throw Failure(.inputField, "\(error)")
+        for path in paths {
+            try named(path) { () throws(Failure) in
+                let input = ListInput(try ListFile(path), copies: false)
+                while let piece = try input.next() {
+                    try inFailure { () throws(PlannerError) in try log.read(piece) }
                 }
+                try inFailure { () throws(PlannerError) in try log.endLog() }
             }
-            do throws(PlannerError) {
-                return try log.finish()
-            } catch {
-                throw Failure(.inputField, "\(error)")
-            }
+        }
+        return try named(paths.joined(separator: ", ")) { () throws(Failure) in
+            try inFailure { () throws(PlannerError) in try log.finish() }
+        }
+    }
+
+    private static func inFailure<Value>(
+        _ body: () throws(PlannerError) -> Value
+    ) throws(Failure) -> Value {
+        do throws(PlannerError) {
+            return try body()
         } catch {
-            throw Failure(error.code, "\(label): \(error.message)")
+            throw Failure(.inputField, "\(error)")
+        }
+    }
+
+    private static func named<Value>(
+        _ path: String, _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        do throws(Failure) {
+            return try body()
+        } catch {
+            throw Failure(error.code, "\(path == "-" ? "stdin" : path): \(error.message)")
         }
     }
 
@@ -71,13 +91,13 @@ enum PlanLogCommand {
                 "peak minute \(PlanText.number(log.peakRequestsPerSecond))",
             ],
             [
-                "Bandwidth", HumanFormat.rate(bytesPerSecond: log.meanBytesPerSecond),
-                "peak minute \(HumanFormat.rate(bytesPerSecond: log.peakBytesPerSecond))",
+                "Bandwidth", Quantity.bandwidth(log.meanBytesPerSecond * 8),
+                "peak minute \(Quantity.bandwidth(log.peakBytesPerSecond * 8))",
             ],
             [
-                "Size", HumanFormat.bytes(Int64(saturating: log.bytes.mean)),
-                "p50 \(HumanFormat.bytes(Int64(saturating: log.bytes.quantile(0.5)))), p95 "
-                    + "\(HumanFormat.bytes(Int64(saturating: log.bytes.quantile(0.95)))), CV² "
+                "Size", Quantity.bytes(log.bytes.mean),
+                "p50 \(Quantity.bytes(log.bytes.quantile(0.5))), p95 "
+                    + "\(Quantity.bytes(log.bytes.quantile(0.95))), CV² "
                     + PlanText.number(log.bytes.cv2),
             ],
         ]

@@ -14,12 +14,14 @@ enum PlanMeasurements {
     static let options = [
         CommandOption(
             "calibrate", .file(placeholder: "FILE"), repeatable: true,
-            help: "Take worker and database speed from JSON of `dray benchmark` or `dray "
-                + "loadtest`, pool runs, or a CSV file of N and X. Repeatable."),
+            help: "Take worker and database speed from reports of `dray prefetch --report`, JSON "
+                + "of `dray benchmark` or `dray loadtest`, pool runs, or a CSV file of N and X. "
+                + "Repeatable."),
         CommandOption(
-            "from-access-log", .file(placeholder: "FILE"),
+            "from-access-log", .file(placeholder: "FILE"), repeatable: true,
             help: "Take requests, sizes and hit ratio from an access log of nginx, Apache or "
-                + "CloudFront, - for stdin."),
+                + "CloudFront, - for stdin. Several logs, such as those of several servers, are "
+                + "added."),
         CommandOption(
             "from-cluster", .text(placeholder: "URL"),
             help: "Take worker speed from a cluster's history; needs DRAY_TOKEN or "
@@ -39,19 +41,26 @@ enum PlanMeasurements {
     ) async throws -> [String] {
         var notes: [String] = []
         func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
-        for path in arguments.texts("calibrate") {
-            let (bytes, _) = try SmallFile.read(path, maximumBytes: Self.maxMeasuredBytes)
+        let files = try CalibrationFiles(arguments.texts("calibrate"), scenario)
+        if let runs = try files.runs {
+            notes += runs.notes
+            notes += take(runs.values, "--calibrate \(files.nameOfRuns)", into: &scenario)
+        }
+        for (path, bytes) in files.others {
             let calibration = try named(path) { () throws(PlannerError) in
                 try Calibration.read(
                     String(decoding: bytes, as: UTF8.self),
                     cpuMicrosecondsPerSegment: cpuPerSegment())
             }
-            notes += take(calibration.values, "--calibrate \(path)", into: &scenario)
+            let values = files.withoutSpeeds(calibration.values)
+            notes += take(values, "--calibrate \(path)", into: &scenario)
         }
-        if let path = arguments.text("from-access-log") {
-            let summary = try PlanLogCommand.summary(ofLog: path)
+        let logs = arguments.texts("from-access-log")
+        if !logs.isEmpty {
+            let path = logs.joined(separator: ", ")
+            let summary = try PlanLogCommand.summary(ofLogs: logs)
             scenario.hourlyRequests = summary.hourlyRequests
-            let ratio = scenario.estimate(.peakToMean) ?? Estimate(1)
+            let ratio = scenario.peakOverMean
             let values = try named(path) { () throws(PlannerError) in
                 try summary.values(peakToMean: ratio)
             }
@@ -63,6 +72,16 @@ enum PlanMeasurements {
                 return "\(HumanFormat.count(measured.count, "request")) in \(span)\(reckoned)"
             }
         }
+        for (path, summary) in try PlanAnalytics.summaries(arguments) {
+            if scenario.hourlyRequests == nil { scenario.hourlyRequests = summary.hourlyRequests }
+            notes += summary.notes
+            notes += take(summary.values, "--from-analytics \(path)", into: &scenario) {
+                _, measured in
+                "\(HumanFormat.count(measured.count, "period")) of "
+                    + HumanFormat.duration(seconds: Double(summary.periodSeconds))
+            }
+        }
+        notes += try PlanAnalytics.applyPreset(arguments, to: &scenario)
         if let url = arguments.text("from-cluster") {
             let client = try CoordinatorClient(
                 endpoints: url, token: Secrets.token, tls: ClientSettings.coordinatorTLS())
@@ -70,9 +89,11 @@ enum PlanMeasurements {
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             let work = try await client.workersHistory(
                 seconds: WorkersHistory.keptSeconds, retrySeconds: ClusterCall.retrySeconds)
+            let limits = try await client.origins(retrySeconds: ClusterCall.retrySeconds).origins
             let history = try named(url) { () throws(PlannerError) in
                 try ClusterHistory(
-                    status, work, cpuMicrosecondsPerSegment: cpuPerSegment())
+                    status, work, limits: limits.map(\.limits),
+                    cpuMicrosecondsPerSegment: cpuPerSegment())
             }
             guard !history.values.isEmpty else {
                 throw UsageError(
@@ -123,7 +144,7 @@ enum PlanMeasurements {
         ]
     }
 
-    private static func named<Value>(
+    static func named<Value>(
         _ path: String, _ body: () throws(PlannerError) -> Value
     ) throws(Failure) -> Value {
         do throws(PlannerError) {
@@ -145,49 +166,17 @@ enum PlanMeasurements {
             }
             return nil
         }
-        let report = try NamedFile.read(path, maximumBytes: Self.maxReportBytes) {
-            bytes throws(Failure) in try totals(bytes)
+        let report = try NamedFile.read(path, maximumBytes: CalibrationFiles.maxReportBytes) {
+            bytes throws(Failure) in
+            guard let report = RunReport(json: bytes) else {
+                throw Failure(
+                    .inputMalformed,
+                    "no report of a run, which has totals: {segments, fetchedBytes, seconds, "
+                        + "retries}")
+            }
+            return report
         }
-        let workers = arguments.integer("check-workers") ?? report.work?.workers ?? 1
-        var run = RunCheck.Run(
-            segments: report.segments, bytes: report.fetchedBytes, seconds: report.seconds,
-            retries: report.retries, workers: workers)
-        run.assets = report.assets
-        run.assetsFailed = report.failed
-        run.waits = report.waitSeconds.map { ($0.p50, $0.p95, $0.p99) }
-        run.utilisation = report.work?.utilisation
-        run.fetchSeconds = report.work?.fetchSeconds
-        run.fetchCV2 = report.work?.fetchCV2
-        return try RunCheck(ScenarioValues(scenario), run)
-    }
-
-    /// A load test's result has one row per second.
-    private static let maxMeasuredBytes = 64 << 20
-    /// A report has a few hundred bytes per file.
-    private static let maxReportBytes = 256 << 20
-
-    private struct Report: Decodable {
-        var totals: Totals
-    }
-
-    private struct Totals: Decodable {
-        var segments: Double
-        var fetchedBytes: Double
-        var seconds: Double
-        var retries: Double
-        var assets: Double?
-        var failed: Double?
-        var waitSeconds: ReportWork.Waits?
-        var work: ReportWork?
-    }
-
-    private static func totals(_ bytes: [UInt8]) throws(Failure) -> Totals {
-        do {
-            return try JSONDecoder().decode(Report.self, from: Data(bytes)).totals
-        } catch {
-            throw Failure(
-                .inputMalformed,
-                "no report of a run, which has totals: {segments, fetchedBytes, seconds, retries}")
-        }
+        return try RunCheck(
+            ScenarioValues(scenario), report.run(workers: arguments.integer("check-workers")))
     }
 }

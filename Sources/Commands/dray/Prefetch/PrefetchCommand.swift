@@ -146,7 +146,14 @@ enum PrefetchCommand {
         if source.label == nil, !arguments.flag("quiet") {
             ListOptions.offer(operand, downloader)
         }
-        let list = try await source.read(.check) { _ throws(Failure) in }
+        let list: ListSource.Reading
+        do throws(Failure) {
+            list = try await source.read(.check) { _ throws(Failure) in }
+        } catch {
+            // Nothing was submitted, so no asset has failed.
+            let code = Console.fail(error)
+            return code == .someFailed ? .usage : code
+        }
         if !arguments.flag("quiet") { ListOptions.tell(list) }
         let name = arguments.text("name") ?? list.name ?? source.defaultName
         try check(name: name)

@@ -36,6 +36,10 @@ enum PrefetchTarget: Sendable {
             throw UsageError(
                 "--\(other) cannot be used with --site", hint: "Omit one of them.")
         }
+        for other in Self.others + ["every", "max-drop", "verify"] {
+            guard let origin = arguments.origin(of: other), origin != .commandLine else { continue }
+            Console.note("--\(other) of \(origin) is ignored: it cannot be used with --site")
+        }
         guard try ClusterPlace.named() != nil else {
             throw UsageError(
                 "--site needs a cluster, whose sites it names",

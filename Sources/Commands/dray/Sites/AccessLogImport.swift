@@ -7,6 +7,7 @@ import Model
 import Planner
 import Rendering
 import Services
+import Text
 
 /// `dray site popularity --from-access-log`: adds the requests of access logs.
 enum AccessLogImport {
@@ -17,6 +18,8 @@ enum AccessLogImport {
         /// Requested files that no asset of the site has; a file counts once for each part that is
         /// sent.
         var unknownFiles = 0
+        /// Requested files that assets of the site have; counted as above.
+        var knownFiles = 0
     }
 
     static func run(_ arguments: Arguments, _ logs: [String]) async -> ExitCode {
@@ -45,6 +48,12 @@ enum AccessLogImport {
                         + "format of nginx or Apache, CloudFront's standard logs, or JSON with one "
                         + "object a line.")
             }
+            if answer.knownFiles == 0 {
+                let prefix = printable(arguments.text("prefix") ?? "/")
+                Console.note(
+                    "no request is of a file of the site; --prefix is \(prefix): the path at which the "
+                        + "web server shows the site")
+            }
             let counted = answer
             return try ClusterCall.show(counted, arguments) { text(counted) }
         }
@@ -67,6 +76,7 @@ enum AccessLogImport {
                             bytes: min($0.bytes, WireLimits.requestsOfFile))
                     }))
             answer.unknownFiles += noted.unknownFiles
+            answer.knownFiles += part.count - noted.unknownFiles
         }
         Console.note("\(HumanFormat.count(files.requests)) requests read")
     }

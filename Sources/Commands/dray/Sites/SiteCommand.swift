@@ -24,7 +24,9 @@ enum SiteCommand {
                 operands: [
                     CommandOperand(
                         "DEST", .directories,
-                        help: "Directory, file:// or s3:// URL, as the cluster's workers see it.")
+                        help:
+                            "Directory as the cluster's workers see it, file://, s3:// or cache: URL."
+                    )
                 ],
                 options: SiteOptions.all + ClusterCall.options, action: add),
             Command(
@@ -157,7 +159,7 @@ enum SiteCommand {
                     ClusterCall.rate(site.maximumBytesPerSecond), bytes(site.availableBytes),
                 ] + room.map(bytes) + [
                     site.schedule.isEmpty ? "none" : printable(site.schedule),
-                    printable(redacted(url: site.storageURL)),
+                    printable(shown(storageURL: site.storageURL)),
                 ]
                     + (isFaulty
                         ? [site.fault.map { SiteFailureText.text(ofFault: $0) } ?? "–"] : [])

@@ -60,7 +60,9 @@ enum SourceCommand {
                 "remove", summary: "Read a source no more; its catalog stays as it is.",
                 operands: [catalog], options: [CatalogCommand.site] + ClusterCall.options,
                 action: {
-                    await call($0) { try await $1.removeSource(of: $0, retrySeconds: retry) }
+                    await call($0, words: { "Removed: the list of \(of($0)) is read no more.\n" }) {
+                        try await $1.removeSource(of: $0, retrySeconds: retry)
+                    }
                 }),
         ], options: [limit, after] + ClusterCall.listOptions, action: list)
 
@@ -101,15 +103,20 @@ enum SourceCommand {
         return source
     }
 
+    private static func of(_ source: SourceStatus) -> String {
+        "catalog \(source.catalog) \(printable(source.name))"
+    }
+
     private static func call(
-        _ arguments: Arguments,
+        _ arguments: Arguments, words: @escaping @Sendable (SourceStatus) -> String = text,
         _ body: @escaping @Sendable (CatalogID, CoordinatorClient) async throws -> SourceStatus
     ) async -> ExitCode {
-        await call(arguments, {}) { id, client, _ in try await body(id, client) }
+        await call(arguments, {}, words: words) { id, client, _ in try await body(id, client) }
     }
 
     private static func call<Input: Sendable>(
         _ arguments: Arguments, _ input: () throws -> Input,
+        words: @escaping @Sendable (SourceStatus) -> String = text,
         _ body:
             @escaping @Sendable (CatalogID, CoordinatorClient, Input) async throws ->
             SourceStatus
@@ -119,7 +126,7 @@ enum SourceCommand {
             asking: { (try CatalogCommand.reference(arguments), try input()) }
         ) { asked, client in
             let status = try await body(try await id(of: asked.0, client), client, asked.1)
-            return try ClusterCall.show(status, arguments) { text(status) }
+            return try ClusterCall.show(status, arguments) { words(status) }
         }
     }
 
@@ -178,9 +185,16 @@ enum SourceCommand {
         return seconds <= 0 ? "due" : "in " + HumanFormat.duration(seconds: seconds)
     }
 
-    static func text(_ source: SourceStatus) -> String {
+    /// Formats the source in the lines of a catalog.
+    static func line(_ source: SourceStatus) -> String {
+        "source:   \(printable(source.url)), every "
+            + "\(HumanFormat.duration(seconds: source.everySeconds)), next \(next(source)), last "
+            + result(source)
+    }
+
+    @Sendable static func text(_ source: SourceStatus) -> String {
         var lines = [
-            "catalog \(source.catalog) \(printable(source.name)): \(printable(source.url))",
+            "\(of(source)): \(printable(source.url))",
             "  format:    \(source.format ?? "detected")",
             "  every:     \(HumanFormat.duration(seconds: source.everySeconds))"
                 + (source.prunes ? ", prunes" : "")

@@ -228,7 +228,7 @@ extension DASHManifest {
         }
     }
 
-    private func list(
+    func list(
         _ track: Track, with lister: inout Lister, _ plain: TakesPlain,
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {

@@ -45,6 +45,11 @@ package struct DASHManifest: Sendable {
     /// In seconds since 1970.
     var availabilityStart: Double?
     var timeShiftBufferDepth: Int64?
+    /// minimumUpdatePeriod and suggestedPresentationDelay.
+    var minimumUpdate: Int64?
+    var suggestedDelay: Int64?
+    /// The first clock that is supported.
+    var clock: DASHClock?
     var baseURLs: [String] = []
     var periods: [Period] = []
 

@@ -17,6 +17,14 @@ extension DASHParser {
                 manifest.timeShiftBufferDepth = try optional { () throws(Failure) in
                     try duration(value, name)
                 }
+            } else if name == "minimumUpdatePeriod" {
+                manifest.minimumUpdate = try optional { () throws(Failure) in
+                    try duration(value, name)
+                }
+            } else if name == "suggestedPresentationDelay" {
+                manifest.suggestedDelay = try optional { () throws(Failure) in
+                    try duration(value, name)
+                }
             }
         }
         if manifest.duration == 0, !manifest.findings.isStrict {
@@ -114,6 +122,7 @@ extension DASHParser {
             base = []
             return .baseURL
         }
+        if element.name == "UTCTiming" { try takeClock(element) }
         if open.last == .manifest { return .other }
         if element.name == "SegmentBase" {
             try takeAddressing(element, .base)
@@ -137,6 +146,21 @@ extension DASHParser {
             try takeProperty(element)
         }
         return .other
+    }
+
+    /// Parses a clock; one that is not supported is ignored.
+    private func takeClock(_ element: borrowing XMLElement) throws(Failure) {
+        guard open.last == .manifest, manifest.clock == nil else { return }
+        var scheme = ""
+        var value = ""
+        try element.forEachAttribute { (_, name, text) throws(Failure) in
+            if name == "schemeIdUri" {
+                scheme = try self.text(text, name)
+            } else if name == "value" {
+                value = try self.text(text, name)
+            }
+        }
+        manifest.clock = DASHClock(scheme: scheme, value: value, base: manifest.url)
     }
 
     /// Rejects the 6th edition's replacement of UrlQueryInfo.

@@ -17,7 +17,9 @@ package import WebURL
 package struct DASHResolver: Sendable {
     private let reference: ManifestReference
     private let manifest: DASHManifest
-    private let isLive: Bool
+    let isLive: Bool
+    /// The clock of a live MPD; nil without one that is supported.
+    let clock: DASHClock?
     private let bytes: Int64
     private let sha256: String
     private let rules: KeyQueryRules
@@ -50,6 +52,7 @@ package struct DASHResolver: Sendable {
         var manifest = try DASHManifest.parse(
             body, url: final, named: url, live: live, policy: policy)
         isLive = manifest.isLive
+        clock = manifest.clock
         var refusal: Failure?
         var written: [UInt8]?
         if manifest.isLive {

@@ -55,4 +55,17 @@ extension HLSParser {
             role: role, line: Int32(line), range: range, seconds: seconds, kilobits: kilobits,
             isClear: later.isClear)
     }
+
+    func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
+        guard left.count == right.count else { return false }
+        // From the end, because adjacent names share their start.
+        var place = left.count
+        while place > 0 {
+            place -= 1
+            guard bytes[left.lowerBound + place] == bytes[right.lowerBound + place] else {
+                return false
+            }
+        }
+        return true
+    }
 }

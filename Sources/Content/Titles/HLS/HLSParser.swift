@@ -29,6 +29,9 @@ struct HLSParser {
     private var lastSegment: (uri: Range<Int>, end: Int64?)?
     /// The last added URI in `bytes`, shared by byte ranges of one object.
     var lastURI: Range<Int>?
+    /// The live edge, if it is read.
+    var edge = HLSEdge()
+    var readsEdge = false
 
     /// The kind of the playlist, as its tags determine it.
     private struct KindDecision {
@@ -218,7 +221,7 @@ struct HLSParser {
                     .manifestLive,
                     "the playlist has no EXT-X-ENDLIST: it is live, or it was cut short")
             }
-            if ending.firstSegmentLine == nil {
+            if ending.firstSegmentLine == nil, edge.isEmpty {
                 throw failure(.manifestEmpty, "the playlist lists no segment")
             }
         }
@@ -255,9 +258,11 @@ struct HLSParser {
         if next.isGap {
             next.isGap = false
             playlist.gaps += 1
+            takeEdgeSegment(row: -1, seconds: seconds)
             return
         }
         try add(text, rendition.segmentRole, range, seconds, range == nil ? later.kilobits : 0)
+        takeEdgeSegment(row: playlist.segments.count - 1, seconds: seconds)
     }
 
     /// Returns the byte range of the segment with the URI `text`; nil for the whole object.
@@ -289,19 +294,6 @@ struct HLSParser {
         return SegmentRange(offset: first, length: length)
     }
 
-    func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
-        guard left.count == right.count else { return false }
-        // From the end, because adjacent names share their start.
-        var place = left.count
-        while place > 0 {
-            place -= 1
-            guard bytes[left.lowerBound + place] == bytes[right.lowerBound + place] else {
-                return false
-            }
-        }
-        return true
-    }
-
     private mutating func takeTag(_ text: Range<Int>) throws(Failure) {
         if ASCII.hasPrefix(bytes, text, "#EXTINF") {
             let end = text.lowerBound + 7
@@ -312,7 +304,9 @@ struct HLSParser {
         }
         let colon = text.first { bytes[$0] == ASCII.colon } ?? text.upperBound
         let value = min(colon + 1, text.upperBound)..<text.upperBound
-        switch String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self) {
+        let tag = String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self)
+        if readsEdge { try takeEdge(tag, value) }
+        switch tag {
         case "#EXT-X-STREAM-INF":
             guard try decide(.multivariant) else { return }
             try takeVariant(value)
@@ -356,6 +350,7 @@ struct HLSParser {
             guard try decide(.media) else { return }
             ending.hasEnded = true
         case "#EXT-X-SKIP":
+            if readsEdge { return }
             throw failure(
                 .manifestUnsupported, "a delta update (EXT-X-SKIP) is not the whole playlist")
         case "#EXT-X-TARGETDURATION":
@@ -363,6 +358,7 @@ struct HLSParser {
             later.targetSeconds = decimal(ASCII.trimmed(bytes, value)).flatMap {
                 $0 <= 1e9 ? $0 : nil
             }
+            edge.targetSeconds = later.targetSeconds ?? 0
         case "#EXT-X-PLAYLIST-TYPE":
             guard try decide(.media) else { return }
             if ASCII.equal(bytes, ASCII.trimmed(bytes, value), "VOD") { ending.vodLine = line }

@@ -74,6 +74,12 @@ package struct HLSResolver: Sendable {
         return requests
     }
 
+    /// Variables of the manifest (EXT-X-DEFINE).
+    var variables: [String: String] { entries[0].playlist?.variables ?? [:] }
+
+    /// True if a playlist had not ended when it was read.
+    var isLive: Bool { entries.contains { $0.playlist?.isLive == true } }
+
     /// True if every playlist was received.
     package var isComplete: Bool { received == entries.count }
 
@@ -256,7 +262,7 @@ package struct HLSResolver: Sendable {
     func listing() throws(Failure) -> ManifestListing {
         var listing = ManifestListing(kind: .hls)
         listing.warnings = try gathered().warnings
-        listing.isLive = entries.contains { $0.playlist?.isLive == true }
+        listing.isLive = isLive
         listing.unchosenTracks = unchosenTracks
         listing.keysLeft = keysLeft
         listing.gaps = entries.reduce(0) { $0 + ($1.playlist?.gaps ?? 0) }

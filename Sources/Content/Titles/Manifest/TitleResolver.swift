@@ -31,7 +31,7 @@ package struct TitleResolver: Sendable {
 
     private let url: WebURL
     /// The kind in the list.
-    private let kind: AssetKind
+    private let listedKind: AssetKind
     private let options: TitleOptions
     /// Time at which a live MPD is captured, in seconds since 1970; nil to reject live MPDs.
     private let snapshotSeconds: Double?
@@ -58,7 +58,7 @@ package struct TitleResolver: Sendable {
         } catch {
             throw error.failure(given: text)
         }
-        self.kind = kind
+        listedKind = kind
         self.options = options
         self.readsIndexes = readsIndexes
         self.snapshotSeconds = options.takesSnapshots ?? false ? snapshotSeconds : nil
@@ -91,6 +91,34 @@ package struct TitleResolver: Sendable {
         }
     }
 
+    /// The kind by its content; by the list until its manifest was received.
+    package var kind: AssetKind {
+        switch state {
+        case .asking: listedKind
+        case .hls: .hls
+        case .dash: .dash
+        }
+    }
+
+    /// Variables of a multivariant playlist, which its media playlists may import.
+    package var variables: [String: String] {
+        if case .hls(let resolver) = state { resolver.variables } else { [:] }
+    }
+
+    /// The clock of a live MPD; nil without one.
+    package var clock: DASHClock? {
+        if case .dash(let resolver) = state { resolver.clock } else { nil }
+    }
+
+    /// True if a received manifest is live.
+    package var isLive: Bool {
+        switch state {
+        case .asking: false
+        case .hls(let resolver): resolver.isLive
+        case .dash(let resolver): resolver.isLive
+        }
+    }
+
     /// Adds the body of a manifest.
     ///
     /// - Parameters:
@@ -107,7 +135,7 @@ package struct TitleResolver: Sendable {
     ) throws(Failure) {
         switch state {
         case .asking:
-            switch ManifestForm.kind(of: body, contentType: contentType, otherwise: kind) {
+            switch ManifestForm.kind(of: body, contentType: contentType, otherwise: listedKind) {
             case .dash:
                 let moment = snapshotSeconds.map { answeredSeconds ?? $0 }
                 var resolver = try DASHResolver(

@@ -1,19 +1,19 @@
-internal import Model
+package import Model
 
 /// Reads from a response how the cache next to the client served it.
 ///
 /// `Cache-Status` (RFC 9211) decides if there is one. Then follow the fields that vendors set, of
 /// which the last value is that of the cache next to the client, and `Age`.
-struct CacheHeaders {
+package struct CacheHeaders {
     let values: (String) -> [String]
 
-    init(_ values: @escaping (String) -> [String]) { self.values = values }
+    package init(_ values: @escaping (String) -> [String]) { self.values = values }
 
     /// Fields that hold a word such as `HIT`: Cloudflare; Varnish, Fastly, CloudFront, Akamai,
     /// Traffic Server's xdebug; nginx as usually configured.
     static let words = ["CF-Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache"]
 
-    var answer: CacheAnswer {
+    package var answer: CacheAnswer {
         let age = values("Age").last.flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
         let (state, evidence) = byCacheStatus ?? byWord ?? byVarnish ?? byVia ?? byAge(age)
         let obstacle = [.hit, .stored].contains(state) ? nil : obstacle

@@ -172,6 +172,13 @@ package final class TransferEngine: Sendable {
     /// Number of transfers that wait for the limits of their origins, not for a slot.
     package var heldBackCount: Int { scheduler.heldBackCount }
 
+    /// Number of further transfers that could start now, as far as that is known: more of the
+    /// origins in use; without any, of a first one.
+    package var spareCount: Int { scheduler.spareCount(now: MonotonicClock.nowSeconds) }
+
+    /// Transfers that never started and wait for nothing but a slot, in no order.
+    package var unbegun: [Transfer] { scheduler.unbegun() }
+
     /// Returns the work in slots that are not for prompt origins, running and waiting, with at most
     /// `most` of its origins.
     package func slowWork(most: Int) -> SlowWork {

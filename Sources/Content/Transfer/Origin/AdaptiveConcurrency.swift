@@ -125,8 +125,11 @@ package struct AdaptiveConcurrency: Sendable {
 
     private static let minPatience = 5.0
 
+    /// Number of transfers with which an unknown origin begins.
+    static let firstConcurrency = 8
+
     /// Starts with `first` transfers at a time.
-    package init(ceiling: Int, first: Int = 8) {
+    package init(ceiling: Int, first: Int = firstConcurrency) {
         self.ceiling = max(ceiling, 1)
         self.first = max(first, 1)
         concurrency = min(self.first, self.ceiling)

@@ -128,7 +128,8 @@ extension OriginScheduler.State {
         let slotClass = slotClass(of: lane)
         return switch slotClass {
         case .prompt: slotClass
-        case .trial: classes.trialRoom(on: loop, guaranteed: false) > 0 ? slotClass : nil
+        case .trial:
+            classes.trialRoom(on: loop, guaranteed: false) > 0 || isAlone(lane) ? slotClass : nil
         case .slow: classes.maySlowStart(on: loop, guaranteed: false) ? slotClass : nil
         }
     }
@@ -196,12 +197,20 @@ extension OriginScheduler.State {
         takeTrials(limit, on: loop, guaranteed: guaranteed, into: &batch, now: now)
     }
 
+    /// Returns true if another transfer on trial may start on a loop: in the slots for these, or,
+    /// while a single origin has transfers, in any, since there is nobody to keep slots for.
+    private func mayTrialStart(on loop: Int, guaranteed: Bool) -> Bool {
+        guard let classes else { return false }
+        if classes.trialRoom(on: loop, guaranteed: guaranteed) > 0 { return true }
+        return !guaranteed && (classes.trials.anyWaiting.map(isAlone) ?? false)
+    }
+
     private mutating func takeTrials(
         _ limit: Int, on loop: Int, guaranteed: Bool, into batch: inout Batch, now: Double
     ) {
         var looks = Self.maxLooks
         while looks > 0, batch.starts.count < limit,
-            (classes?.trialRoom(on: loop, guaranteed: guaranteed) ?? 0) > 0
+            mayTrialStart(on: loop, guaranteed: guaranteed)
         {
             looks -= 1
             if let lane = classes?.trials.nextPromising() {

@@ -5,6 +5,7 @@ struct WaitingQueue {
 
     var count: Int { items.count - head }
     var isEmpty: Bool { head == items.count }
+    var waiting: ArraySlice<Waiting> { items[head...] }
     var first: Waiting? { isEmpty ? nil : items[head] }
 
     mutating func append(_ waiting: Waiting) { items.append(waiting) }

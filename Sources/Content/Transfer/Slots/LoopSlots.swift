@@ -30,21 +30,26 @@ struct LoopSlots {
     ///
     /// Without a limit, the slots follow the engine's own connections. A limited origin uses as few
     /// loops as its connections need, because a loop cannot use another's connections. An origin
-    /// with a limit of bytes per second uses one loop.
+    /// with a low limit of bytes per second uses one loop, whose transfers share it evenly.
     mutating func layOut(concurrency: Int, connections: Int, _ limits: OriginAllowance?) {
         let loops = active.count
-        guard let limits, limits.connections != nil || limits.bytesPerSecond != nil else {
+        let capacity = max(connections / loops, 1)
+        // One loop's connections might not carry a higher limit.
+        let isSlow = limits?.bytesPerSecond.map { $0 <= Self.slowBytesPerSecond * Int64(capacity) }
+        guard let limits, limits.connections != nil || isSlow == true else {
             connectionQuotas = nil
             quotas = Self.spread(concurrency, over: loops, of: loops, from: 0)
             return
         }
         let most = limits.connections ?? connections
-        let capacity = max(connections / loops, 1)
         let needed = min(loops, max(1, most / 4, (most + capacity - 1) / capacity))
-        let used = limits.bytesPerSecond == nil ? needed : 1
+        let used = isSlow == true ? 1 : needed
         connectionQuotas = Self.spread(most, over: used, of: loops, from: firstLoop)
         quotas = Self.spread(min(concurrency, most), over: used, of: loops, from: firstLoop)
     }
+
+    /// Bytes per second that any connection is expected to carry.
+    private static let slowBytesPerSecond: Int64 = 1_000_000
 
     private static func spread(
         _ total: Int, over used: Int, of loops: Int, from first: Int

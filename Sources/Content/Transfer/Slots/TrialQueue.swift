@@ -36,7 +36,8 @@ struct TrialQueue {
 
     // MARK: Waiting lanes
 
-    var isAnyWaiting: Bool { !untried.isEmpty || !tried.isEmpty }
+    var isAnyWaiting: Bool { anyWaiting != nil }
+    var anyWaiting: OriginState? { untried.first ?? tried.first }
 
     mutating func wait(_ lane: OriginState) {
         lane.slow.isOnTrial = true

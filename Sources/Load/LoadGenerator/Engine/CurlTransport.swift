@@ -1,4 +1,5 @@
 internal import Curl
+internal import EventLoop
 internal import LoadModel
 internal import Model
 internal import Titles
@@ -65,7 +66,9 @@ final class CurlTransport: LoadTransport {
     func send(_ request: LoadRequest, opensConnection: Bool) throws(Failure) {
         do throws(CurlError) {
             let exchange = try exchange(of: request)
-            try exchange.set(for: request.object, loop.plan.objects[request.object])
+            let addition = request.owner.addition
+            try exchange.set(for: request.object, loop.object(request.object), addition)
+            try exchange.set(headers(addition))
             if settings.opensConnections { try exchange.setOpensConnection(opensConnection) }
             let multi = multi(for: exchange, request.owner)
             exchange.begin(request, multi: multi)
@@ -84,6 +87,15 @@ final class CurlTransport: LoadTransport {
         return multis.indices.min { multis[$0].activeCount < multis[$1].activeCount } ?? wanted
     }
 
+    /// The headers of all requests, with those of a viewer.
+    private func headers(_ addition: ViewerAddition?) throws(CurlError) -> CurlHeaders? {
+        guard let addition, !addition.headers.isEmpty else { return headers }
+        if let known = addition.curl { return known }
+        let all = try CurlHeaders(settings.http.headers.map(\.line) + addition.headers)
+        addition.curl = all
+        return all
+    }
+
     private func exchange(of request: LoadRequest) throws(CurlError) -> CurlExchange {
         if let exchange = request.curl { return exchange }
         var options = CurlEasy.Options(userAgent: settings.userAgent)
@@ -95,7 +107,7 @@ final class CurlTransport: LoadTransport {
         let http = settings.http
         try easy.setConnectTimeout(milliseconds: Int(http.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(http.timeoutSeconds * 1000))
-        let exchange = CurlExchange(easy, ownMulti: exchangesMade % multis.count)
+        let exchange = CurlExchange(easy, self, ownMulti: exchangesMade % multis.count)
         exchangesMade += 1
         request.curl = exchange
         return exchange
@@ -104,8 +116,13 @@ final class CurlTransport: LoadTransport {
     func drop(_ request: LoadRequest) {
         guard let exchange = request.curl else { return }
         exchange.tell()
-        if !multis.isEmpty { multis[exchange.multi].remove(exchange.easy) }
+        remove(exchange)
         exchange.easy.delegate = nil
+    }
+
+    /// Takes a transfer that is over, or to be dropped, from libcurl.
+    fileprivate func remove(_ exchange: CurlExchange) {
+        if !multis.isEmpty { multis[exchange.multi].remove(exchange.easy) }
     }
 
     func close() {
@@ -117,6 +134,7 @@ final class CurlTransport: LoadTransport {
 /// An easy handle, used for one request after another.
 final class CurlExchange: CurlEasyDelegate {
     let easy: CurlEasy
+    private unowned let transport: CurlTransport
     private unowned(unsafe) var request: LoadRequest?
     /// The multi handle for requests whose owner has none.
     let ownMulti: Int
@@ -127,16 +145,29 @@ final class CurlExchange: CurlEasyDelegate {
     private var url = ""
     private var hasRange = false
     private var opensConnection = false
+    /// True once libcurl has begun to send the request.
+    private var isSent = false
+    /// Ends a pause of receiving.
+    private var linkTimer: LoopTimer?
+    /// True if the bytes that libcurl offers have passed the viewer's link.
+    private var hasPassedLink = false
 
-    init(_ easy: CurlEasy, ownMulti: Int) {
+    init(_ easy: CurlEasy, _ transport: CurlTransport, ownMulti: Int) {
         self.easy = easy
+        self.transport = transport
         self.ownMulti = ownMulti
     }
 
-    func set(for place: Int, _ wanted: LoadPlan.Object) throws(CurlError) {
-        guard place != object else { return }
+    func set(
+        for place: Int, _ wanted: LoadPlan.Object, _ addition: ViewerAddition?
+    ) throws(CurlError) {
+        guard place != object || addition != nil else { return }
         object = -1
-        try easy.setURL(wanted.url)
+        var text = wanted.url
+        if let addition, !addition.query.isEmpty {
+            text += (text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + addition.query
+        }
+        try easy.setURL(text)
         if let range = wanted.range {
             let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
             try easy.setRange("\(range.offset)-\(last)")
@@ -145,8 +176,10 @@ final class CurlExchange: CurlEasyDelegate {
         }
         hasRange = wanted.range != nil
         url = wanted.url
-        object = place
+        object = addition == nil ? place : -1
     }
+
+    func set(_ headers: CurlHeaders?) throws(CurlError) { try easy.setHeaders(headers) }
 
     func setOpensConnection(_ opens: Bool) throws(CurlError) {
         guard opens != opensConnection else { return }
@@ -157,6 +190,7 @@ final class CurlExchange: CurlEasyDelegate {
     func begin(_ request: LoadRequest, multi: Int) {
         self.request = request
         self.multi = multi
+        isSent = false
         easy.delegate = self
     }
 
@@ -165,15 +199,46 @@ final class CurlExchange: CurlEasyDelegate {
         request?.status = easy.status
         request?.openedConnection = easy.openedConnection
         request?.connectSeconds = easy.secondsUntilSent
+        linkTimer?.cancel()
+        hasPassedLink = false
+        request?.cache = CacheFinding(CacheHeaders { [easy] in easy.headers($0) }.answer)
     }
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
-        request?.receives(bytes) == true ? .proceed : .abort
+        if let request, let link = request.link, !hasPassedLink {
+            let now = request.nowSeconds
+            link.take(bytes.count, atSeconds: now)
+            let wait = link.waitSeconds(now)
+            if wait > 0 {
+                hasPassedLink = true
+                request.schedule(&linkTimer, afterSeconds: wait) { [weak self] in
+                    self?.resume()
+                }
+                return .pause
+            }
+        }
+        hasPassedLink = false
+        return request?.receives(bytes) == true ? .proceed : .abort
+    }
+
+    /// Continues after a pause.
+    private func resume() {
+        let code = easy.resume()
+        guard code != .ok else { return }
+        transport.remove(self)
+        curl(easy, finished: code)
     }
 
     /// Uses the loop's clock: libcurl's own time starts only when libcurl processes the request,
     /// which may be later than its sending.
     func curlBeginsAnswer(_ easy: CurlEasy) { request?.beginsAnswer() }
+
+    /// libcurl sends a request again if the server has closed the kept connection.
+    func curlMaySend(_ easy: CurlEasy) -> Bool {
+        if isSent { request?.isSentAgain() }
+        isSent = true
+        return true
+    }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
         request?.admits(address) == true

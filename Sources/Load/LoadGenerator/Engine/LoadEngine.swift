@@ -36,6 +36,8 @@ package final class LoadEngine: Sendable {
     private let loops: [LoadLoop]
     private let collector: Collector
     private let budget: LoadBudget
+    /// Nil before the start.
+    private let clock = Mutex<LoadClock?>(nil)
 
     /// Throws `input.field` if the shard may have more concurrent requests than
     /// `options.maxRequests`.
@@ -98,6 +100,7 @@ package final class LoadEngine: Sendable {
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws(Failure) -> Outcome {
         let clock = LoadClock(startNanoseconds: startNanoseconds)
+        self.clock.withLock { $0 = clock }
         let ends = await withCheckedContinuation { continuation in
             collector.begin(onInterval, continuation)
             for loop in loops { loop.start(clock) }
@@ -107,6 +110,7 @@ package final class LoadEngine: Sendable {
         let ending = ends.map(\.ending).first { $0 != .finished } ?? .finished
         return Outcome(
             ending: ending, breakdown: breakdown(ends),
+            loadSeconds: ends.map(\.loadSeconds).max() ?? 0,
             elapsedSeconds: ends.map(\.seconds).max() ?? 0)
     }
 
@@ -114,10 +118,27 @@ package final class LoadEngine: Sendable {
     /// unfinished.
     package func stop(_ ending: LoadResult.Ending) { for loop in loops { loop.stop(ending) } }
 
+    /// Changes the load of a running test, from a moment ahead to its planned end: arrivals per
+    /// second, or users.
+    ///
+    /// Returns the time since the start from which it holds; nil before the start.
+    package func change(to level: Double) -> Double? {
+        guard let clock = clock.withLock({ $0 }) else { return nil }
+        // All loops change at the same time of their plans.
+        let seconds = max(clock.seconds, 0) + Self.changeSeconds
+        for loop in loops { loop.change(to: level, atSeconds: seconds) }
+        return seconds
+    }
+
+    private static let changeSeconds = 0.02
+
     /// The outcome of a shard.
     package struct Outcome: Sendable {
         package var ending: LoadResult.Ending
         package var breakdown: LoadBreakdown
+        /// Seconds from the start until which requests were sent, 0 or more: all rates refer to
+        /// them.
+        package var loadSeconds: Double
         /// Seconds from the start until the end of the last request, 0 or more.
         package var elapsedSeconds: Double
     }
@@ -139,9 +160,18 @@ package final class LoadEngine: Sendable {
             let object = plan.objects[Int(place)]
             // Results of a shard are stored and served to clients, so URLs are redacted.
             breakdown.add(
-                tally, url: redacted(url: object.url),
+                tally, url: plan.labels[place] ?? redacted(url: object.url),
                 target: redacted(url: plan.targets[Int(object.target)].name),
                 rendition: object.rendition < 0 ? nil : plan.renditions[Int(object.rendition)])
+        }
+        for end in ends {
+            for (key, group) in end.groups.named(plan, { redacted(url: plan.targets[$0].name) }) {
+                breakdown.add(group, key)
+            }
+        }
+        guard case .viewers(let settings) = loops.first?.scenario.user else { return breakdown }
+        for (place, type) in settings.classes.enumerated() {
+            for end in ends { breakdown.add(end.classes[place], ofClass: type.name(at: place)) }
         }
         return breakdown
     }

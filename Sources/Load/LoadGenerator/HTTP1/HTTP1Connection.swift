@@ -1,4 +1,5 @@
 internal import Curl
+internal import EventLoop
 internal import HTTP1
 
 /// An open or pending HTTP/1.1 connection to an origin; confined to its loop.
@@ -26,6 +27,8 @@ final class HTTP1Connection {
     unowned(unsafe) var request: LoadRequest?
     /// True if it carried another request before.
     var isReused = false
+    /// True if its first request was sent before, on a connection that was lost.
+    var isForRepeat = false
 
     // While it connects.
 
@@ -48,6 +51,8 @@ final class HTTP1Connection {
     /// Nil until its head is complete.
     var body: ResponseBody?
     var keepsConnection = false
+    /// Ends a pause of reading.
+    var linkTimer: LoopTimer?
 
     // Its positions in lists.
 

@@ -23,7 +23,10 @@ struct HTTP1RequestWriter {
     }
 
     /// Replaces the contents of `output` with a request.
-    func write(_ object: LoadPlan.Object, origin: Int, to output: inout [UInt8]) {
+    func write(
+        _ object: LoadPlan.Object, _ addition: ViewerAddition?, origin: Int,
+        to output: inout [UInt8]
+    ) {
         output.removeAll(keepingCapacity: true)
         output.append(contentsOf: "GET ".utf8)
         let isWhole: Void? = object.url.utf8.withContiguousStorageIfAvailable {
@@ -32,7 +35,13 @@ struct HTTP1RequestWriter {
         if isWhole == nil {
             Self.append(ArraySlice(Array(object.url.utf8).dropFirst(prefixes[origin])), to: &output)
         }
+        if let addition, !addition.query.isEmpty {
+            let isFirst = !object.url.utf8.contains(UInt8(ascii: "?"))
+            output.append(UInt8(ascii: isFirst ? "?" : "&"))
+            output.append(contentsOf: addition.query.utf8)
+        }
         output.append(contentsOf: endings[origin])
+        if let addition { output.append(contentsOf: addition.lines) }
         if let range = object.range {
             let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
             output.append(contentsOf: "Range: bytes=\(range.offset)-\(last)\r\n".utf8)

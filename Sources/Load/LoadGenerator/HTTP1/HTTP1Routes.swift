@@ -22,6 +22,8 @@ struct HTTP1Routes: Sendable {
     /// By object, the index of its origin; -1 for libcurl. Empty if libcurl has all.
     private var places: [Int32] = []
     private(set) var leavesSome = true
+    /// Indexes of origins by the start of their URLs.
+    private var known: [String: Int32] = [:]
 
     /// Leaves all objects to libcurl.
     init() {}
@@ -45,12 +47,19 @@ struct HTTP1Routes: Sendable {
             }
             places.append(place)
         }
+        for (start, place) in known { self.known[String(start)] = place }
     }
 
     /// Returns the index of an object's origin; nil if libcurl requests it.
     func origin(ofObject object: Int) -> Int? {
         guard object < places.count, places[object] >= 0 else { return nil }
         return Int(places[object])
+    }
+
+    /// Returns the index of a URL's origin among those of the plan; -1 for others.
+    func origin(ofURL url: String) -> Int32 {
+        guard let parsed = Self.origin(of: url) else { return -1 }
+        return known[String(Substring(url.utf8.prefix(parsed.prefixBytes)))] ?? -1
     }
 
     // MARK: URLs

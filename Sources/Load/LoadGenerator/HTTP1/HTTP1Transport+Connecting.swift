@@ -9,8 +9,10 @@ extension HTTP1Transport {
     /// Lifetime of looked-up addresses, the same as libcurl's.
     private static let addressSeconds = 60.0
 
-    func open(for request: LoadRequest, origin: Int) {
+    /// - Parameter isRepeat: true for a request that was sent before, on a lost connection.
+    func open(for request: LoadRequest, origin: Int, isRepeat: Bool = false) {
         let connection = HTTP1Connection(origin: origin)
+        connection.isForRepeat = isRepeat
         add(connection)
         request.connection = connection
         connection.begin(request)
@@ -105,6 +107,7 @@ extension HTTP1Transport {
     private func isReady(_ connection: HTTP1Connection, _ request: LoadRequest) {
         request.openedConnection = true
         request.connectSeconds = max(loop.clock.seconds - request.sentSeconds, 1e-6)
+        if connection.isForRepeat { request.isSentAgain() }
         write(request, by: connection)
     }
 }

@@ -17,8 +17,12 @@ extension HTTP1Transport {
     func receive(_ connection: HTTP1Connection) {
         for _ in 0..<Self.maxReads {
             guard let request = connection.request else { return }
+            if let wait = request.link?.waitSeconds(request.nowSeconds), wait > 0 {
+                return pause(connection, seconds: wait)
+            }
+            let most = request.link?.quantumBytes ?? .max
             let plain = connection.body?.plainBytes ?? 0
-            let dropped = Int(min(plain, Self.maxDiscarded))
+            let dropped = min(Int(min(plain, Self.maxDiscarded)), most)
             let wanted: Int
             let received: HTTP1Socket.Received
             if plain > 0, !request.checksBody {
@@ -27,13 +31,14 @@ extension HTTP1Transport {
                 wanted = dropped + (isLast ? 1 : 0)
                 received = HTTP1Socket.discard(wanted, from: connection.socket)
             } else {
-                wanted = request.checksBody ? input.count : Self.headBytes
+                wanted = min(request.checksBody ? input.count : Self.headBytes, most)
                 received = HTTP1Socket.receive(
                     UnsafeMutableRawBufferPointer(rebasing: input[..<wanted]),
                     from: connection.socket)
             }
             switch received {
             case .bytes(let count):
+                request.link?.take(count, atSeconds: request.nowSeconds)
                 if plain > 0, !request.checksBody {
                     let data = min(count, dropped)
                     guard request.receives(data) else { return end(connection, .cutOff) }
@@ -51,6 +56,20 @@ extension HTTP1Transport {
             case .failed: return lost(connection)
             }
         }
+    }
+
+    /// Leaves the rest of a response to the kernel until the viewer's link is free; the window of
+    /// TCP then slows the server.
+    private func pause(_ connection: HTTP1Connection, seconds: Double) {
+        loop.loop.deregister(connection.socket)
+        if connection.linkTimer == nil {
+            connection.linkTimer = loop.loop.makeTimer { [unowned self, unowned connection] in
+                guard connection.state == .receiving else { return }
+                watch(connection, for: .readable)
+                receive(connection)
+            }
+        }
+        connection.linkTimer?.schedule(afterSeconds: seconds)
     }
 
     private func isClosed(_ connection: HTTP1Connection) {
@@ -116,10 +135,12 @@ extension HTTP1Transport {
             searched = 0
             connection.headBytes += length
             guard connection.headBytes <= Self.maxHeadBytes else { throw .malformed }
-            let head = try ResponseHead(UnsafeRawBufferPointer(rebasing: rest[..<length]))
+            let block = UnsafeRawBufferPointer(rebasing: rest[..<length])
+            let head = try ResponseHead(block)
             rest = UnsafeRawBufferPointer(rebasing: rest[length...])
             guard !head.isInterim else { continue }
             request.status = head.status
+            request.cache = caches.finding(in: block)
             connection.keepsConnection = head.keepsConnection
             connection.body = head.body
             return try takeBody(rest, connection, request)

@@ -34,12 +34,12 @@ final class HTTP1Transport: LoadTransport {
 
     unowned let loop: LoadLoop
     let settings: Settings
-    private let routes: HTTP1Routes
     private let writer: HTTP1RequestWriter
     var peers: [Peer]
     private(set) var connections: [HTTP1Connection] = []
     private var output: [UInt8] = []
     let input: UnsafeMutableRawBufferPointer
+    var caches = CacheHeadReader()
     private var timer: LoopTimer?
     /// Time on the test's clock when the timer fires.
     private var nextLookSeconds = Double.infinity
@@ -49,7 +49,6 @@ final class HTTP1Transport: LoadTransport {
 
     init(_ loop: LoadLoop, _ routes: HTTP1Routes, _ settings: Settings) {
         self.loop = loop
-        self.routes = routes
         self.settings = settings
         writer = HTTP1RequestWriter(routes, settings.http, userAgent: settings.userAgent)
         peers = routes.origins.map { origin in
@@ -73,7 +72,7 @@ final class HTTP1Transport: LoadTransport {
     // MARK: Requests
 
     func send(_ request: LoadRequest, opensConnection: Bool) throws(Failure) {
-        guard let origin = routes.origin(ofObject: request.object) else { return }
+        guard let origin = loop.origin(ofObject: request.object) else { return }
         if !opensConnection, let connection = takeIdle(origin) {
             connection.isReused = true
             write(request, by: connection)
@@ -106,7 +105,8 @@ final class HTTP1Transport: LoadTransport {
         connection.state = .receiving
         look(atSeconds: request.sentSeconds + settings.http.timeoutSeconds)
         writer.write(
-            loop.plan.objects[request.object], origin: connection.origin, to: &output)
+            loop.object(request.object), request.owner.addition, origin: connection.origin,
+            to: &output)
         switch HTTP1Socket.send(output, to: connection.socket) {
         case .all: break
         case .some(let count):
@@ -136,7 +136,7 @@ final class HTTP1Transport: LoadTransport {
             return endLater(connection, .originReset)
         }
         close(connection)
-        open(for: request, origin: connection.origin)
+        open(for: request, origin: connection.origin, isRepeat: true)
     }
 
     func drop(_ request: LoadRequest) {
@@ -209,6 +209,7 @@ final class HTTP1Transport: LoadTransport {
     }
 
     func closeSocket(of connection: HTTP1Connection) {
+        connection.linkTimer?.cancel()
         guard connection.socket >= 0 else { return }
         loop.loop.deregister(connection.socket)
         Glibc.close(connection.socket)

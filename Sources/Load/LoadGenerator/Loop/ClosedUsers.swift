@@ -4,7 +4,7 @@ internal import Statistics
 /// The users of the closed model: their number follows the stages.
 struct ClosedUsers {
     private(set) var count = 0
-    private let levels: ArrivalSchedule
+    private var levels: ArrivalSchedule
     private let think: ThinkTime
     private var random: SeededRandom
 
@@ -17,6 +17,8 @@ struct ClosedUsers {
 
     /// Returns the number of users that the stages specify.
     func wanted(atSeconds now: Double) -> Int { levels.closedUsers(atSeconds: now) }
+
+    mutating func change(to stages: [LoadStage]) { levels.change(to: stages) }
 
     mutating func add() { count += 1 }
 

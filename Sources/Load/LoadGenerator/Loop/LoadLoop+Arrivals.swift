@@ -5,9 +5,7 @@ internal import LoadModel
 extension LoadLoop {
     func beginArrivals() {
         guard case .open(let process) = scenario.model else { return levelTick() }
-        let schedule = ArrivalSchedule(
-            stages: scenario.stages, process: process, shard: shard, seed: scenario.seed)
-        arrivals = OpenArrivals(schedule)
+        arrivals = OpenArrivals(LoadArrivals(scenario, process, shard))
         pump()
     }
 
@@ -18,7 +16,8 @@ extension LoadLoop {
     func pump() {
         guard life.isRunning else { return }
         let now = clock.seconds
-        while let planned = arrivals?.next, planned <= now, life.isRunning {
+        while let next = arrivals?.next, next.seconds <= now, life.isRunning {
+            let planned = next.seconds
             guard slots.hasFree || isViewers else {
                 arrivals?.block()
                 return
@@ -28,10 +27,10 @@ extension LoadLoop {
             if planned < blockedUntil { record.interval.counts.queued += 1 }
             // An arrival that waited for a slot is not late because of this loop.
             countIfLate(plannedSeconds: max(planned, blockedUntil), atSeconds: now)
-            arrive(plannedSeconds: planned)
+            arrive(next)
         }
         if let next = arrivals?.next {
-            timers?.arrival.schedule(afterSeconds: next - clock.seconds)
+            timers?.arrival.schedule(afterSeconds: next.seconds - clock.seconds)
         }
     }
 
@@ -45,16 +44,16 @@ extension LoadLoop {
         if case .viewers = scenario.user { true } else { false }
     }
 
-    private func arrive(plannedSeconds: Double) {
+    private func arrive(_ arrival: LoadArrival) {
+        let plannedSeconds = arrival.seconds
+        if let object = arrival.object {
+            return send(object, .arrival, plannedSeconds: plannedSeconds)
+        }
         let target = targets.next()
-        if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
-            guard viewers.count < capacity.viewers else {
-                record.interval.counts.viewersRefused += 1
-                record.interval.counts.missedSends += 1
-                return
-            }
-            startViewer(title, settings, plannedSeconds: plannedSeconds)
-        } else {
+        if isViewers, viewers.count >= capacity.viewers {
+            record.interval.counts.viewersRefused += 1
+            record.interval.counts.missedSends += 1
+        } else if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
             send(nextObject(of: target), .arrival, plannedSeconds: plannedSeconds)
         }
     }
@@ -103,9 +102,7 @@ extension LoadLoop {
 
     private func startUser(plannedSeconds: Double) {
         let target = targets.next()
-        if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
-            startViewer(title, settings, plannedSeconds: plannedSeconds)
-        } else {
+        if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
             request(nextObject(of: target), .user, plannedSeconds: plannedSeconds)
         }
     }

@@ -24,10 +24,9 @@ extension LoadLoop {
         switch owner {
         case .arrival: break
         case .user: userEnded(atSeconds: now)
-        case .viewer(let slot):
+        case .viewer(let slot, let lane):
             slot.ended(
-                failure, bytes: request.bytes, tookSeconds: now - request.sentSeconds,
-                atSeconds: now)
+                lane, failure, request, tookSeconds: now - request.sentSeconds, atSeconds: now)
         }
         if arrivals?.isBlocked == true || slots.waitingCount > 0 {
             slotIsFree(atSeconds: clock.seconds)
@@ -36,7 +35,8 @@ extension LoadLoop {
     }
 
     private func failure(ofAnswerTo request: LoadRequest) -> FailureCode? {
-        let object = plan.objects[request.object]
+        if request.isTextTooLong { return .manifestTooLarge }
+        let object = object(request.object)
         if let failure = object.failure(ofStatus: request.status) { return failure }
         if let wanted = object.sha256, let digest = request.digest(),
             digest != SHA256Digest(hex: wanted)
@@ -59,8 +59,17 @@ extension LoadLoop {
     }
 
     private func recordEnd(_ request: LoadRequest, _ failure: FailureCode?, _ now: Double) {
+        let isAfterLoad = life.isAfterLoad(now)
+        let isMeasured = Double(record.interval.second) >= scenario.warmUpSeconds
         record.record(
-            request, failure, atSeconds: now, isAfterLoad: life.isAfterLoad(now),
-            isMeasured: Double(record.interval.second) >= scenario.warmUpSeconds)
+            request, failure, countsAs: countedObject(request.object), atSeconds: now,
+            isAfterLoad: isAfterLoad, isMeasured: isMeasured)
+        guard isMeasured else { return }
+        groups.record(
+            request, of: object(request.object),
+            total: LoopRecord.microseconds(now - request.plannedSeconds),
+            firstByte: request.firstByteSeconds.map {
+                LoopRecord.microseconds($0 - request.plannedSeconds)
+            }, isFailure: failure != nil, isAfterLoad: isAfterLoad)
     }
 }

@@ -16,7 +16,7 @@ extension LoadLoop {
     }
 
     func send(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
-        guard let transport = transports.transport(ofObject: object) else { return }
+        guard let transport = transport(ofObject: object) else { return refuse(owner) }
         guard budget.takeRequest() else { return budget.spend() }
         let request =
             slots.reuse() ?? LoadRequest(loop: self, checksBodies: scenario.bodies == .checked)
@@ -30,6 +30,21 @@ extension LoadLoop {
         } catch {
             fail(error)
         }
+    }
+
+    /// Fails a request of a live viewer to an origin that no target has.
+    private func refuse(_ owner: LoadRequest.Owner) {
+        guard live != nil, life.isRunning else { return }
+        let request = slots.reuse() ?? LoadRequest(loop: self, checksBodies: false)
+        let now = clock.seconds
+        request.begin(0, owner, plannedSeconds: now, sentSeconds: now)
+        slots.add(request)
+        record.interval.counts.sent += 1
+        ended(request, .failed(.originAddressNotOfTarget))
+    }
+
+    private func transport(ofObject object: Int) -> (any LoadTransport)? {
+        if origin(ofObject: object) != nil { transports.http1 } else { transports.curl }
     }
 
     func openTransports() throws(CurlError) {
@@ -70,7 +85,7 @@ extension LoadLoop {
     }
 
     func drop(_ request: LoadRequest) {
-        transports.transport(ofObject: request.object)?.drop(request)
+        transport(ofObject: request.object)?.drop(request)
         request.owner = .arrival
     }
 }

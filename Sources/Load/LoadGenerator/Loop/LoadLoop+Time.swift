@@ -19,7 +19,11 @@ extension LoadLoop {
         } catch {
             return fail(Failure(.workerInternal, error.description))
         }
-        let wait = -clock.seconds
+        let now = clock.seconds
+        if plan.targets.contains(where: { $0.live != nil }) {
+            live = LoopLive(plan, transports.routes, atSeconds: now)
+        }
+        let wait = -now
         loop.schedule(afterSeconds: wait) { [unowned self] in run() }
     }
 
@@ -65,7 +69,7 @@ extension LoadLoop {
 
     private func takeCPU() {
         cpu.take(
-            into: &record.interval.counts, isAfterLoad: life.isAfterLoad(clock.seconds))
+            into: &record.interval.counts, isAfterLoad: life.hasLoadEnded(clock.seconds))
     }
 
     /// Starts draining at the end of the load, and ends the loop at the end of draining.
@@ -73,7 +77,6 @@ extension LoadLoop {
         switch life.phase {
         case .running:
             pump()
-            takeCPU()
             drain(.finished)
         case .draining:
             flushWholeSeconds()
@@ -91,6 +94,7 @@ extension LoadLoop {
         flushWholeSeconds()
         countDue(atSeconds: clock.seconds)
         life.drain(ending, atSeconds: clock.seconds)
+        takeCPU()
         dropUnsent()
         guard !slots.active.isEmpty else { return end(ending) }
         timers?.end.schedule(afterSeconds: scenario.http.timeoutSeconds)
@@ -127,7 +131,8 @@ extension LoadLoop {
         onEnd(
             LoadLoopEnd(
                 lastSecond: wasStarted ? record.interval.second - 1 : -1,
-                seconds: max(clock.seconds, 0), ending: ending, failure: life.failure,
-                tallies: record.tallies))
+                seconds: max(clock.seconds, 0), loadSeconds: max(life.loadEndSeconds, 0),
+                ending: ending, failure: life.failure,
+                tallies: record.tallies, groups: groups, classes: classes))
     }
 }

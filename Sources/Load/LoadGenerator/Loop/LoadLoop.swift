@@ -9,7 +9,8 @@ internal import Model
 final class LoadLoop: @unchecked Sendable {
     let loop: EventLoop
     let plan: LoadPlan
-    let scenario: LoadScenario
+    /// Its stages may change while it runs.
+    private(set) var scenario: LoadScenario
     let shard: LoadShard
     let options: LoadEngine.Options
     let budget: LoadBudget
@@ -25,12 +26,18 @@ final class LoadLoop: @unchecked Sendable {
     var transports: LoopTransports
     var slots: RequestSlots
     var record = LoopRecord()
+    var groups: LoopGroups
     var cpu = ThreadCPU()
     var targets: TargetRotation
     /// Nil for the closed model, and before the start.
     var arrivals: OpenArrivals?
     var users: ClosedUsers
     var viewers: [ViewerSlot] = []
+    var mix: ViewerMix
+    /// Totals of ended viewers by class.
+    var classes: [ViewerTotals]
+    /// Nil before the start, and without live titles.
+    var live: LoopLive?
 
     /// Creates a loop.
     ///
@@ -59,8 +66,14 @@ final class LoadLoop: @unchecked Sendable {
         life = LoopLife(durationSeconds: scenario.durationSeconds)
         transports = LoopTransports(routes)
         slots = RequestSlots(capacity: capacity.requests)
+        groups = LoopGroups(plan)
         targets = TargetRotation(plan, scenario, shard)
         users = ClosedUsers(scenario, shard)
+        var classes: [ViewerClass] = []
+        if case .viewers(let settings) = scenario.user { classes = settings.classes }
+        self.classes = Array(repeating: ViewerTotals(), count: classes.count)
+        mix = ViewerMix(
+            classes, rows: plan.viewerData.rows.count, shard: shard, seed: scenario.seed)
     }
 
     // MARK: From any thread
@@ -72,6 +85,17 @@ final class LoadLoop: @unchecked Sendable {
     /// Stops the loop at once. Requests in flight are dropped and counted as unfinished.
     func stop(_ ending: LoadResult.Ending) {
         loop.execute { [self] in end(ending) }
+    }
+
+    /// Changes the load from a time of the test's clock on, to the planned end.
+    func change(to level: Double, atSeconds seconds: Double) {
+        loop.execute { [self] in
+            guard life.isRunning else { return }
+            scenario.stages = scenario.stages.changed(atSeconds: seconds, to: level)
+            arrivals?.change(to: scenario.stages)
+            users.change(to: scenario.stages)
+            pump()
+        }
     }
 
     /// Starts draining because the caps are used up.
@@ -89,8 +113,13 @@ struct LoadLoopEnd: Sendable {
     var lastSecond: Int
     /// Time of its end on the test's clock.
     var seconds: Double
+    /// Time on the test's clock until which it sent requests.
+    var loadSeconds: Double
     var ending: LoadResult.Ending
     var failure: Failure?
     /// Totals by object.
     var tallies: [Int32: LoadTally]
+    var groups: LoopGroups
+    /// By class of viewers.
+    var classes: [ViewerTotals]
 }

@@ -1,5 +1,6 @@
 internal import Curl
 internal import Digest
+internal import EventLoop
 internal import LoadModel
 internal import Model
 
@@ -10,16 +11,29 @@ final class LoadRequest {
         /// An arrival of the open model; it has no owner.
         case arrival
         case user
-        case viewer(ViewerSlot)
+        case viewer(ViewerSlot, ViewerLane)
 
         /// True for a viewer's first request.
         var opensConnection: Bool {
-            if case .viewer(let slot) = self { slot.isNew } else { false }
+            if case .viewer(let slot, _) = self { slot.isNew } else { false }
         }
 
         /// Multi handle of a viewer's connections; nil for other owners.
         var multi: Int? {
-            if case .viewer(let slot) = self { slot.multi } else { nil }
+            if case .viewer(let slot, _) = self { slot.multi } else { nil }
+        }
+
+        var link: ViewerLink? {
+            if case .viewer(let slot, _) = self { slot.link } else { nil }
+        }
+
+        var addition: ViewerAddition? {
+            if case .viewer(let slot, _) = self { slot.addition } else { nil }
+        }
+
+        /// True if it needs the body as text.
+        var readsBody: Bool {
+            if case .viewer(let slot, let lane) = self { slot.readsBody(lane) } else { false }
         }
     }
 
@@ -36,7 +50,19 @@ final class LoadRequest {
     private(set) var bytes: Int64 = 0
     /// Index among the requests in flight.
     var slot = -1
+    /// The link that its bytes pass; nil without a limit.
+    private(set) var link: ViewerLink?
     private let body: CheckedBody?
+    /// The received body, if its owner reads it; a manifest of a live title.
+    private(set) var text: [UInt8] = []
+    private var keepsText = false
+    /// True if the body was longer than a live manifest may be.
+    private(set) var isTextTooLong = false
+
+    /// Maximum size of a manifest that viewers read while a test runs, in bytes.
+    private static let maxTextBytes = 4 << 20
+    /// A larger buffer is not kept for the next request.
+    private static let maxKeptBytes = 256 << 10
 
     // Set by its transport.
 
@@ -44,6 +70,8 @@ final class LoadRequest {
     private(set) var addressRefusal: FailureCode?
     /// Status of the response; 0 before that.
     var status = 0
+    /// How a cache served it.
+    var cache = CacheFinding.unknown
     /// True if it opened a new connection.
     var openedConnection = false
     /// Seconds from sending until the connection was established, with its handshakes; 0 if it was
@@ -69,25 +97,43 @@ final class LoadRequest {
         firstByteSeconds = nil
         addressRefusal = nil
         status = 0
+        cache = .unknown
         openedConnection = false
         connectSeconds = 0
         body?.restart()
+        keepsText = owner.readsBody
+        link = owner.link
+        isTextTooLong = false
+        text.removeAll(keepingCapacity: text.capacity <= Self.maxKeptBytes)
     }
 
     /// Returns the digest of the received body; nil if bodies are not checked.
     func digest() -> SHA256Digest? { body?.finish() }
 
     /// True if the bytes of the body matter, not only their number.
-    var checksBody: Bool { body != nil }
+    var checksBody: Bool { body != nil || keepsText }
+
+    var nowSeconds: Double { loop.clock.seconds }
+
+    /// Schedules a timer, which is made once.
+    func schedule(
+        _ timer: inout LoopTimer?, afterSeconds seconds: Double, _ body: @escaping () -> Void
+    ) {
+        if timer == nil { timer = loop.loop.makeTimer(body) }
+        timer?.schedule(afterSeconds: seconds)
+    }
 
     // MARK: From its transport
 
     /// Returns true if a connection to an address is allowed for it.
     func admits(_ address: PeerAddress) -> Bool {
         addressRefusal = loop.options.addresses.refusal(
-            of: address, for: loop.plan.objects[object].url)
+            of: address, for: loop.object(object).url)
         return addressRefusal == nil
     }
+
+    /// Counts that its transport sends it once more.
+    func isSentAgain() { loop.record.interval.counts.resent += 1 }
 
     func beginsAnswer() {
         if firstByteSeconds == nil { firstByteSeconds = loop.clock.seconds }
@@ -97,6 +143,9 @@ final class LoadRequest {
     func receives(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard receives(bytes.count) else { return false }
         body?.update(bytes)
+        guard keepsText else { return true }
+        isTextTooLong = isTextTooLong || text.count + bytes.count > Self.maxTextBytes
+        if !isTextTooLong { text.append(contentsOf: bytes) }
         return true
     }
 

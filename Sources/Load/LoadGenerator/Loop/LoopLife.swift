@@ -19,7 +19,7 @@ struct LoopLife {
     /// True if the caps are used up. Another loop may use them up before this one begins.
     private(set) var isCapped = false
     /// Time on the test's clock after which no request starts.
-    private var loadEndSeconds = Double.infinity
+    private(set) var loadEndSeconds = Double.infinity
 
     init(durationSeconds: Double) { self.durationSeconds = durationSeconds }
 
@@ -45,6 +45,9 @@ struct LoopLife {
 
     /// Returns true at the planned end of the load and later.
     func isAfterLoad(_ now: Double) -> Bool { now >= durationSeconds }
+
+    /// Returns true once the load has ended, possibly before its planned end by a cap.
+    func hasLoadEnded(_ now: Double) -> Bool { now >= min(loadEndSeconds, durationSeconds) }
 
     /// Returns the part of an interval in which requests could start.
     func loadSeconds(from start: Double, length: Double) -> Double {

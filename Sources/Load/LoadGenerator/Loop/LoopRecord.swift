@@ -13,20 +13,13 @@ struct LoopRecord {
     /// Records an ended request. Its time counts from when it was planned, not from when it was
     /// sent: a slow server delays later requests and would hide them (coordinated omission).
     mutating func record(
-        _ request: LoadRequest, _ failure: FailureCode?, atSeconds now: Double,
-        isAfterLoad: Bool, isMeasured: Bool
+        _ request: LoadRequest, _ failure: FailureCode?, countsAs object: Int,
+        atSeconds now: Double, isAfterLoad: Bool, isMeasured: Bool
     ) {
         let delay = request.sentSeconds - request.plannedSeconds
         let total = Self.microseconds(now - request.plannedSeconds)
-        interval.record(total, .total)
-        interval.record(Self.microseconds(now - request.sentSeconds), .totalUncorrected)
+        let uncorrected = Self.microseconds(now - request.sentSeconds)
         interval.record(Self.microseconds(delay), .sendDelay)
-        // A request that timed out without a byte waited for its first byte at least so long.
-        if let firstByte = request.firstByteSeconds ?? (failure == .originTimeout ? now : nil) {
-            interval.record(
-                Self.microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
-            interval.record(Self.microseconds(firstByte - request.plannedSeconds), .firstByte)
-        }
         if request.openedConnection {
             interval.counts.connections += 1
             let connected = request.connectSeconds
@@ -37,14 +30,23 @@ struct LoopRecord {
             interval.counts.failed += 1
             interval.counts.failedAfterEnd += afterEnd
             interval.counts.failedBytes += request.bytes
-            interval.record(Self.microseconds(now - request.sentSeconds), .failedUncorrected)
+            interval.record(total, .failed)
+            interval.record(uncorrected, .failedUncorrected)
             interval.errors[failure.rawValue, default: 0] += 1
         } else {
             interval.counts.succeeded += 1
             interval.counts.succeededAfterEnd += afterEnd
+            interval.record(total, .total)
+            interval.record(uncorrected, .totalUncorrected)
+            if let firstByte = request.firstByteSeconds {
+                interval.record(
+                    Self.microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
+                interval.record(Self.microseconds(firstByte - request.plannedSeconds), .firstByte)
+            }
         }
+        request.cache.count(bytes: request.bytes, into: &interval.counts)
         guard isMeasured else { return }
-        tallies[Int32(request.object), default: LoadTally()].record(
+        tallies[Int32(object), default: LoadTally()].record(
             bytes: request.bytes, microseconds: total, isFailure: failure != nil)
     }
 
@@ -74,5 +76,5 @@ struct LoopRecord {
         return count > 0 ? sum / Double(count) / 1e6 : 0
     }
 
-    private static func microseconds(_ seconds: Double) -> Int64 { Int64(max(seconds, 0) * 1e6) }
+    static func microseconds(_ seconds: Double) -> Int64 { Int64(max(seconds, 0) * 1e6) }
 }

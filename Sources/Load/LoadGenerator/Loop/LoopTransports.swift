@@ -7,10 +7,6 @@ struct LoopTransports {
 
     init(_ routes: HTTP1Routes) { self.routes = routes }
 
-    func transport(ofObject object: Int) -> (any LoadTransport)? {
-        if routes.origin(ofObject: object) != nil { http1 } else { curl }
-    }
-
     func close() {
         http1?.close()
         curl?.close()

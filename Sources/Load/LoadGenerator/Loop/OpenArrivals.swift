@@ -2,11 +2,11 @@ internal import LoadModel
 
 /// The arrivals of the open model: those started, and those that are due.
 struct OpenArrivals {
-    private var schedule: ArrivalSchedule
-    /// Planned time of the next arrival; nil after the last.
-    private(set) var next: Double?
+    private var schedule: LoadArrivals
+    /// The next arrival; nil after the last.
+    private(set) var next: LoadArrival?
     /// A second copy of the schedule, read up to now: counts due arrivals, sent or not.
-    private var due: ArrivalSchedule
+    private var due: LoadArrivals
     private var nextDue: Double?
     private var dueCount: Int64 = 0
     private var startedCount: Int64 = 0
@@ -15,11 +15,19 @@ struct OpenArrivals {
     /// True while a due arrival waits for a free slot.
     private(set) var isBlocked = false
 
-    init(_ schedule: ArrivalSchedule) {
+    init(_ schedule: LoadArrivals) {
         self.schedule = schedule
         due = schedule
         next = self.schedule.next()
-        nextDue = due.next()
+        nextDue = due.next()?.seconds
+    }
+
+    /// Continues with another plan, which is the same up to now. Due arrivals stay due.
+    mutating func change(to stages: [LoadStage]) {
+        schedule.change(to: stages)
+        due.change(to: stages)
+        next = schedule.next()
+        nextDue = due.next()?.seconds
     }
 
     /// Moves on to the next arrival, because this one starts.
@@ -33,7 +41,7 @@ struct OpenArrivals {
         let before = dueCount
         while let due = nextDue, due <= seconds {
             dueCount += 1
-            nextDue = self.due.next()
+            nextDue = self.due.next()?.seconds
         }
         return dueCount - before
     }

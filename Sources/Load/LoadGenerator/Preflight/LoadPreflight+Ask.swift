@@ -66,7 +66,7 @@ extension LoadPreflight {
         for (place, failure) in zip(places, failures) {
             let object = plan.objects[place]
             let entry = entries[Int(object.target)]
-            guard let failure, !(entry.mayFail && Self.isAnswer(failure.code)) else { continue }
+            guard let failure, !(entry.mayFail && Self.isOfOrigin(failure.code)) else { continue }
             let refusal = Self.refusal(entry.label, failure)
             guard object.url != entry.url, failure.code != .workerCancelled else { throw refusal }
             throw Failure(
@@ -76,9 +76,13 @@ extension LoadPreflight {
         }
     }
 
-    /// Returns true for a response of the origin, which `LoadTarget.mayFail` allows.
-    private static func isAnswer(_ code: FailureCode) -> Bool {
-        code == .originRedirected || code.httpStatusClass != nil
+    /// Returns true for a failure of the origin, which `LoadTarget.mayFail` allows: not for an
+    /// address that may not be contacted, and not for a failure of this process.
+    private static func isOfOrigin(_ code: FailureCode) -> Bool {
+        switch code {
+        case .originAddressDenied, .originAddressBlocked, .originAddressNotOfTarget: false
+        default: code.rawValue.hasPrefix("origin.")
+        }
     }
 
     /// Rejects HTTP/2 without TLS with a libcurl that opens a connection per request. All but the

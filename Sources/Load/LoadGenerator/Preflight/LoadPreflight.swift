@@ -31,6 +31,11 @@ package struct LoadPreflight: Sendable {
         package var lookup: any HostLookup = SystemHostLookup()
         package var probe: any LoadProbe = CurlLoadProbe()
         package var readList: ListReading
+        /// Reads the file of the viewers' data, whole.
+        package var readData: @Sendable (_ path: String) throws(Failure) -> [UInt8] = {
+            (_) throws(Failure) in
+            throw Failure(.inputField, "a worker reads no files")
+        }
 
         package init(engine: TransferEngine, readList: @escaping ListReading) {
             self.engine = engine
@@ -121,7 +126,15 @@ package struct LoadPreflight: Sendable {
         try await hosts.admit(entries.lazy.map { ($0.url, $0.label) })
         try checkVersion(of: entries.lazy.map { ($0.url, $0.label) })
         try await add(entries, to: &builder, hosts)
-        let plan = builder.plan
+        var plan = builder.plan
+        if case .viewers(let settings) = scenario.user, let path = settings.data {
+            do throws(Failure) {
+                plan.viewerData = try ViewerData(try means.readData(path))
+            } catch {
+                throw Failure(
+                    error.code, "viewers.data (\(Redaction.shown(path))): \(error.message)")
+            }
+        }
         let origins = Self.origins(of: plan)
         let urls = origins.map { origin in
             let object = plan.objects[origin.object]
@@ -158,6 +171,12 @@ package struct LoadPreflight: Sendable {
                         label: "\(label) (\(Redaction.shown(url)))", name: target.name, url: url,
                         kind: kind, weight: target.weight, sha256: target.sha256,
                         mayFail: target.mayFail))
+            case .replay(let replay):
+                entries += replay.urls.enumerated().map { number, url in
+                    Entry(
+                        label: "\(label) (\(Redaction.shown(url)))", name: Redaction.shown(url),
+                        url: url, kind: .file, weight: 1, mayFail: true, isFirst: number == 0)
+                }
             case .list(let path):
                 let assets = try await means.readList(path)
                 for (number, asset) in assets.enumerated() {
@@ -189,7 +208,7 @@ package struct LoadPreflight: Sendable {
     ) async throws(Failure) {
         let reader = reader(hosts)
         let titles = entries.indices.filter { entries[$0].kind != .file }
-        var tracks: [Int: [TitleTrack]] = [:]
+        var tracks: [Int: ReadTitle] = [:]
         var read = 0
         var next = 0
         var atOnce = Self.titlesAtFirst
@@ -199,7 +218,7 @@ package struct LoadPreflight: Sendable {
                 let some = titles[read..<min(read + atOnce, titles.count)]
                 read += some.count
                 tracks = try await self.tracks(of: some.map { ($0, entries[$0]) }, reader)
-                let longest = tracks.values.map(Self.segments(of:)).max() ?? 0
+                let longest = tracks.values.map { Self.segments(of: $0.tracks) }.max() ?? 0
                 let mayBe = min(2 * atOnce, LoadPlan.maxObjects / max(longest, 1))
                 atOnce = max(1, min(mayBe, Self.titlesAtOnce))
             }
@@ -209,11 +228,20 @@ package struct LoadPreflight: Sendable {
                     try builder.add(
                         file: entry.url, name: entry.name, weight: entry.weight,
                         sha256: entry.sha256)
-                } else {
-                    try builder.add(
-                        manifest: entry.url, tracks: tracks[next] ?? [], name: entry.name,
-                        weight: entry.weight)
-                    tracks[next] = []
+                } else if let title = tracks[next] {
+                    if let form = title.live {
+                        try builder.add(
+                            live: LiveFacts(
+                                form: form, clock: await hosts.admitted(title.clock),
+                                variables: title.variables),
+                            manifest: entry.url, tracks: title.tracks, name: entry.name,
+                            weight: entry.weight)
+                    } else {
+                        try builder.add(
+                            manifest: entry.url, tracks: title.tracks, name: entry.name,
+                            weight: entry.weight)
+                    }
+                    tracks[next]?.tracks = []
                 }
             } catch {
                 throw Self.refusal(entry.label, error)
@@ -224,31 +252,33 @@ package struct LoadPreflight: Sendable {
 
     private func tracks(
         of entries: [(Int, Entry)], _ reader: TitleReader
-    ) async throws(Failure) -> [Int: [TitleTrack]] {
+    ) async throws(Failure) -> [Int: ReadTitle] {
         let now = nowSeconds
         let listed = ListedSegments()
-        let results = await withTaskGroup(of: (Int, Result<[TitleTrack], Failure>).self) { group in
+        var options = TitleOptions()
+        options.takesSnapshots = playsTitles
+        let results = await withTaskGroup(of: (Int, Result<ReadTitle, Failure>).self) { group in
             for (place, entry) in entries {
-                group.addTask {
-                    (place, await Self.tracks(of: entry, reader, nowSeconds: now, listed))
+                group.addTask { [options] in
+                    (place, await Self.title(of: entry, reader, options, nowSeconds: now, listed))
                 }
             }
-            return await group.reduce(into: [Int: Result<[TitleTrack], Failure>]()) {
+            return await group.reduce(into: [Int: Result<ReadTitle, Failure>]()) {
                 $0[$1.0] = $1.1
             }
         }
-        var tracks: [Int: [TitleTrack]] = [:]
+        var tracks: [Int: ReadTitle] = [:]
         // Throws for the first in order, not in time, so that the message is stable.
         for (place, _) in entries { tracks[place] = try results[place]?.get() }
         return tracks
     }
 
-    private static func tracks(
-        of entry: Entry, _ reader: TitleReader, nowSeconds now: Double,
+    private static func title(
+        of entry: Entry, _ reader: TitleReader, _ options: TitleOptions, nowSeconds now: Double,
         _ listed: ListedSegments
-    ) async -> Result<[TitleTrack], Failure> {
+    ) async -> Result<ReadTitle, Failure> {
         do throws(Failure) {
-            let listing = try await reader.read(entry.url, entry.kind, nowSeconds: now)
+            let listing = try await reader.read(entry.url, entry.kind, options, nowSeconds: now)
             let tracks = try bounded(listing.tracks())
             let count = segments(of: tracks)
             guard listed.add(count) <= segmentsAtOnce else {
@@ -256,7 +286,10 @@ package struct LoadPreflight: Sendable {
                     .inputTarget,
                     "it and the titles next to it list more than \(segmentsAtOnce) segments")
             }
-            return .success(tracks)
+            return .success(
+                ReadTitle(
+                    tracks: tracks, live: listing.liveForm, clock: listing.clock,
+                    variables: listing.variables))
         } catch {
             return .failure(refusal(entry.label, error))
         }
@@ -303,6 +336,30 @@ package struct LoadPreflight: Sendable {
             }
             return .success(request)
         }
+    }
+}
+
+/// The tracks of a title, and its form if it is live.
+private struct ReadTitle: Sendable {
+    var tracks: [TitleTrack]
+    var live: LiveSource.Form?
+    var clock: DASHClock?
+    var variables: [String: String]
+}
+
+extension LoadHosts {
+    /// Returns the URL of a clock whose host is allowed; without one, viewers use this machine's
+    /// clock.
+    fileprivate func admitted(_ clock: DASHClock?) async -> String? {
+        guard case .url(let url) = clock, await refusal(of: url) == nil else { return nil }
+        return url
+    }
+}
+
+extension TitleResolver {
+    fileprivate var liveForm: LiveSource.Form? {
+        guard isLive else { return nil }
+        return kind == .dash ? .dash : .hls
     }
 }
 

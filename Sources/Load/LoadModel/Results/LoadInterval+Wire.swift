@@ -104,14 +104,16 @@ extension LoadCounts {
     /// before they are merged.
     var isOfOneSecond: Bool {
         let whole = [
-            planned, sent, succeeded, failed, bytes, failedBytes, connections, lateSends,
-            missedSends, queued, unfinished, succeededAfterEnd, failedAfterEnd, bytesAfterEnd,
+            planned, sent, succeeded, failed, bytes, failedBytes, resent, connections,
+            lateSends, missedSends, queued, unfinished, succeededAfterEnd, failedAfterEnd,
+            bytesAfterEnd, cacheHits, cacheMisses, cacheHitBytes, cacheMissBytes, cacheAges,
             viewersStarted, viewersEnded, viewersFailed, viewersNotStarted, viewersRefused,
-            segments, lateSegments, stalls, switches, inFlight, backlog, viewers,
+            segments, lateSegments, stalls, switches, playlistReloads, stalePlaylists, liveSkips,
+            viewersAbandoned, seeks, inFlight, backlog, viewers,
         ]
         let fractions = [
             longestUnfinishedSeconds, cpuSecondsAfterEnd, playedSeconds, stalledSeconds, playedBits,
-            cpuSeconds,
+            cpuSeconds, cacheAgeSeconds,
         ]
         return whole.allSatisfy(Self.ofOneSecond.contains)
             // Differences of clocks may be slightly below zero.

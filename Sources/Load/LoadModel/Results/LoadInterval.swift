@@ -92,6 +92,9 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     package var bytes: Int64 = 0
     /// Part of `bytes` that belongs to failed requests.
     package var failedBytes: Int64 = 0
+    /// Requests sent once more on a new connection, because the server closed a kept one before the
+    /// first byte of an answer. The server may have received both; `sent` counts one.
+    package var resent: Int64 = 0
     /// Connections opened.
     package var connections: Int64 = 0
     /// Requests sent more than `LoadHealth.lateSeconds` after they were due although a slot was
@@ -111,6 +114,14 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     package var failedAfterEnd: Int64 = 0
     package var bytesAfterEnd: Int64 = 0
     package var cpuSecondsAfterEnd = 0.0
+    /// Responses that a cache served or fetched, as their headers say, and bytes of their bodies.
+    package var cacheHits: Int64 = 0
+    package var cacheMisses: Int64 = 0
+    package var cacheHitBytes: Int64 = 0
+    package var cacheMissBytes: Int64 = 0
+    /// Responses from a cache with an `Age`, and the sum of their ages.
+    package var cacheAges: Int64 = 0
+    package var cacheAgeSeconds = 0.0
     package var viewersStarted: Int64 = 0
     package var viewersEnded: Int64 = 0
     /// Ended viewers that could not play to the end.
@@ -124,6 +135,16 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     package var lateSegments: Int64 = 0
     package var stalls: Int64 = 0
     package var switches: Int64 = 0
+    /// Manifests that live viewers requested again; of these, those without anything new for more
+    /// than 1.5 target durations.
+    package var playlistReloads: Int64 = 0
+    package var stalePlaylists: Int64 = 0
+    /// Times that a live viewer continued at the edge, because its next segment was not listed any
+    /// more.
+    package var liveSkips: Int64 = 0
+    /// Ended viewers that left because they waited too long.
+    package var viewersAbandoned: Int64 = 0
+    package var seeks: Int64 = 0
     package var playedSeconds = 0.0
     package var stalledSeconds = 0.0
     /// Bits of the played renditions: bit rate times time.
@@ -149,6 +170,7 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         failed += other.failed
         bytes += other.bytes
         failedBytes += other.failedBytes
+        resent += other.resent
         connections += other.connections
         lateSends += other.lateSends
         missedSends += other.missedSends
@@ -159,6 +181,12 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         failedAfterEnd += other.failedAfterEnd
         bytesAfterEnd += other.bytesAfterEnd
         cpuSecondsAfterEnd += other.cpuSecondsAfterEnd
+        cacheHits += other.cacheHits
+        cacheMisses += other.cacheMisses
+        cacheHitBytes += other.cacheHitBytes
+        cacheMissBytes += other.cacheMissBytes
+        cacheAges += other.cacheAges
+        cacheAgeSeconds += other.cacheAgeSeconds
         viewersStarted += other.viewersStarted
         viewersEnded += other.viewersEnded
         viewersFailed += other.viewersFailed
@@ -168,6 +196,11 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         lateSegments += other.lateSegments
         stalls += other.stalls
         switches += other.switches
+        playlistReloads += other.playlistReloads
+        stalePlaylists += other.stalePlaylists
+        liveSkips += other.liveSkips
+        viewersAbandoned += other.viewersAbandoned
+        seeks += other.seeks
         playedSeconds += other.playedSeconds
         stalledSeconds += other.stalledSeconds
         playedBits += other.playedBits
@@ -186,6 +219,23 @@ package struct LoadCounts: Sendable, Equatable, Codable {
 
     /// Requests that ended.
     package var ended: Int64 { succeeded + failed }
+
+    /// Share of the responses with cache headers that a cache served; nil without any.
+    package var cacheHitRatio: Double? {
+        let known = cacheHits + cacheMisses
+        return known > 0 ? Double(cacheHits) / Double(known) : nil
+    }
+
+    /// The same by bytes of bodies.
+    package var cacheByteHitRatio: Double? {
+        let known = cacheHitBytes + cacheMissBytes
+        return known > 0 ? Double(cacheHitBytes) / Double(known) : nil
+    }
+
+    /// Mean `Age` of responses from a cache.
+    package var meanCacheAgeSeconds: Double? {
+        cacheAges > 0 ? cacheAgeSeconds / Double(cacheAges) : nil
+    }
 
     // Counts up to the end of the load, from which rates are calculated.
 

@@ -40,8 +40,7 @@ extension LoadResult {
         measurement.segmentBytes = Double(bytes) / Double(fetched)
         measurement.cpuSeconds = total.counts.cpuSeconds > 0 ? total.counts.cpuSeconds : nil
         // From sending: waiting for a slot is not a time of the transfer.
-        if let all = total[.totalUncorrected] {
-            let histogram = total[.failedUncorrected].map(all.subtracting) ?? all
+        if let histogram = total[.totalUncorrected] {
             var service = PowerSums()
             for bin in histogram.occupied {
                 service.add(bin.middle / 1e6, count: Int(bin.count))

@@ -32,6 +32,8 @@ package struct LoadLadder: Sendable {
     /// The reason why a load does not hold.
     package enum Limit: String, Sendable {
         case threshold
+        /// Requests in progress kept growing: the target answered fewer than were sent.
+        case fellBehind
         /// The load was not sent: due requests had no slot until the end.
         case missedSends
         /// The generator was the bottleneck.

@@ -1,15 +1,18 @@
 /// A metric with a histogram.
 ///
 /// Latencies count from the planned time of sending. Those named `Uncorrected` count from the
-/// actual sending and exclude the waits that a stalled server causes.
+/// actual sending and exclude the waits that a stalled server causes. Those of successful and of
+/// failed requests stand apart, because fast failures would make a slow server look fast.
 package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
     /// Connection times of requests that opened one, from sending: name lookup, TCP and TLS.
     case connect
+    /// Of successful requests.
     case firstByte
     case firstByteUncorrected
     case total
     case totalUncorrected
-    /// Times of failed requests, from sending to their end; `totalUncorrected` includes them.
+    /// Times of failed requests to their end.
+    case failed
     case failedUncorrected
     /// From the planned time to the sending.
     case sendDelay
@@ -24,12 +27,23 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
     case viewerLateSegments
     case viewerBitRate
     case viewerSwitches
+    /// Of live viewers: request times of manifests, the time since the playhead's position was live,
+    /// taken each second of each viewer, and each viewer's change of it from its first frame to its
+    /// end.
+    case playlistReload
+    case liveLatency
+    case viewerDrift
+    /// From a seek to the next frame.
+    case seek
 
-    package enum Unit: Sendable {
+    /// Its raw value is its name in JSON.
+    package enum Unit: String, Sendable {
         case microseconds
         case count
         case millionths
         case kilobitsPerSecond
+
+        package var name: String { rawValue }
     }
 
     /// Name in thresholds, JSON and logs.
@@ -40,6 +54,7 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
         case .firstByteUncorrected: "first_byte_uncorrected"
         case .total: "total"
         case .totalUncorrected: "total_uncorrected"
+        case .failed: "failed"
         case .failedUncorrected: "failed_uncorrected"
         case .sendDelay: "send_delay"
         case .startup: "startup"
@@ -49,13 +64,18 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
         case .viewerLateSegments: "viewer_late_segments"
         case .viewerBitRate: "viewer_bit_rate"
         case .viewerSwitches: "viewer_switches"
+        case .playlistReload: "playlist_reload"
+        case .liveLatency: "live_latency"
+        case .viewerDrift: "viewer_drift"
+        case .seek: "seek"
         }
     }
 
     package var unit: Unit {
         switch self {
         case .connect, .firstByte, .firstByteUncorrected, .total, .totalUncorrected,
-            .failedUncorrected, .sendDelay, .startup, .stall:
+            .failed, .failedUncorrected, .sendDelay, .startup, .stall, .playlistReload,
+            .liveLatency, .viewerDrift, .seek:
             .microseconds
         case .viewerStalls, .viewerLateSegments, .viewerSwitches: .count
         case .viewerRebuffering: .millionths

@@ -68,10 +68,10 @@ package struct LoadSecond: Sendable {
     package var isMeasured: Bool
     package var counts: LoadCounts
     package var errors: [String: Int64]
-    /// Histogram of the requests that ended, in V2 encoding, for the histogram log; nil if none
-    /// ended.
+    /// Histogram of the successful requests, in V2 encoding, for the histogram log; nil if none
+    /// succeeded.
     package var totalText: String?
-    /// Microseconds from the planned time; 0 if no request ended.
+    /// Microseconds of successful requests from the planned time; 0 without one.
     package var p50: Int64 = 0
     package var p95: Int64 = 0
     package var p99: Int64 = 0

@@ -1,14 +1,13 @@
 /// The end of one shard of a test, with its totals by URL, target and rendition.
 package struct LoadShardEnd: Sendable, Codable {
     package var ending: LoadResult.Ending
-    /// Seconds from the test's start to the end of its last request, possibly after the end of the
-    /// load.
-    package var elapsedSeconds: Double
+    /// Seconds from the test's start until which it sent requests.
+    package var loadSeconds: Double
     package var breakdown: LoadBreakdown
 
-    package init(ending: LoadResult.Ending, elapsedSeconds: Double, breakdown: LoadBreakdown) {
+    package init(ending: LoadResult.Ending, loadSeconds: Double, breakdown: LoadBreakdown) {
         self.ending = ending
-        self.elapsedSeconds = elapsedSeconds
+        self.loadSeconds = loadSeconds
         self.breakdown = breakdown
     }
 }

@@ -3,18 +3,26 @@ package struct LoadTally: Sendable, Equatable, Codable {
     package var requests: Int64 = 0
     package var failed: Int64 = 0
     package var bytes: Int64 = 0
-    /// Sum from the planned time, over all requests.
+    /// Sum and maximum from the planned time, over successful requests.
     package var totalMicroseconds: Int64 = 0
     package var longestMicroseconds: Int64 = 0
+    /// The same over failed requests.
+    package var failedMicroseconds: Int64 = 0
+    package var longestFailedMicroseconds: Int64 = 0
 
     package init() {}
 
     package mutating func record(bytes: Int64, microseconds: Int64, isFailure: Bool) {
         requests += 1
-        if isFailure { failed += 1 }
         self.bytes += bytes
-        totalMicroseconds += microseconds
-        longestMicroseconds = max(longestMicroseconds, microseconds)
+        if isFailure {
+            failed += 1
+            failedMicroseconds += microseconds
+            longestFailedMicroseconds = max(longestFailedMicroseconds, microseconds)
+        } else {
+            totalMicroseconds += microseconds
+            longestMicroseconds = max(longestMicroseconds, microseconds)
+        }
     }
 
     /// Adds the totals of another process, which may contain any number; sums saturate.
@@ -27,7 +35,10 @@ package struct LoadTally: Sendable, Equatable, Codable {
         add(other.failed, to: &failed)
         add(other.bytes, to: &bytes)
         add(other.totalMicroseconds, to: &totalMicroseconds)
+        add(other.failedMicroseconds, to: &failedMicroseconds)
         longestMicroseconds = max(longestMicroseconds, other.longestMicroseconds)
+        longestFailedMicroseconds = max(
+            longestFailedMicroseconds, other.longestFailedMicroseconds)
     }
 }
 
@@ -40,8 +51,18 @@ package struct LoadBreakdown: Sendable, Equatable, Codable {
     package var urls: [String: LoadTally] = [:]
     package var targets: [String: LoadTally] = [:]
     package var renditions: [String: LoadTally] = [:]
+    /// Histograms of up to `LoadGroup.most` groups of each dimension that has several.
+    package private(set) var groups: [LoadDimension: [String: LoadGroup]] = [:]
+
+    /// By class of viewers.
+    package private(set) var classes: [String: ViewerTotals] = [:]
 
     package init() {}
+
+    package mutating func add(_ totals: ViewerTotals, ofClass name: String) {
+        let isKnown = classes[name] != nil || classes.count < LoadLimits.viewerClasses
+        classes[isKnown ? name : Self.others, default: ViewerTotals()].add(totals)
+    }
 
     /// Adds the totals of one object. Earlier objects are more likely to keep their own name.
     package mutating func add(
@@ -56,6 +77,21 @@ package struct LoadBreakdown: Sendable, Equatable, Codable {
         Self.add(other.urls, to: &urls)
         Self.add(other.targets, to: &targets)
         Self.add(other.renditions, to: &renditions)
+        for (name, totals) in other.classes.sorted(by: { $0.key < $1.key }) {
+            add(totals, ofClass: name)
+        }
+        for (dimension, groups) in other.groups.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            for (name, group) in groups.sorted(by: { $0.key < $1.key }) {
+                add(group, LoadGroupKey(dimension, name))
+            }
+        }
+    }
+
+    package mutating func add(_ group: LoadGroup, _ key: LoadGroupKey) {
+        let known = groups[key.dimension] ?? [:]
+        let isKnown = known[key.name] != nil || known.count < LoadGroup.most
+        groups[key.dimension, default: [:]][isKnown ? key.name : Self.others, default: LoadGroup()]
+            .add(group)
     }
 
     private static func add(_ other: [String: LoadTally], to tallies: inout [String: LoadTally]) {

@@ -2,8 +2,20 @@ import Statistics
 
 extension LoadThreshold {
     /// Evaluates the threshold for a measured time; it does not hold if nothing was measured.
-    package func judge(_ total: LoadInterval, measuredSeconds: Double) -> LoadVerdict {
-        let measured = figure.value(in: total, measuredSeconds: measuredSeconds)
+    ///
+    /// - Parameter breakdown: the groups, known at the end of a test; without them, a threshold of
+    ///   a group has no value.
+    package func judge(
+        _ total: LoadInterval, measuredSeconds: Double, breakdown: LoadBreakdown? = nil
+    ) -> LoadVerdict {
+        let measured: Double?
+        if let group {
+            measured = breakdown?.groups[group.dimension]?[group.name].flatMap {
+                figure.value(in: $0, measuredSeconds: measuredSeconds)
+            }
+        } else {
+            measured = figure.value(in: total, measuredSeconds: measuredSeconds)
+        }
         return LoadVerdict(
             threshold: self, measured: measured, holds: measured.map(holds) ?? false)
     }

@@ -38,7 +38,7 @@ package struct ArrivalSchedule: Sendable {
         }
     }
 
-    private let pieces: [Piece]
+    private var pieces: [Piece]
     private let process: LoadModel.ArrivalProcess
     private let shard: LoadShard
     private var random: SeededRandom
@@ -47,10 +47,30 @@ package struct ArrivalSchedule: Sendable {
     private var number: Int64
     /// Poisson: the position of the next arrival in the integral of the whole rate within `piece`.
     private var position: Double
+    /// The state before the last arrival, from which a change of the plan continues.
+    private var mark: Mark
+
+    private struct Mark {
+        var number: Int64
+        /// Position in the integral of the whole rate since the start.
+        var integral: Double
+        var random: SeededRandom
+    }
 
     package init(
         stages: [LoadStage], process: LoadModel.ArrivalProcess, shard: LoadShard, seed: UInt64
     ) {
+        pieces = Self.pieces(stages)
+        self.process = process
+        self.shard = shard
+        random = shard.random(seed: seed, for: .arrivals)
+        number = Int64(shard.index)
+        position = 0
+        if process == .poisson { position = random.exponential(mean: Double(shard.count)) }
+        mark = Mark(number: number, integral: position, random: random)
+    }
+
+    private static func pieces(_ stages: [LoadStage]) -> [Piece] {
         var pieces: [Piece] = []
         var start = 0.0
         var before = 0.0
@@ -63,19 +83,27 @@ package struct ArrivalSchedule: Sendable {
             start += stage.seconds
             before += count
         }
-        self.pieces = pieces
-        self.process = process
-        self.shard = shard
-        random = shard.random(seed: seed, for: .arrivals)
-        number = Int64(shard.index)
-        position = 0
-        if process == .poisson { position = random.exponential(mean: Double(shard.count)) }
+        return pieces
+    }
+
+    /// Replaces the plan by one that is the same up to some time, and takes back the last arrival:
+    /// the next is that arrival by the new plan.
+    package mutating func change(to stages: [LoadStage]) {
+        pieces = Self.pieces(stages)
+        piece = 0
+        number = mark.number
+        position = mark.integral
+        random = mark.random
     }
 
     /// Returns the due time of this shard's next arrival in seconds since the start, never
     /// decreasing; nil at the end.
     package mutating func next() -> Double? {
-        switch process {
+        if piece < pieces.count {
+            mark = Mark(
+                number: number, integral: pieces[piece].before + position, random: random)
+        }
+        return switch process {
         case .constant: nextConstant()
         case .poisson: nextPoisson()
         }

@@ -21,6 +21,8 @@ package enum LoadLimits {
     package static let allow = 1_000
     package static let privateHosts = targets + allow
     package static let thresholds = 100
+    /// Length of a threshold, which may have a target's name.
+    package static let thresholdBytes = 400
     package static let abortAfterSeconds = 0.0...86_400
     package static let nameBytes = 200
     package static let seed: ClosedRange<Int64> = 0...9_007_199_254_740_991
@@ -31,5 +33,8 @@ package enum LoadLimits {
     package static let bufferSeconds = 0.1...3_600
     package static let watchSeconds = 0.1...604_800
     package static let safety = 0.01...1
+    package static let viewerClasses = 50
+    package static let roundTripSeconds = 0.0...60
+    package static let height: ClosedRange<Int64> = 1...100_000
     package static let bitsPerSecond: ClosedRange<Int64> = 1...1_000_000_000_000
 }

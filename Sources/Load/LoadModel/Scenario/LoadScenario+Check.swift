@@ -10,6 +10,7 @@ extension LoadScenario {
         }
         try checkTargets()
         try checkArrivals()
+        try checkGroups()
         guard warmUpSeconds == warmUpSeconds.rounded() else {
             throw Self.refusal(
                 "warmUpSeconds", "given \(Self.text(warmUpSeconds))", allowed: "whole seconds")
@@ -65,6 +66,28 @@ extension LoadScenario {
             throw Self.refusal(
                 "http.concurrency", "given \(places)",
                 allowed: "as many as users, \(placesForUsers), or more; by default each has a slot")
+        }
+    }
+
+    /// Checks the groups of thresholds: results by group exist only at the end.
+    private func checkGroups() throws(Failure) {
+        for (place, threshold) in thresholds.enumerated() {
+            guard let group = threshold.group else { continue }
+            guard threshold.abortAfterSeconds == nil else {
+                throw Self.refusal(
+                    "thresholds[\(place)].abortAfterSeconds", "given for a group",
+                    allowed: "for thresholds of all requests: groups are judged at the end")
+            }
+            guard group.dimension == .target else { continue }
+            let names = targets.compactMap { target in
+                if case .url = target.source { redacted(url: target.name) } else { nil }
+            }
+            // The names of a list's assets are not known yet.
+            guard names.count == targets.count, !names.contains(group.name) else { continue }
+            throw Self.refusal(
+                "thresholds[\(place)]", "given target \(group.name)",
+                allowed: names.prefix(5).joined(separator: ", ")
+                    + (names.count > 5 ? ", …" : ""))
         }
     }
 

@@ -33,8 +33,8 @@ package struct LoadScenario: Sendable, Equatable {
         return min(stages, caps.durationSeconds ?? .infinity)
     }
 
-    /// Returns the measured time of a test that has run for `seconds`: from the end of the warm-up
-    /// to the end of the load, without the wait for the last requests. All rates refer to it.
+    /// Returns the measured time of a test that has sent requests for `seconds`: from the end of the
+    /// warm-up to the end of the load, without the wait for the last requests. All rates refer to it.
     package func measuredSeconds(atSeconds seconds: Double) -> Double {
         max(min(seconds, durationSeconds) - warmUpSeconds, 0)
     }
@@ -64,6 +64,8 @@ package struct LoadTarget: Sendable, Equatable {
         case url(String, AssetKind)
         /// Path of a list, in any format that `dray prefetch` reads.
         case list(String)
+        /// The requests of an access log; the only target.
+        case replay(LoadReplay)
     }
 
     package var name: String
@@ -72,7 +74,8 @@ package struct LoadTarget: Sendable, Equatable {
     package var weight = 1.0
     /// Digest of a file, in lowercase hex, for `LoadBodies.checked`.
     package var sha256: String?
-    /// True if an error or redirect in response to the preflight does not reject it.
+    /// True if a failure in the preflight does not reject it, and the default bound on errors does
+    /// not hold for it.
     package var mayFail = false
 
     package init(name: String, source: Source) {
@@ -144,6 +147,13 @@ package struct ViewerSettings: Sendable, Equatable {
     /// True if its first request opens a connection, as a player's does, so that each viewer has
     /// one.
     package var opensConnection = true
+    /// True if separate audio has requests of its own, beside those of the video; live titles
+    /// always do.
+    package var parallelRequests = false
+    /// Classes of viewers; empty for viewers without limits.
+    package var classes: [ViewerClass] = []
+    /// Path of a file with what each viewer adds to its requests, see `ViewerData`; nil for none.
+    package var data: String?
 
     package init() {}
 }

@@ -132,12 +132,18 @@ extension LoadScenarioReader {
             case "fixedBitsPerSecond":
                 viewers.fixedBitsPerSecond = try cursor.wholeNumber(field, LoadLimits.bitsPerSecond)
             case "opensConnection": viewers.opensConnection = try cursor.boolean(field)
+            case "parallelRequests": viewers.parallelRequests = try cursor.boolean(field)
+            case "classes":
+                viewers.classes = try list(
+                    &cursor, field, most: LoadLimits.viewerClasses, readViewerClass)
+            case "data": viewers.data = try cursor.plainText(field, limit: 4_096)
             default:
                 throw unknown(
                     cursor, name, place, in: path,
                     [
                         "startupSeconds", "bufferSeconds", "watchSeconds", "loops", "safety",
                         "startBitsPerSecond", "fixedBitsPerSecond", "opensConnection",
+                        "parallelRequests", "classes", "data",
                     ])
             }
         }

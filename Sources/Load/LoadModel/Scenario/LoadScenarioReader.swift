@@ -221,7 +221,7 @@ package enum LoadScenarioReader {
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> LoadThreshold {
         let place = cursor.index
-        let text = try cursor.plainText(path, limit: 200)
+        let text = try cursor.plainText(path, limit: LoadLimits.thresholdBytes)
         do throws(LoadInputError) { return try LoadThreshold.parse(text) } catch {
             throw cursor.fieldFailure(
                 at: place, path, "given \"\(error.given)\"", allowed: error.allowed)
@@ -240,6 +240,8 @@ extension LoadTarget {
             if kind != .file, sha256 != nil {
                 return ("sha256", "given for a title", "for files")
             }
+        // Of the command line alone.
+        case .replay: break
         }
         return nil
     }

@@ -35,6 +35,11 @@ package enum LoadScenarioWriter {
                 "given",
                 allowed: "on a cluster: url")
         }
+        if case .viewers(let settings) = scenario.user, settings.data != nil {
+            throw Failure(
+                .inputField, at: .field("viewers.data"), "given",
+                allowed: "without a cluster: its workers cannot read the file")
+        }
         guard scenario.http.caFile == nil else {
             throw Failure(
                 .inputField, at: .field("http.caFile"),
@@ -46,7 +51,7 @@ package enum LoadScenarioWriter {
 
 extension LoadTarget {
     fileprivate var isList: Bool {
-        if case .list = source { true } else { false }
+        if case .url = source { false } else { true }
     }
 }
 
@@ -187,7 +192,7 @@ private struct Document: Encodable {
 extension ViewerSettings: Encodable {
     private enum CodingKeys: String, CodingKey {
         case startupSeconds, bufferSeconds, watchSeconds, loops, safety, startBitsPerSecond,
-            fixedBitsPerSecond, opensConnection
+            fixedBitsPerSecond, opensConnection, parallelRequests, classes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -200,5 +205,7 @@ extension ViewerSettings: Encodable {
         try container.encodeIfPresent(startBitsPerSecond, forKey: .startBitsPerSecond)
         try container.encodeIfPresent(fixedBitsPerSecond, forKey: .fixedBitsPerSecond)
         try container.encode(opensConnection, forKey: .opensConnection)
+        try container.encode(parallelRequests, forKey: .parallelRequests)
+        if !classes.isEmpty { try container.encode(classes, forKey: .classes) }
     }
 }

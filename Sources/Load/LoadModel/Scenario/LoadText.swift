@@ -101,6 +101,12 @@ package enum LoadText {
             Unit(name: "\(prefix)bit/s", factor: [1, 1e3, 1e6, 1e9][place])
         }
 
+    /// Formats a share as a percentage: `5%`, `99.9%`.
+    package static func percent(_ share: Double) -> String {
+        let percent = product(share, 100)
+        return percent == percent.rounded() ? "\(Int64(saturating: percent))%" : "\(percent)%"
+    }
+
     /// Rounds a product to its first twelve digits: 0.7 % is 0.007, like seven of a thousand.
     static func product(_ number: Double, _ factor: Double) -> Double {
         let product = number * factor

@@ -1,3 +1,4 @@
+import Model
 import Text
 
 extension LoadThreshold {
@@ -9,11 +10,13 @@ extension LoadThreshold {
     ]
     private static let statistics = ["p99", "mean", "max"]
 
-    /// Parses `p99(first_byte) < 200ms`, `error_rate <= 0.1%`, `throughput > 1Gbit/s`.
+    /// Parses `p99(first_byte) < 200ms`, `error_rate <= 0.1%`, `throughput > 1Gbit/s`,
+    /// `p99(total){kind=media} < 1s`.
     ///
     /// Times need a unit; ratios are a percentage or 0 to 1.
     package static func parse(_ text: String) throws(LoadInputError) -> LoadThreshold {
-        guard let sign = text.firstIndex(where: { "<>".contains($0) }) else {
+        let (left, group, start) = try splitGroup(text)
+        guard let sign = text[start...].firstIndex(where: { "<>".contains($0) }) else {
             throw LoadInputError(
                 given: text, allowed: "a comparison by <, <=, > or >=: p99(first_byte) < 200ms")
         }
@@ -22,10 +25,71 @@ extension LoadThreshold {
         if isOrEqual { rest.removeFirst() }
         let comparison: Comparison =
             text[sign] == "<" ? (isOrEqual ? .atMost : .less) : (isOrEqual ? .atLeast : .more)
-        let figure = try figure(trimmed(text[..<sign]))
+        let figure = try figure(trimmed(left ?? text[..<sign]))
+        if group != nil {
+            guard figure.isOfGroups, trimmed(text[start..<sign]).isEmpty else {
+                throw LoadInputError(
+                    given: trimmed(text[..<sign]),
+                    allowed: "for a group: total and first_byte, error_rate and rate")
+            }
+        }
         return LoadThreshold(
-            text: text, figure: figure, comparison: comparison,
+            text: text, figure: figure, of: group, comparison: comparison,
             value: try value(trimmed(rest), of: figure))
+    }
+
+    /// Splits `p99(total){kind=media} < 1s` into the text before the braces, the group, and the index
+    /// after them. Without braces, the first two are nil.
+    private static func splitGroup(
+        _ text: String
+    ) throws(LoadInputError) -> (Substring?, LoadGroupKey?, String.Index) {
+        guard let open = text.firstIndex(where: { "{<>".contains($0) }), text[open] == "{" else {
+            return (nil, nil, text.startIndex)
+        }
+        guard let close = text.lastIndex(of: "}") else {
+            throw LoadInputError(given: text, allowed: "a group in braces: {kind=media}")
+        }
+        let group = try group(text[text.index(after: open)..<close])
+        return (text[..<open], group, text.index(after: close))
+    }
+
+    private static func group(_ text: Substring) throws(LoadInputError) -> LoadGroupKey {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let all = LoadDimension.allCases.map(\.rawValue)
+        let word = trimmed(parts.first ?? "")
+        guard parts.count == 2, let dimension = LoadDimension(rawValue: word) else {
+            throw LoadInputError(
+                given: "{\(text)}",
+                allowed: "{\(all.joined(separator: "=…}, {"))=…}" + nearest(word, all))
+        }
+        var name = parts[1].drop { $0 == " " }
+        while name.last == " " { name.removeLast() }
+        if name.count >= 2, name.hasPrefix("\""), name.hasSuffix("\"") {
+            name = name.dropFirst().dropLast()
+        }
+        try check(name, of: dimension)
+        return LoadGroupKey(dimension, String(name))
+    }
+
+    private static func check(
+        _ name: Substring, of dimension: LoadDimension
+    ) throws(LoadInputError) {
+        let allowed: String
+        switch dimension {
+        case .target, .rendition:
+            guard name.isEmpty else { return }
+            allowed = "the name of a \(dimension.rawValue)"
+        case .kind:
+            let kinds = SegmentRole.allCases.map(\.rawValue)
+            guard !kinds.contains(String(name)) else { return }
+            allowed = kinds.joined(separator: ", ") + nearest(String(name), kinds)
+        case .status:
+            guard name != "none", Int(name).map({ !(100...999).contains($0) }) ?? true else {
+                return
+            }
+            allowed = "an HTTP status, 100 to 999, or none for requests without an answer"
+        }
+        throw LoadInputError(given: String(name), allowed: allowed)
     }
 
     private static func trimmed(_ text: Substring) -> String {

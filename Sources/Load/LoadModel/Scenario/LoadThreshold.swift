@@ -10,15 +10,23 @@ package struct LoadThreshold: Sendable, Equatable {
     /// The text as written.
     package var text: String
     package var figure: LoadFigure
+    /// The group of requests that it limits; nil for all.
+    package var group: LoadGroupKey?
     package var comparison: Comparison
     /// In the figure's own unit.
     package var value: Double
     /// Aborts the test when it does not hold after this time; nil to judge it only at the end.
     package var abortAfterSeconds: Double?
+    /// True for the bound on errors that holds where a scenario sets none.
+    package var isDefault = false
 
-    package init(text: String, figure: LoadFigure, comparison: Comparison, value: Double) {
+    package init(
+        text: String, figure: LoadFigure, of group: LoadGroupKey? = nil, comparison: Comparison,
+        value: Double
+    ) {
         self.text = text
         self.figure = figure
+        self.group = group
         self.comparison = comparison
         self.value = value
     }

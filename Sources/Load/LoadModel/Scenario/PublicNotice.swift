@@ -55,7 +55,7 @@ package enum PublicNotice {
         if let requests = scenario.caps.requests {
             text += ", at most \(HumanFormat.count(requests, "request"))"
         }
-        if let bytes = scenario.caps.bytes { text += ", at most \(HumanFormat.bytes(bytes))" }
+        if let bytes = scenario.caps.bytes { text += ", at most \(Quantity.bytes(Double(bytes)))" }
         return text
     }
 

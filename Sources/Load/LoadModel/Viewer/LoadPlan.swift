@@ -33,6 +33,8 @@ package struct LoadPlan: Sendable {
         package var objects: Range<Int>
         /// Nil for a file.
         package var title: MediaTitle?
+        /// A title that is still written; it has no `title` then.
+        package var live: LiveSource?
 
         package init(name: String, weight: Double, objects: Range<Int>) {
             self.name = name
@@ -45,6 +47,9 @@ package struct LoadPlan: Sendable {
     package var targets: [Target] = []
     /// Rendition names of all titles, without duplicates.
     package var renditions: [String] = []
+    /// Labels of objects that requests of others count as, by index.
+    package var labels: [Int32: String] = [:]
+    package var viewerData = ViewerData()
 
     package init() {}
 }

@@ -71,6 +71,56 @@ package struct LoadPlanBuilder {
             manifest: first, video: ladder, audio: audio)
     }
 
+    /// Adds a live title, which viewers follow.
+    ///
+    /// - Parameter tracks: with the segments that it lists now, at least one.
+    package mutating func add(
+        live facts: LiveFacts, manifest: String, tracks: [TitleTrack], name: String,
+        weight: Double
+    ) throws(Failure) {
+        let start = begin(name, weight)
+        let first = try add(manifest, nil, .playlist)
+        let choice = PlayedTracks(tracks)
+        var ladder: [LiveSource.Track] = []
+        for track in choice.video.compactMap(\.last) {
+            ladder.append(try add(live: track, manifest: first))
+        }
+        let audio = try choice.audio.last.map { (track) throws(Failure) in
+            try add(live: track, manifest: first)
+        }
+        guard !ladder.isEmpty else {
+            throw Failure(.inputTarget, "the live title has no track that viewers can play")
+        }
+        let clock = try facts.clock.map { (url) throws(Failure) in try add(url, nil, .data) }
+        end(from: start)
+        let isSingle = facts.form == .hls && ladder.contains { $0.playlist == first }
+        var live = LiveSource(
+            form: facts.form, manifest: isSingle ? nil : first, video: ladder, audio: audio)
+        live.clock = clock
+        live.variables = facts.variables
+        plan.targets[plan.targets.count - 1].live = live
+    }
+
+    private mutating func add(
+        live track: TitleTrack, manifest: Int32
+    ) throws(Failure) -> LiveSource.Track {
+        let rendition = track.rendition
+        let name = Self.name(of: rendition)
+        let place = renditionPlace(name)
+        var playlist = manifest
+        if let own = track.playlist { playlist = try add(own.text, nil, .playlist, place) }
+        guard let newest = track.segments.last(where: { $0.role == .media }) else {
+            throw Failure(.inputTarget, "the live title lists no segment yet")
+        }
+        let url = newest.reference.url.text
+        let segments = try add(url, newest.range, .media, place)
+        let folder = url.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
+        plan.labels[segments] = folder.map { "\(url[...$0])… (live segments)" }
+        return LiveSource.Track(
+            name: name, bitsPerSecond: rendition.bandwidth ?? rendition.averageBandwidth ?? 0,
+            height: rendition.height, id: rendition.id, playlist: playlist, segments: segments)
+    }
+
     // MARK: Tracks
 
     /// Adds a track, which consists of one track of each period.
@@ -81,6 +131,7 @@ package struct LoadPlanBuilder {
         var track = MediaTitle.Track(
             name: name, bitsPerSecond: rendition.bandwidth ?? rendition.averageBandwidth ?? 0,
             setup: [], segments: [])
+        track.height = rendition.height
         if playsTitles, let playlist = periods.first?.playlist {
             track.setup.append(try add(playlist.text, nil, .playlist, place))
         }

@@ -20,6 +20,8 @@ package struct MediaTitle: Sendable, Equatable {
         package var name: String
         /// Bits per second; 0 if the manifest does not specify it.
         package var bitsPerSecond: Int64
+        /// Of its pictures; nil if unknown.
+        package var height: Int64?
         /// Objects fetched first: its playlist.
         package var setup: [Int32]
         package var segments: [Segment]

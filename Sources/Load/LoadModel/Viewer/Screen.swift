@@ -9,11 +9,20 @@ struct Screen: Sendable {
     enum State: Sendable {
         /// Can move to playing.
         case starting
-        /// Can move to stalled and ended.
+        /// Can move to stalled, seeking and ended.
         case playing
         /// Can move to playing.
         case stalled
+        /// Can move to playing.
+        case seeking
         case ended
+    }
+
+    /// A wait for the next frame, with its length so far in seconds.
+    enum Wait: Sendable, Equatable {
+        case none
+        case startup(Double)
+        case stall(Double)
     }
 
     struct Totals: Sendable {
@@ -24,6 +33,8 @@ struct Screen: Sendable {
         var stalls: Int64 = 0
         var lateSegments: Int64 = 0
         var switches: Int64 = 0
+        var skips: Int64 = 0
+        var seeks: Int64 = 0
     }
 
     /// A part of the buffer with one bit rate, from `fromSeconds` to the start of the next.
@@ -34,11 +45,14 @@ struct Screen: Sendable {
 
     private(set) var state = State.starting
     private(set) var playheadSeconds = 0.0
+    /// Nil before the start.
+    private var startupSeconds: Double?
     var totals = Totals()
 
     private var clockSeconds: Double
     private var reported = Totals()
     private var stalledSinceSeconds: Double?
+    private var seekingSinceSeconds: Double?
     private var runs: [Run] = []
 
     init(clockSeconds: Double) { self.clockSeconds = clockSeconds }
@@ -60,7 +74,7 @@ struct Screen: Sendable {
         guard passed > 0 else { return }
         clockSeconds = now
         switch state {
-        case .starting, .ended: break
+        case .starting, .seeking, .ended: break
         case .stalled: totals.stalledSeconds += passed
         case .playing:
             let left = max(playable - playheadSeconds, 0)
@@ -78,11 +92,28 @@ struct Screen: Sendable {
         }
     }
 
-    /// Starts playback, or resumes it after a stall.
+    /// The current wait of a viewer that was due at `plannedSeconds`.
+    func wait(plannedSeconds: Double) -> Wait {
+        if state == .starting { return .startup(clockSeconds - plannedSeconds) }
+        return stalledSinceSeconds.map { .stall(clockSeconds - $0) } ?? .none
+    }
+
+    /// Drops the buffer and waits for another position.
+    mutating func seek() {
+        state = .seeking
+        seekingSinceSeconds = clockSeconds
+        totals.seeks += 1
+        runs.removeAll { $0.fromSeconds > playheadSeconds }
+    }
+
+    /// Starts playback, or resumes it after a stall or a seek.
     mutating func play(plannedSeconds: Double, into interval: inout LoadInterval) {
         if let since = stalledSinceSeconds {
             interval.record(Self.microseconds(clockSeconds - since), .stall)
             stalledSinceSeconds = nil
+        } else if let since = seekingSinceSeconds {
+            interval.record(Self.microseconds(clockSeconds - since), .seek)
+            seekingSinceSeconds = nil
         } else if state == .starting {
             recordStartup(clockSeconds - plannedSeconds, into: &interval)
         }
@@ -90,7 +121,10 @@ struct Screen: Sendable {
     }
 
     /// Records a start-up time, also that of a viewer that is cut off.
-    func recordStartup(_ seconds: Double, into interval: inout LoadInterval) {
+    private mutating func recordStartup(
+        _ seconds: Double, into interval: inout LoadInterval
+    ) {
+        startupSeconds = seconds
         interval.record(Self.microseconds(seconds), .startup)
     }
 
@@ -102,11 +136,55 @@ struct Screen: Sendable {
         interval.counts.stalls += totals.stalls - reported.stalls
         interval.counts.lateSegments += totals.lateSegments - reported.lateSegments
         interval.counts.switches += totals.switches - reported.switches
+        interval.counts.liveSkips += totals.skips - reported.skips
+        interval.counts.seeks += totals.seeks - reported.seeks
         reported = totals
     }
 
+    /// The totals of its viewer, which has ended.
+    func totals(hasFailed: Bool, hasAbandoned: Bool) -> ViewerTotals {
+        var all = ViewerTotals()
+        all.viewers = 1
+        all.failed = hasFailed ? 1 : 0
+        all.abandoned = hasAbandoned ? 1 : 0
+        if let startupSeconds {
+            all.startups = 1
+            all.startupSeconds = startupSeconds
+            all.longestStartupSeconds = startupSeconds
+        }
+        all.stalls = totals.stalls
+        all.playedSeconds = totals.playedSeconds
+        all.stalledSeconds = totals.stalledSeconds
+        all.playedBits = totals.playedBits
+        return all
+    }
+
+    /// How a viewer ends.
+    struct Ending {
+        var plannedSeconds: Double
+        var atSeconds: Double
+        var hasFailed: Bool
+        /// True if it left because it waited too long.
+        var hasAbandoned: Bool
+        var isCutOff: Bool
+        var usualStartupSeconds: Double
+    }
+
+    /// Counts the viewer as ended, and adds its figures.
+    mutating func end(_ ending: Ending, into interval: inout LoadInterval) {
+        interval.counts.viewersEnded += 1
+        if ending.hasFailed, !ending.isCutOff { interval.counts.viewersFailed += 1 }
+        if ending.hasAbandoned { interval.counts.viewersAbandoned += 1 }
+        if ending.isCutOff || ending.hasAbandoned, state == .starting {
+            interval.counts.viewersNotStarted += 1
+            let waited = ending.atSeconds - ending.plannedSeconds
+            if waited > ending.usualStartupSeconds { recordStartup(waited, into: &interval) }
+        }
+        finish(into: &interval)
+    }
+
     /// Adds the viewer's own figures if it played.
-    mutating func finish(into interval: inout LoadInterval) {
+    private mutating func finish(into interval: inout LoadInterval) {
         if let since = stalledSinceSeconds {
             interval.record(Self.microseconds(clockSeconds - since), .stall)
             stalledSinceSeconds = nil

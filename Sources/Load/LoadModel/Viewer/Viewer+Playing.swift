@@ -62,7 +62,7 @@ extension Viewer {
 
     /// Starts or resumes playback if the buffer suffices.
     mutating func playAgain(atSeconds now: Double, into interval: inout LoadInterval) {
-        guard screen.state == .starting || screen.state == .stalled else { return }
+        guard [.starting, .stalled, .seeking].contains(screen.state) else { return }
         let isEnough = aheadSeconds >= settings.startupSeconds - Self.toleranceSeconds
         guard aheadSeconds > 0, isEnough || !hasMore else { return }
         screen.play(plannedSeconds: plannedSeconds, into: &interval)

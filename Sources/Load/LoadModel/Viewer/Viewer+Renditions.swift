@@ -2,11 +2,13 @@
 /// audio's, is at most `safety` of the estimated throughput; otherwise the lowest.
 extension Viewer {
     /// Returns the first rendition.
-    static func first(of title: MediaTitle, _ settings: ViewerSettings) -> Int {
+    static func first(
+        of title: MediaTitle, _ settings: ViewerSettings, _ traits: ViewerTraits
+    ) -> Int {
         guard let most = settings.fixedBitsPerSecond ?? settings.startBitsPerSecond else {
             return 0
         }
-        return highest(of: title, within: Double(most))
+        return highest(of: title, traits, within: Double(most))
     }
 
     /// Changes the rendition if the throughput requires it.
@@ -15,7 +17,7 @@ extension Viewer {
             let throughput = estimate.bitsPerSecond
         else { return }
         let audio = Double(title.audio?.bitsPerSecond ?? 0)
-        let best = Self.highest(of: title, within: throughput * settings.safety - audio)
+        let best = Self.highest(of: title, traits, within: throughput * settings.safety - audio)
         guard best != track else { return }
         if title.video[best].segments.count != title.video[track].segments.count {
             guard let place = place(inTrack: best) else { return }
@@ -27,9 +29,11 @@ extension Viewer {
         screen.totals.switches += 1
     }
 
-    private static func highest(of title: MediaTitle, within bitsPerSecond: Double) -> Int {
+    private static func highest(
+        of title: MediaTitle, _ traits: ViewerTraits, within bitsPerSecond: Double
+    ) -> Int {
         title.video.lastIndex {
-            $0.bitsPerSecond > 0 && Double($0.bitsPerSecond) <= bitsPerSecond
+            traits.plays($0.bitsPerSecond, height: $0.height, within: bitsPerSecond)
         } ?? 0
     }
 

@@ -3,7 +3,8 @@
 ///
 /// The playhead is virtual and uses the test's clock. The manifest comes first, then the objects
 /// that the chosen rendition and the audio need, then segments, one request at a time. With
-/// separate audio, the track with less in the buffer comes first. If a segment needs another
+/// separate audio, the track with less in the buffer comes first; with `parallelRequests`, each
+/// has a lane. If a segment needs another
 /// initialization section or another key, that is requested before it; each is requested once and
 /// kept. A buffer of `bufferSeconds` pauses requests (Shaka's `bufferingGoal`, hls.js's
 /// `maxBufferLength`). Playback is in `Viewer+Playing.swift`, the choice of renditions in
@@ -12,7 +13,7 @@
 /// A failed request is retried 0.5 s later, and 1 s after that; then the viewer has failed.
 ///
 /// A value, confined to the loop that drives it. A segment of the same rendition allocates nothing.
-package struct Viewer: Sendable {
+package struct Viewer: PlayingViewer, Sendable {
     package enum Action: Sendable, Equatable {
         /// Request this object of the plan now.
         case fetch(object: Int)
@@ -42,12 +43,21 @@ package struct Viewer: Sendable {
         var readyPart: Int32?
     }
 
+    /// The request of a lane.
+    private struct Channel: Sendable {
+        var request: Request?
+        var failures = 0
+        /// Time at which a failed request is retried, or a full buffer has space.
+        var resumesSeconds: Double?
+    }
+
     static let retrySeconds = [0.5, 1.0]
     /// Tolerance for sums of durations.
     static let toleranceSeconds = 1e-6
 
     let title: MediaTitle
     let settings: ViewerSettings
+    var traits: ViewerTraits
     let plannedSeconds: Double
     /// Maximum watched seconds of the title, all passes together.
     let limitSeconds: Double
@@ -66,57 +76,94 @@ package struct Viewer: Sendable {
     var estimate = ThroughputEstimate()
     var screen: Screen
 
-    private var request: Request?
-    private var failures = 0
-    /// Time at which a failed request is retried, or a full buffer has space.
-    private var resumesSeconds: Double?
+    private var videoChannel = Channel()
+    private var audioChannel = Channel()
     /// True if a request failed permanently.
     package private(set) var hasFailed = false
+    /// Position of the playhead at its next seek.
+    var nextSeekSeconds = Double.infinity
+    private var hasAbandoned = false
     private var isOver = false
 
     /// Creates a viewer.
     ///
     /// - Parameter plannedSeconds: due time on the test's clock; its start-up time counts from
     ///   then.
-    package init(title: MediaTitle, settings: ViewerSettings, plannedSeconds: Double) {
+    package init(
+        title: MediaTitle, settings: ViewerSettings, traits: ViewerTraits = ViewerTraits(),
+        plannedSeconds: Double
+    ) {
         self.title = title
         self.settings = settings
+        self.traits = traits
         self.plannedSeconds = plannedSeconds
-        limitSeconds = settings.watchSeconds ?? .infinity
-        track = Self.first(of: title, settings)
+        limitSeconds = min(settings.watchSeconds ?? .infinity, traits.watchSeconds)
+        track = Self.first(of: title, settings, traits)
         screen = Screen(clockSeconds: plannedSeconds)
+        nextSeekSeconds = self.traits.nextSeekSeconds()
+    }
+
+    package var lanes: Int { settings.parallelRequests && title.audio != nil ? 2 : 1 }
+
+    package func readsBody(_ lane: ViewerLane) -> Bool { false }
+
+    private subscript(lane: ViewerLane) -> Channel {
+        get { lane == .video ? videoChannel : audioChannel }
+        set {
+            if lane == .video { videoChannel = newValue } else { audioChannel = newValue }
+        }
     }
 
     /// Returns the next action, at first, after a wait, and after `received`.
-    package mutating func next(atSeconds now: Double) -> Action {
+    package mutating func next(_ lane: ViewerLane = .video, atSeconds now: Double) -> Action {
         guard !isOver else { return .end }
         play(toSeconds: now)
-        if let resumes = resumesSeconds {
+        if let resumes = self[lane].resumesSeconds {
             guard now >= resumes else { return .wait(untilSeconds: resumes) }
-            resumesSeconds = nil
-        } else if request == nil, let full = fullUntilSeconds(now) {
-            resumesSeconds = full
-            return .wait(untilSeconds: full)
+            self[lane].resumesSeconds = nil
         }
-        if request == nil { request = nextRequest() }
-        if let request { return .fetch(object: object(of: request)) }
+        if videoChannel.request == nil, audioChannel.request == nil { seekIfDue() }
+        if self[lane].request == nil {
+            if let full = fullUntilSeconds(lane, now) {
+                self[lane].resumesSeconds = full
+                return .wait(untilSeconds: full)
+            }
+            self[lane].request = nextRequest(lane)
+        }
+        if let request = self[lane].request { return .fetch(object: object(of: request)) }
+        // The other lane has more.
+        guard !hasMore else { return .wait(untilSeconds: .infinity) }
         // All segments are fetched: only playback is left.
         guard screen.state == .playing else {
             isOver = true
             return .end
         }
-        return .wait(untilSeconds: now + max(playableToSeconds - screen.playheadSeconds, 0))
+        let end = now + max(playableToSeconds - screen.playheadSeconds, 0)
+        return .wait(untilSeconds: min(end, seekSeconds(now)))
     }
 
-    /// Adds the last requested object.
+    package var totals: ViewerTotals {
+        screen.totals(hasFailed: hasFailed, hasAbandoned: hasAbandoned)
+    }
+
+    /// Returns true, once, if it leaves because it has waited too long.
+    package mutating func abandons(atSeconds now: Double) -> Bool {
+        guard !isOver else { return false }
+        play(toSeconds: now)
+        guard traits.abandons(screen.wait(plannedSeconds: plannedSeconds)) else { return false }
+        hasAbandoned = true
+        return true
+    }
+
+    /// Adds the last requested object of a lane.
     ///
     /// - Parameter tookSeconds: from sending the request to its last byte.
     package mutating func received(
-        bytes: Int64, tookSeconds: Double, atSeconds now: Double, into interval: inout LoadInterval
+        _ lane: ViewerLane = .video, bytes: Int64, body: [UInt8] = [], tookSeconds: Double,
+        atSeconds now: Double, into interval: inout LoadInterval
     ) {
-        guard let request else { return }
-        self.request = nil
-        failures = 0
+        guard let request = self[lane].request else { return }
+        self[lane] = Channel()
         play(toSeconds: now)
         switch request {
         case .manifest: hasManifest = true
@@ -128,18 +175,18 @@ package struct Viewer: Sendable {
         }
     }
 
-    /// Returns the action after a failed request.
-    package mutating func failed(atSeconds now: Double) -> Action {
-        guard request != nil, !isOver else { return .end }
+    /// Returns the action after a failed request of a lane.
+    package mutating func failed(_ lane: ViewerLane = .video, atSeconds now: Double) -> Action {
+        guard self[lane].request != nil, !isOver else { return .end }
         play(toSeconds: now)
-        guard failures < Self.retrySeconds.count else {
+        guard self[lane].failures < Self.retrySeconds.count else {
             hasFailed = true
             isOver = true
             return .end
         }
-        let again = now + Self.retrySeconds[failures]
-        failures += 1
-        resumesSeconds = again
+        let again = now + Self.retrySeconds[self[lane].failures]
+        self[lane].failures += 1
+        self[lane].resumesSeconds = again
         return .wait(untilSeconds: again)
     }
 
@@ -165,28 +212,35 @@ package struct Viewer: Sendable {
     ) {
         account(toSeconds: now, into: &interval)
         isOver = true
-        interval.counts.viewersEnded += 1
-        if hasFailed, !isCutOff { interval.counts.viewersFailed += 1 }
-        if isCutOff, screen.state == .starting {
-            interval.counts.viewersNotStarted += 1
-            let waited = now - plannedSeconds
-            if waited > usualStartupSeconds { screen.recordStartup(waited, into: &interval) }
-        }
-        screen.finish(into: &interval)
+        screen.end(
+            Screen.Ending(
+                plannedSeconds: plannedSeconds, atSeconds: now, hasFailed: hasFailed,
+                hasAbandoned: hasAbandoned, isCutOff: isCutOff,
+                usualStartupSeconds: usualStartupSeconds),
+            into: &interval)
     }
 
     // MARK: Next request
 
     /// Returns the time at which a full buffer has space again; nil if it has space.
-    private func fullUntilSeconds(_ now: Double) -> Double? {
+    private func fullUntilSeconds(_ lane: ViewerLane, _ now: Double) -> Double? {
         guard screen.state == .playing, hasMore else { return nil }
         let goal = max(settings.bufferSeconds, settings.startupSeconds)
-        let spare = aheadSeconds - goal
-        return spare > 0 ? now + spare : nil
+        var ahead = aheadSeconds
+        if lanes > 1 {
+            let reel = lane == .video ? video : audio
+            ahead = reel.bufferedToSeconds - screen.playheadSeconds
+        }
+        let spare = ahead - goal
+        return spare > Self.toleranceSeconds ? min(now + spare, seekSeconds(now)) : nil
     }
 
-    private mutating func nextRequest() -> Request? {
-        guard hasManifest else { return .manifest }
+    private mutating func nextRequest(_ lane: ViewerLane) -> Request? {
+        guard hasManifest else { return lane == .video ? .manifest : nil }
+        if lanes > 1 {
+            guard lane == .video else { return hasMoreAudio ? audioRequest() : nil }
+            return hasMoreVideo ? videoRequest() : nil
+        }
         if !isSetUp {
             if let need = missingVideo() ?? missingAudio() { return .need(need) }
             isSetUp = true
@@ -196,10 +250,13 @@ package struct Viewer: Sendable {
         case (false, true): return audioRequest()
         case (true, true) where audio.bufferedToSeconds < video.bufferedToSeconds:
             return audioRequest()
-        default:
-            choose()
-            return missingVideo().map(Request.need) ?? .segment
+        default: return videoRequest()
         }
+    }
+
+    private mutating func videoRequest() -> Request {
+        choose()
+        return missingVideo().map(Request.need) ?? .segment
     }
 
     private mutating func audioRequest() -> Request {

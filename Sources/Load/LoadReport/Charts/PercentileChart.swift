@@ -42,7 +42,10 @@ struct PercentileChart {
                 return (x(decade), axis.y(Double(value)))
             }
             content += SVG.polyline(points, color: index)
-            let left = Self.left + Double(index) * 200
+            // About seven units per character of the font, as in `TimeChart`.
+            let left = shown[..<index].reduce(Self.left) {
+                $0 + Double(TextLayout.width($1.name)) * 7 + 40
+            }
             content += SVG.rectangle(left, 6, 12, 12, color: index, tip: series.name)
             content += SVG.label(left + 18, 16, series.name, name: "v")
         }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadModel
 internal import Model
 internal import Rendering
 package import Statistics
@@ -13,6 +14,10 @@ package struct HistogramReport: Sendable {
         var tag: String?
         var intervals = 0
         var histogram = Histogram()
+
+        /// The unit of its values: that of a metric of `dray loadtest` with the tag's name, else
+        /// microseconds.
+        var unit: LoadMetric.Unit { tag.flatMap(LoadMetric.named)?.unit ?? .microseconds }
     }
 
     private static let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999]
@@ -58,32 +63,40 @@ package struct HistogramReport: Sendable {
             "Max",
         ]
         let rows = all.map { series in
-            [
+            func value(_ value: Double?) -> String { LoadFormat.value(value, of: series.unit) }
+            return [
                 series.tag.map { printable($0) } ?? "-", LoadFormat.count(Int64(series.intervals)),
                 LoadFormat.count(series.histogram.total),
-                LoadFormat.time(microseconds: series.histogram.mean),
-                LoadFormat.time(series.histogram.minimum),
+                value(series.histogram.mean), value(series.histogram.minimum.map { Double($0) }),
             ]
-                + Self.quantiles.map { LoadFormat.time(series.histogram.quantile($0)) }
-                + [LoadFormat.time(series.histogram.maximum)]
+                + Self.quantiles.map { value(series.histogram.quantile($0).map { Double($0) }) }
+                + [value(series.histogram.maximum.map { Double($0) })]
         }
         return TextLayout.table(
             headings: headings,
             alignments: [.left] + Array(repeating: .right, count: headings.count - 1), rows: rows)
     }
 
-    /// Returns JSON with times in microseconds; values that an empty histogram lacks are null.
+    /// A series in JSON. Times have fields with `Microseconds` in their names, other figures those
+    /// without, in `unit`.
+    private struct Entry: Encodable {
+        var tag: String?
+        var unit: String
+        var intervals: Int
+        var values: Int64
+        var mean: Double?
+        var minimum: Int64?
+        var maximum: Int64?
+        var percentiles: [String: Int64]?
+        var meanMicroseconds: Double?
+        var minimumMicroseconds: Int64?
+        var maximumMicroseconds: Int64?
+        /// By percentile.
+        var percentilesMicroseconds: [String: Int64]?
+    }
+
+    /// Returns JSON; values that an empty histogram lacks are omitted.
     package func json() throws -> String {
-        struct Entry: Encodable {
-            var tag: String?
-            var intervals: Int
-            var values: Int64
-            var meanMicroseconds: Double?
-            var minimumMicroseconds: Int64?
-            var maximumMicroseconds: Int64?
-            /// By percentile.
-            var percentilesMicroseconds: [String: Int64]
-        }
         let entries = all.map { series in
             let histogram = series.histogram
             var percentiles: [String: Int64] = [:]
@@ -91,11 +104,19 @@ package struct HistogramReport: Sendable {
                 let name = HumanFormat.fixed(quantile * 100, places: 2)
                 percentiles[Self.trimmed(name)] = histogram.quantile(quantile)
             }
-            return Entry(
-                tag: series.tag, intervals: series.intervals, values: histogram.total,
-                meanMicroseconds: histogram.isEmpty ? nil : histogram.mean,
-                minimumMicroseconds: histogram.minimum, maximumMicroseconds: histogram.maximum,
-                percentilesMicroseconds: percentiles)
+            var entry = Entry(
+                tag: series.tag, unit: series.unit.name, intervals: series.intervals,
+                values: histogram.total)
+            let mean = histogram.isEmpty ? nil : histogram.mean
+            guard series.unit == .microseconds else {
+                (entry.mean, entry.percentiles) = (mean, percentiles)
+                (entry.minimum, entry.maximum) = (histogram.minimum, histogram.maximum)
+                return entry
+            }
+            (entry.meanMicroseconds, entry.percentilesMicroseconds) = (mean, percentiles)
+            entry.minimumMicroseconds = histogram.minimum
+            entry.maximumMicroseconds = histogram.maximum
+            return entry
         }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]

@@ -37,6 +37,8 @@ package enum LoadJSON {
         let targets: [Tally]
         let renditions: [Tally]
         let urls: [Tally]
+        let groups: [String: [Group]]
+        let viewerClasses: [ViewerClassTotals]?
         let thresholds: [Verdict]
         let shards: [LoadShardReport]
         let generator: Generator
@@ -72,6 +74,8 @@ package enum LoadJSON {
             targets = Tally.all(result.breakdown.targets)
             renditions = Tally.all(result.breakdown.renditions)
             urls = Tally.all(result.breakdown.urls)
+            groups = Group.all(result.breakdown.groups)
+            viewerClasses = ViewerClassTotals.all(result.breakdown.classes)
             thresholds = result.verdicts.map(Verdict.init)
             shards = result.shards.map { shard in
                 var shard = shard
@@ -86,21 +90,30 @@ package enum LoadJSON {
     /// Rates and ratios of the measured time.
     private struct Figures: Encodable {
         let requestsPerSecond: Double?
+        let failedPerSecond: Double?
         let plannedPerSecond: Double?
         let bitsPerSecond: Double?
         let errorRate: Double?
         let rebufferRatio: Double?
         let lateSegmentRatio: Double?
         let failedViewerRatio: Double?
+        /// Of the responses with cache headers.
+        let cacheHitRatio: Double?
+        let cacheByteHitRatio: Double?
+        let meanCacheAgeSeconds: Double?
 
         init(_ result: LoadResult) {
             requestsPerSecond = result.requestsPerSecond
+            failedPerSecond = result.failedPerSecond
             plannedPerSecond = result.plannedPerSecond
             bitsPerSecond = result.bitsPerSecond
             errorRate = result.figure(.errorRate)
             rebufferRatio = result.figure(.rebufferRatio)
             lateSegmentRatio = result.figure(.lateSegmentRatio)
             failedViewerRatio = result.figure(.failedViewerRatio)
+            cacheHitRatio = result.total.counts.cacheHitRatio
+            cacheByteHitRatio = result.total.counts.cacheByteHitRatio
+            meanCacheAgeSeconds = result.total.counts.meanCacheAgeSeconds
         }
     }
 
@@ -134,13 +147,7 @@ package enum LoadJSON {
         let histogram: String
 
         init(_ metric: LoadMetric, _ histogram: Histogram) {
-            unit =
-                switch metric.unit {
-                case .microseconds: "microseconds"
-                case .count: "count"
-                case .millionths: "millionths"
-                case .kilobitsPerSecond: "kilobitsPerSecond"
-                }
+            unit = metric.unit.name
             count = histogram.total
             mean = histogram.mean
             standardDeviation = histogram.standardDeviation
@@ -165,6 +172,8 @@ package enum LoadJSON {
         let bytes: Int64
         let meanMicroseconds: Double
         let longestMicroseconds: Int64
+        let failedMeanMicroseconds: Double
+        let failedLongestMicroseconds: Int64
 
         /// Returns all entries, most requests first.
         static func all(_ tallies: [String: LoadTally]) -> [Tally] {
@@ -173,7 +182,51 @@ package enum LoadJSON {
                 Tally(
                     name: LoadFormat.name(name), requests: tally.requests, failed: tally.failed,
                     bytes: tally.bytes, meanMicroseconds: tally.mean,
-                    longestMicroseconds: tally.longestMicroseconds)
+                    longestMicroseconds: tally.longestMicroseconds,
+                    failedMeanMicroseconds: tally.failedMean,
+                    failedLongestMicroseconds: tally.longestFailedMicroseconds)
+            }
+        }
+    }
+
+    /// A group of requests.
+    private struct Group: Encodable {
+        let name: String
+        let requests: Int64
+        let failed: Int64
+        let total: Metric?
+        let firstByte: Metric?
+
+        init(_ name: String, _ group: LoadGroup) {
+            self.name = LoadFormat.name(name)
+            requests = group.requests
+            failed = group.failed
+            total = group.total.isEmpty ? nil : Metric(.total, Histogram(group.total))
+            firstByte =
+                group.firstByte.isEmpty ? nil : Metric(.firstByte, Histogram(group.firstByte))
+        }
+
+        /// Returns all groups by dimension, most requests first.
+        static func all(_ groups: [LoadDimension: [String: LoadGroup]]) -> [String: [Group]] {
+            Dictionary(
+                uniqueKeysWithValues: groups.map { dimension, groups in
+                    let sorted = groups.sorted {
+                        ($1.value.requests, $0.key) < ($0.value.requests, $1.key)
+                    }
+                    return (dimension.rawValue, sorted.map { Group($0.key, $0.value) })
+                })
+        }
+    }
+
+    private struct ViewerClassTotals: Encodable {
+        let name: String
+        let totals: ViewerTotals
+
+        /// Returns all classes by name; nil without any.
+        static func all(_ classes: [String: ViewerTotals]) -> [ViewerClassTotals]? {
+            guard !classes.isEmpty else { return nil }
+            return classes.sorted { $0.key < $1.key }.map { name, totals in
+                ViewerClassTotals(name: LoadFormat.name(name), totals: totals)
             }
         }
     }
@@ -182,11 +235,13 @@ package enum LoadJSON {
         let threshold: String
         let measured: Double?
         let holds: Bool
+        let isDefault: Bool
 
         init(_ verdict: LoadVerdict) {
             threshold = verdict.threshold.text
             measured = verdict.measured.flatMap { $0.isFinite ? $0 : nil }
             holds = verdict.holds
+            isDefault = verdict.threshold.isDefault
         }
     }
 
@@ -221,6 +276,7 @@ private struct LoadRow: Encodable {
     let p99Microseconds: Int64
     let longestMicroseconds: Int64
     let firstByteP99Microseconds: Int64
+    let cacheHitRatio: Double?
     let totalHistogram: String?
 
     init(_ second: LoadSecond) {
@@ -235,6 +291,7 @@ private struct LoadRow: Encodable {
         p99Microseconds = second.p99
         longestMicroseconds = second.longest
         firstByteP99Microseconds = second.firstByteP99
+        cacheHitRatio = second.counts.cacheHitRatio
         totalHistogram = second.totalText
     }
 }

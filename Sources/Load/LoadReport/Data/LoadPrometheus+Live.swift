@@ -5,6 +5,17 @@ package import Metrics
 /// the test's progress.
 extension LoadPrometheus {
     package static func text(_ live: LoadLive, _ format: MetricsFormat) -> [UInt8] {
+        page(live, format).text
+    }
+
+    /// Returns the metrics with their samples, for remote write.
+    package static func families(
+        _ live: LoadLive
+    ) -> [(family: MetricFamily, samples: [MetricSample])] {
+        page(live, .prometheus).families
+    }
+
+    private static func page(_ live: LoadLive, _ format: MetricsFormat) -> LoadPrometheus {
         let name = LoadFormat.name(live.scenario.name)
         var page = LoadPrometheus(
             live.total, hasViewers: live.scenario.hasViewers,
@@ -16,7 +27,7 @@ extension LoadPrometheus {
         page.generator(live)
         page.thresholds(live.verdicts)
         page.durations()
-        return page.ended()
+        return page
     }
 
     private mutating func gauge(_ name: String, _ help: String, _ value: Double?) {

@@ -10,7 +10,8 @@ package struct LoadPrometheus {
     private let total: LoadInterval
     private let hasViewers: Bool
     private let name: String
-    private var page: MetricsText
+    private let format: MetricsFormat
+    private(set) var families: [(family: MetricFamily, samples: [MetricSample])] = []
 
     /// Upper bounds of buckets in seconds.
     private static let bounds = [
@@ -27,17 +28,20 @@ package struct LoadPrometheus {
         page.figures(result)
         page.thresholds(result.verdicts)
         page.durations()
-        return String(decoding: page.ended(), as: UTF8.self)
+        return String(decoding: page.text, as: UTF8.self)
     }
 
     init(_ total: LoadInterval, hasViewers: Bool, name: String, _ format: MetricsFormat) {
         self.total = total
         self.hasViewers = hasViewers
         self.name = name
-        page = MetricsText(format)
+        self.format = format
     }
 
-    mutating func ended() -> [UInt8] {
+    /// The metrics as text.
+    var text: [UInt8] {
+        var page = MetricsText(format)
+        for (family, samples) in families { page.add(family, samples) }
         page.end()
         return page.bytes
     }
@@ -48,7 +52,7 @@ package struct LoadPrometheus {
     ) {
         guard let value, value.isFinite else { return }
         let family = MetricFamily("dray_loadtest_\(name)", kind, help, labels: ["test"])
-        page.add(family, [MetricSample([self.name], value)])
+        families.append((family, [MetricSample([self.name], value)]))
     }
 
     /// Adds a metric with a sample for each value of a label; none without values.
@@ -59,7 +63,7 @@ package struct LoadPrometheus {
         guard !values.isEmpty else { return }
         let family = MetricFamily(
             "dray_loadtest_\(name)", kind, help, labels: ["test", label], maxSeries: values.count)
-        page.add(family, values.map { MetricSample([self.name, $0.0], $0.1) })
+        families.append((family, values.map { MetricSample([self.name, $0.0], $0.1) }))
     }
 
     private mutating func counter(_ name: String, _ help: String, _ value: Int64) {
@@ -80,6 +84,9 @@ package struct LoadPrometheus {
             "planned", "Requests and viewers that the open model planned.", counts.planned)
         counter("received_bytes", "Bytes of bodies.", counts.bytes)
         counter("connections", "Connections opened.", counts.connections)
+        counter(
+            "resent", "Requests sent once more, because a kept connection had been closed.",
+            counts.resent)
         counter(
             "late_sends", "Requests that the generator sent late.", counts.lateSends
         )
@@ -157,7 +164,7 @@ package struct LoadPrometheus {
             let snapshot = HistogramSnapshot(
                 bounds: Self.bounds, counts: zip(rising, [0] + rising).map { Int64($0 - $1) },
                 sum: histogram.sum / 1_000_000)
-            page.add(family, [MetricSample([name], .histogram(snapshot))])
+            families.append((family, [MetricSample([name], .histogram(snapshot))]))
         }
     }
 }

@@ -26,6 +26,9 @@ struct LoadAsked: Encodable {
         let startBitsPerSecond: Int64?
         let fixedBitsPerSecond: Int64?
         let opensConnection: Bool
+        let parallelRequests: Bool
+        let classes: [ViewerClass]?
+        let data: String?
     }
 
     struct Caps: Encodable {
@@ -74,7 +77,10 @@ struct LoadAsked: Encodable {
                 watchSeconds: settings.watchSeconds, loops: settings.loops, safety: settings.safety,
                 startBitsPerSecond: settings.startBitsPerSecond,
                 fixedBitsPerSecond: settings.fixedBitsPerSecond,
-                opensConnection: settings.opensConnection)
+                opensConnection: settings.opensConnection,
+                parallelRequests: settings.parallelRequests,
+                classes: settings.classes.isEmpty ? nil : settings.classes,
+                data: settings.data.map(LoadFormat.name))
         }
         targets = scenario.targets.map(Self.target)
         zipfExponent =
@@ -101,6 +107,10 @@ struct LoadAsked: Encodable {
         case .url(let url, let kind):
             Target(
                 name: name, url: LoadFormat.name(url), kind: kind.rawValue, list: nil,
+                weight: target.weight)
+        case .replay(let replay):
+            Target(
+                name: name, url: nil, kind: "replay", list: LoadFormat.name(replay.name),
                 weight: target.weight)
         case .list(let path):
             Target(

@@ -51,12 +51,13 @@ extension LoadFacts {
 
     private static func remark(_ step: LoadLadder.Step) -> String {
         let result = step.result
-        let broken = result.broken.map { printable($0.threshold.text) }
+        let broken = result.broken.map { Self.text($0.threshold) }
         if !broken.isEmpty { return "broken: \(broken.joined(separator: ", "))" }
         if result.generatorIsLimit { return "the generator was the limit" }
         if step.limit == .missedSends {
             return "never sent: \(LoadFormat.count(result.total.counts.missedSends))"
         }
+        if step.limit == .fellBehind { return "the target fell behind" }
         if !result.isWhole { return "a worker was lost" }
         return switch result.ending {
         case .finished: ""
@@ -78,6 +79,8 @@ extension LoadFacts {
         case (let highest?, let broken?) where isOfTarget:
             "All thresholds pass with \(name(highest)), and fail with "
                 + "\(name(broken)).\(ended)"
+        case (let highest?, let broken?) where ladder.limit == .fellBehind:
+            "All thresholds pass with \(name(highest)); with \(name(broken)) \(why).\(ended)"
         case (let highest?, let broken?):
             "All thresholds pass with \(name(highest)); with \(name(broken)) \(why): the "
                 + "limit was not found.\(ended)"
@@ -96,6 +99,7 @@ extension LoadFacts {
     private static func reason(_ limit: LoadLadder.Limit) -> String {
         switch limit {
         case .threshold: "a threshold failed"
+        case .fellBehind: "the target fell behind: it answered fewer requests than were sent"
         case .missedSends: "requests that were due were never sent (http.concurrency)"
         case .generator: "the generator itself was the limit"
         case .worker: "a worker was lost"

@@ -19,6 +19,7 @@ extension LoadFacts {
         case .firstByteUncorrected: "first byte, uncorrected"
         case .total: "total"
         case .totalUncorrected: "total, uncorrected"
+        case .failed: "failed"
         case .failedUncorrected: "failed, uncorrected"
         case .sendDelay: "queued before sending"
         case .startup: "start-up"
@@ -28,6 +29,10 @@ extension LoadFacts {
         case .viewerLateSegments: "late segments"
         case .viewerBitRate: "bit rate"
         case .viewerSwitches: "switches"
+        case .playlistReload: "manifest requests"
+        case .liveLatency: "latency to live"
+        case .viewerDrift: "drift"
+        case .seek: "a seek"
         }
     }
 
@@ -45,14 +50,18 @@ extension LoadFacts {
 
     var latencies: Table? {
         let rows = quantiles(of: [
-            .firstByte, .firstByteUncorrected, .total, .totalUncorrected, .connect, .sendDelay,
+            .firstByte, .firstByteUncorrected, .total, .totalUncorrected, .failed,
+            .failedUncorrected, .connect, .sendDelay,
         ])
         guard !rows.isEmpty else { return nil }
         return Table(
-            title: "Latency from the planned send time; uncorrected from the actual one",
+            title: Self.latencyTitle,
             headings: ["", "of"] + Self.quantiles.map(\.name) + ["max"], rows: rows,
             spare: Self.spareQuantiles)
     }
+
+    static let latencyTitle =
+        "Latency of successes from the planned send time; uncorrected from the actual"
 
     /// Columns of a table of quantiles to omit first: the number, p95, p99.9 and p90.
     private static let spareQuantiles = [1, 4, 6, 3]
@@ -86,6 +95,37 @@ extension LoadFacts {
             Row(
                 name: "switches", value: LoadFormat.count(counts.switches),
                 remark: "of rendition"),
+        ] + habits + live
+    }
+
+    /// What viewers did beside watching; empty for nothing.
+    private var habits: [Row] {
+        var rows: [Row] = []
+        let counts = total.counts
+        if counts.viewersAbandoned > 0 {
+            rows.append(
+                Row(
+                    name: "abandoned", value: LoadFormat.count(counts.viewersAbandoned),
+                    remark: "left because they waited too long"))
+        }
+        if counts.seeks > 0 {
+            rows.append(Row(name: "seeks", value: LoadFormat.count(counts.seeks)))
+        }
+        return rows
+    }
+
+    /// Figures of live titles; empty without any.
+    private var live: [Row] {
+        guard let requests = total[.playlistReload]?.total else { return [] }
+        let counts = total.counts
+        return [
+            Row(
+                name: "manifests", value: LoadFormat.count(requests),
+                remark: "requested, \(LoadFormat.count(counts.playlistReloads)) of them again; "
+                    + "\(LoadFormat.count(counts.stalePlaylists)) stale"),
+            Row(
+                name: "skips", value: LoadFormat.count(counts.liveSkips),
+                remark: "to the live edge"),
         ]
     }
 
@@ -93,12 +133,35 @@ extension LoadFacts {
         guard result.hasViewers else { return nil }
         let rows = quantiles(of: [
             .startup, .stall, .viewerStalls, .viewerRebuffering, .viewerLateSegments,
-            .viewerBitRate, .viewerSwitches,
+            .viewerBitRate, .viewerSwitches, .liveLatency, .viewerDrift, .playlistReload,
+            .seek,
         ])
         guard !rows.isEmpty else { return nil }
         return Table(
             title: "By viewer", headings: ["", "of"] + Self.quantiles.map(\.name) + ["max"],
             rows: rows, spare: Self.spareQuantiles)
+    }
+
+    /// Viewers by class; nil without classes.
+    var viewerClasses: Table? {
+        let classes = result.breakdown.classes
+        guard !classes.isEmpty else { return nil }
+        return Table(
+            title: "By class of viewers",
+            headings: [
+                "", "ended", "failed", "abandoned", "start-up", "longest", "rebuffer ratio",
+                "stalls", "bit rate",
+            ],
+            rows: classes.sorted { $0.key < $1.key }.map { name, totals in
+                [
+                    LoadFormat.name(name), LoadFormat.count(totals.viewers),
+                    LoadFormat.count(totals.failed), LoadFormat.count(totals.abandoned),
+                    totals.meanStartupSeconds.map { LoadFormat.time(microseconds: $0 * 1e6) } ?? "",
+                    LoadFormat.time(microseconds: totals.longestStartupSeconds * 1e6),
+                    LoadFormat.percent(totals.rebufferRatio), LoadFormat.count(totals.stalls),
+                    LoadFormat.bandwidth(totals.meanBitsPerSecond),
+                ]
+            })
     }
 
     var errors: Table? {
@@ -116,8 +179,48 @@ extension LoadFacts {
             text: [0, 3])
     }
 
-    var renditions: Table? { tallies("By rendition", result.breakdown.renditions, atLeast: 1) }
-    var targetTallies: Table? { tallies("By target", result.breakdown.targets, atLeast: 2) }
+    var renditions: Table? {
+        groups("By rendition", .rendition)
+            ?? tallies("By rendition", result.breakdown.renditions, atLeast: 1)
+    }
+    var targetTallies: Table? {
+        groups("By target", .target) ?? tallies("By target", result.breakdown.targets, atLeast: 2)
+    }
+    var kinds: Table? { groups("By kind", .kind) }
+    var statuses: Table? { groups("By status, failures included", .status) }
+
+    /// The groups of a dimension with their percentiles, the most requested first; nil for fewer
+    /// than two.
+    private func groups(_ title: String, _ dimension: LoadDimension) -> Table? {
+        guard let groups = result.breakdown.groups[dimension], groups.count > 1 else { return nil }
+        let shown = groups.sorted {
+            ($1.value.requests, $0.key) < ($0.value.requests, $1.key)
+        }.prefix(20)
+        return Table(
+            title: title + omitted(shown.count, of: groups.count),
+            headings: ["", "requests", "failed", "first byte p99"]
+                + Self.quantiles.filter { $0.name != "p90" }.map(\.name) + ["max"],
+            rows: shown.map { name, group in
+                let (total, firstByte) = (Histogram(group.total), Histogram(group.firstByte))
+                func time(_ histogram: Histogram, _ quantile: Double) -> String {
+                    histogram.isEmpty
+                        ? LoadFormat.none : LoadFormat.time(histogram.value(quantile: quantile))
+                }
+                return [
+                    LoadFormat.name(name), LoadFormat.count(group.requests),
+                    LoadFormat.count(group.failed), time(firstByte, 0.99),
+                ]
+                    + Self.quantiles.filter { $0.name != "p90" }.map { time(total, $0.quantile) }
+                    + [LoadFormat.time(total.maximum)]
+            }, spare: [7, 5, 3])
+    }
+
+    private func omitted(_ shown: Int, of all: Int) -> String {
+        let most = all > shown ? ": the \(shown) most requested of \(HumanFormat.count(all))" : ""
+        guard !result.shardsWithoutBreakdown.isEmpty else { return most }
+        return most + ", without shard "
+            + result.shardsWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", ")
+    }
 
     /// URLs by mean latency, the slowest first.
     var slowest: Table? {
@@ -164,12 +267,17 @@ extension LoadFacts {
             title: "Thresholds", headings: ["", "threshold", "measured"],
             rows: result.verdicts.map { verdict in
                 [
-                    verdict.holds ? "✓" : "✗", printable(verdict.threshold.text),
+                    verdict.holds ? "✓" : "✗", Self.text(verdict.threshold),
                     verdict.measured == nil
                         ? "no data"
                         : LoadFormat.value(verdict.measured, of: verdict.threshold.figure),
                 ]
             }, text: [0, 1])
+    }
+
+    /// Returns a threshold as written; the default one says so.
+    static func text(_ threshold: LoadThreshold) -> String {
+        printable(threshold.text) + (threshold.isDefault ? " (default)" : "")
     }
 
     /// The shards of a test on several workers; nil for other tests.
@@ -191,6 +299,9 @@ extension LoadFacts {
 }
 
 extension LoadTally {
-    /// Mean in microseconds.
-    var mean: Double { requests > 0 ? Double(totalMicroseconds) / Double(requests) : 0 }
+    /// Means in microseconds, of successful and of failed requests; 0 without one.
+    var mean: Double {
+        requests > failed ? Double(totalMicroseconds) / Double(requests - failed) : 0
+    }
+    var failedMean: Double { failed > 0 ? Double(failedMicroseconds) / Double(failed) : 0 }
 }

@@ -1,6 +1,7 @@
 import LoadModel
 import Model
 import Rendering
+import Statistics
 
 /// The facts of a result as names, values and tables; each report arranges them.
 struct LoadFacts {
@@ -63,7 +64,12 @@ struct LoadFacts {
     }
 
     private var model: String {
-        switch scenario.model {
+        if let replay = scenario.replay {
+            return "replay: \(HumanFormat.count(replay.count, "request")) of a log of "
+                + "\(LoadFormat.seconds(replay.logSeconds)), "
+                + "\(Quantity.digits(replay.speedUp)) times as fast"
+        }
+        return switch scenario.model {
         case .open(.constant): "open: arrivals evenly spaced, seed \(scenario.seed)"
         case .open(.poisson): "open: Poisson arrivals, seed \(scenario.seed)"
         case .closed:
@@ -129,7 +135,19 @@ struct LoadFacts {
         if scenario.http.keepsAlive {
             parts.append(viewer.opensConnection ? "opens a connection" : "shares connections")
         }
+        if !viewer.classes.isEmpty { parts.append(Self.text(viewer.classes)) }
         return parts.joined(separator: ", ")
+    }
+
+    /// Names the classes of viewers with their shares.
+    private static func text(_ classes: [ViewerClass]) -> String {
+        let whole = classes.reduce(0) { $0 + $1.weight }
+        let named = classes.prefix(5).enumerated().map { place, type in
+            "\(LoadFormat.name(type.name(at: place))) "
+                + LoadFormat.percent(type.weight / whole)
+        }
+        let rest = classes.count - named.count
+        return named.joined(separator: " and ") + (rest > 0 ? " and \(rest) more" : "")
     }
 
     private var targets: String {
@@ -137,6 +155,8 @@ struct LoadFacts {
             switch target.source {
             case .url(let url, _): LoadFormat.name(url)
             case .list(let path): LoadFormat.name(path)
+            case .replay(let replay):
+                "\(HumanFormat.count(replay.urls.count, "URL")) of \(LoadFormat.name(replay.name))"
             }
         }
         let rest = scenario.targets.count - names.count
@@ -176,11 +196,11 @@ struct LoadFacts {
         var rows = [
             Row(
                 name: "requests", value: LoadFormat.count(counts.ended),
-                remark: [LoadFormat.rate(result.requestsPerSecond), planned].filter { !$0.isEmpty }
-                    .joined(separator: " ")),
+                remark: ["\(LoadFormat.rate(result.requestsPerSecond)) succeeded", planned]
+                    .filter { !$0.isEmpty }.joined(separator: " ")),
             Row(
                 name: "failed", value: LoadFormat.count(counts.failed),
-                remark: LoadFormat.percent(result.figure(.errorRate))),
+                remark: failedRemark),
             Row(
                 name: "throughput", value: LoadFormat.bandwidth(result.bitsPerSecond),
                 remark: "\(LoadFormat.bytes(counts.bytes)) in all"),
@@ -190,6 +210,21 @@ struct LoadFacts {
                     ? "opened, plus \(LoadFormat.count(result.warmUp.counts.connections)) "
                         + "in the warm-up" : "opened"),
         ]
+        if counts.resent > 0 {
+            rows.append(
+                Row(
+                    name: "sent again", value: LoadFormat.count(counts.resent),
+                    remark: "on a new connection: the server had closed a kept one"))
+        }
+        if let ratio = counts.cacheHitRatio {
+            let age = counts.meanCacheAgeSeconds.map { ", mean age \(LoadFormat.seconds($0))" }
+            rows.append(
+                Row(
+                    name: "cache hits", value: LoadFormat.percent(ratio),
+                    remark: "of \(LoadFormat.count(counts.cacheHits + counts.cacheMisses)) with "
+                        + "cache headers; \(LoadFormat.percent(counts.cacheByteHitRatio)) of "
+                        + "their bytes\(age ?? "")"))
+        }
         if counts.ended > counts.endedInTime {
             rows.append(
                 Row(
@@ -211,6 +246,12 @@ struct LoadFacts {
                         + "from all results"))
         }
         return rows
+    }
+
+    private var failedRemark: String {
+        let share = LoadFormat.percent(result.figure(.errorRate))
+        guard let failed = result.total[.failed], !failed.isEmpty else { return share }
+        return "\(share); half of them within \(LoadFormat.time(failed.value(quantile: 0.5)))"
     }
 
     var health: [Row] {

@@ -46,7 +46,7 @@ package struct LoadHTML {
 
     private var tiles: String {
         var tiles = [
-            ("requests", LoadFormat.rate(result.requestsPerSecond)),
+            ("successful requests", LoadFormat.rate(result.requestsPerSecond)),
             ("throughput", LoadFormat.bandwidth(result.bitsPerSecond)),
             ("failed", LoadFormat.percent(result.figure(.errorRate))),
             ("first byte, p99", quantile(.firstByte)), ("total, p99", quantile(.total)),
@@ -98,23 +98,26 @@ package struct LoadHTML {
     // MARK: Sections
 
     private var sections: String {
-        var text = HTMLText.section("Results", rows(facts.achieved) + rateCharts)
+        var text = HTMLText.section("Results", rows(facts.achieved) + rateCharts + cacheChart)
         if let latencies = facts.latencies {
             text += HTMLText.section(
                 "Latency",
-                "<p>Latency from the planned send time; uncorrected from the actual send "
-                    + "time.</p>\n"
+                "<p>\(LoadFacts.latencyTitle) one. Failed requests stand apart.</p>\n"
                     + self.table(latencies) + latencyCharts)
         }
         if result.hasViewers {
             text += HTMLText.section(
                 "Viewers",
-                rows(facts.viewers) + viewerCharts + (facts.viewerFigures.map(self.table) ?? ""))
+                rows(facts.viewers) + viewerCharts + (facts.viewerFigures.map(self.table) ?? "")
+                    + (facts.viewerClasses.map(self.table) ?? ""))
         }
         if let errors = facts.errors {
             text += HTMLText.section("Errors", self.table(errors) + errorChart)
         }
-        for table in [facts.renditions, facts.targetTallies, facts.slowest, facts.shards] {
+        for table in [
+            facts.renditions, facts.targetTallies, facts.kinds, facts.statuses, facts.slowest,
+            facts.shards,
+        ] {
             if let table { text += HTMLText.section(table.title, self.table(table)) }
         }
         text += HTMLText.section("Load generator", rows(facts.health) + generatorChart)
@@ -153,7 +156,7 @@ package struct LoadHTML {
 
     private var rateCharts: String {
         var rates: [(name: String, value: (LoadSecond) -> Double?)] = [
-            ("answered", { $0.perSecond(Double($0.counts.ended)) })
+            ("succeeded", { $0.perSecond(Double($0.counts.succeeded)) })
         ]
         if result.plannedPerSecond != nil {
             rates.append(("planned", { $0.perLoadSecond(Double($0.counts.planned)) }))
@@ -174,19 +177,31 @@ package struct LoadHTML {
                 ])
     }
 
+    /// The hit ratio over time, which shows a cache getting warm.
+    private var cacheChart: String {
+        guard result.total.counts.cacheHitRatio != nil else { return "" }
+        return chart(
+            "Cache hit ratio by second", { LoadFormat.percent($0) }, LoadFormat.mean,
+            [
+                ("requests", { $0.counts.cacheHitRatio }),
+                ("bytes", { $0.counts.cacheByteHitRatio }),
+            ])
+    }
+
     private var latencyCharts: String {
         func answered(_ value: @escaping (LoadSecond) -> Int64) -> (LoadSecond) -> Double? {
-            { $0.counts.ended > 0 ? Double(value($0)) : nil }
+            { $0.counts.succeeded > 0 ? Double(value($0)) : nil }
         }
         let distribution = PercentileChart(
             caption: "Latency by percentile",
             series: [
-                LoadMetric.total, .totalUncorrected, .firstByte, .firstByteUncorrected,
+                LoadMetric.total, .totalUncorrected, .firstByte, .firstByteUncorrected, .failed,
             ].compactMap { metric in
                 result.total[metric].map { (LoadFacts.title(metric), $0) }
             })
         return chart(
-            "Total by second", { LoadFormat.time(microseconds: $0) }, LoadFormat.most,
+            "Total of successful requests by second", { LoadFormat.time(microseconds: $0) },
+            LoadFormat.most,
             isLogarithmic: true,
             [
                 ("p50", answered(\.p50)), ("p95", answered(\.p95)), ("p99", answered(\.p99)),

@@ -43,6 +43,9 @@ package struct LoadLive: Sendable {
         total.counts.takeLevels(of: LoadCounts())
     }
 
+    /// Continues the run with another plan.
+    package mutating func change(to scenario: LoadScenario) { self.scenario = scenario }
+
     /// Adds a second summed over all shards.
     ///
     /// - Parameter result: the measured results of the run so far.
@@ -54,8 +57,10 @@ package struct LoadLive: Sendable {
         if recent.count > Self.recentSeconds { recent.removeFirst() }
         let measured = scenario.measuredSeconds(atSeconds: elapsedSeconds)
         guard measured > 0 else { return }
-        verdicts = scenario.thresholds.map { $0.judge(result.total, measuredSeconds: measured) }
-            .filter { $0.measured != nil }
+        verdicts = scenario.judgedThresholds.map {
+            $0.judge(result.total, measuredSeconds: measured)
+        }
+        .filter { $0.measured != nil }
     }
 
     /// Ends the last run.

@@ -11,11 +11,11 @@ package struct LoadProgress: Sendable {
     /// Name of a step; nil for a single run.
     package var step: String?
 
-    private let scenario: LoadScenario
+    private var scenario: LoadScenario
     /// CPUs that the generators can use at once, 1 or more.
     package var cores: Int
     private var recent: [LoadInterval] = []
-    /// Requests that ended in each of the last seconds, for the bars.
+    /// Successful requests in each of the last seconds, for the bars.
     private var rates: [Double] = []
     private var result = LoadResult()
     private var now = LoadInterval(second: 0)
@@ -34,6 +34,9 @@ package struct LoadProgress: Sendable {
         self.cores = max(cores, 1)
     }
 
+    /// Shows another plan from now on.
+    package mutating func change(to scenario: LoadScenario) { self.scenario = scenario }
+
     /// Adds a second summed over all shards.
     ///
     /// - Parameter result: the measured results so far.
@@ -42,7 +45,7 @@ package struct LoadProgress: Sendable {
         self.result = result
         // A short last second would look like a drop.
         if interval.lengthSeconds >= LoadSecond.minSeconds {
-            rates.append(Double(interval.counts.ended) / interval.lengthSeconds)
+            rates.append(Double(interval.counts.succeeded) / interval.lengthSeconds)
             if rates.count > Self.maxBars { rates.removeFirst() }
         }
         recent.append(interval)
@@ -169,7 +172,7 @@ package struct LoadProgress: Sendable {
     }
 
     private var requestParts: [StyledLine] {
-        let rate = Self.column(LoadFormat.rate(Double(now.counts.ended) * perSecond), 10)
+        let rate = Self.column(LoadFormat.rate(Double(now.counts.succeeded) * perSecond), 10)
         let bits = Self.column(
             LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11)
         var parts = [
@@ -240,13 +243,13 @@ package struct LoadProgress: Sendable {
     private func thresholdLines(_ style: TerminalStyle) -> [StyledLine] {
         let seconds = scenario.measuredSeconds(atSeconds: elapsedSeconds)
         guard seconds > 0 else { return [] }
-        return scenario.thresholds.prefix(Self.maxThresholds).map { threshold in
+        return scenario.judgedThresholds.prefix(Self.maxThresholds).map { threshold in
             let verdict = threshold.judge(result.total, measuredSeconds: seconds)
             let isJudged = verdict.measured != nil
             var line = StyledLine()
             let (holds, broken) = style.usesUnicode ? ("✓", "✗") : ("ok", "broken")
             line.append("  \(isJudged ? verdict.holds ? holds : broken : "–") ", look(verdict))
-            line.append(printable(threshold.text))
+            line.append(LoadFacts.text(threshold))
             if isJudged {
                 line.append(
                     "  now \(LoadFormat.value(verdict.measured, of: threshold.figure))",
@@ -297,7 +300,7 @@ package struct LoadProgress: Sendable {
         if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             parts.append("target \(level(target.level))")
         }
-        parts.append("\(LoadFormat.rate(Double(now.counts.ended) * perSecond)) answered")
+        parts.append("\(LoadFormat.rate(Double(now.counts.succeeded) * perSecond)) succeeded")
         parts.append(LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond))
         parts.append("p99 \(quantile(.total, 0.99))")
         if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }

@@ -10,8 +10,13 @@ extension LoadResult {
         measuredSeconds > 0 ? value / measuredSeconds : nil
     }
 
-    /// Requests per second that ended before the end of the load.
-    var requestsPerSecond: Double? { perSecond(Double(total.counts.endedInTime)) }
+    /// Successful requests per second that ended before the end of the load: the figure `rate` of
+    /// thresholds.
+    var requestsPerSecond: Double? { figure(.requestRate) }
+    /// The same of failed requests.
+    var failedPerSecond: Double? {
+        perSecond(Double(total.counts.failed - total.counts.failedAfterEnd))
+    }
     /// Planned requests per second of the open model; nil for viewers, which plan no requests.
     var plannedPerSecond: Double? {
         guard case .open = scenario.model, !hasViewers else { return nil }
@@ -52,7 +57,30 @@ extension LoadResult {
         if !broken.isEmpty || ending == .aborted { return .threshold }
         if !isWhole { return .worker }
         if generatorIsLimit { return .generator }
+        if fallsBehind { return .fellBehind }
         return total.counts.missedSends > 0 ? .missedSends : nil
+    }
+
+    /// Growth of requests in progress above which a target falls behind, as a share of the requests
+    /// sent, and in requests; and the fewest seconds in which a growth is seen.
+    private static let (maxGrowthShare, minGrowth, minGrowthSeconds) = (0.02, 10.0, 4)
+
+    /// True if requests in progress grew over the last half of an open test. At the capacity of a
+    /// target that queues what it cannot serve, nothing fails, and latencies depend on the length of
+    /// the test.
+    private var fallsBehind: Bool {
+        guard isOpen, !hasViewers else { return false }
+        let rows = seconds.filter { $0.isMeasured && $0.loadSeconds > 0.5 }
+        guard rows.count >= Self.minGrowthSeconds, let last = rows.last else { return false }
+        let half = rows[(rows.count - 1) / 2]
+        func waiting(_ row: LoadSecond) -> Double {
+            Double(row.counts.inFlight + row.counts.backlog)
+        }
+        let planned = rows.drop { $0.second <= half.second }.reduce(0) {
+            $0 + Double($1.counts.planned)
+        }
+        let growth = waiting(last) - waiting(half)
+        return growth >= Self.minGrowth && growth > Self.maxGrowthShare * planned
     }
 
     var hasViewers: Bool {
@@ -114,10 +142,21 @@ extension LoadResult {
         return warnings
     }
 
-    /// Warnings about requests and viewers that were in progress at the end.
+    /// Share of requests that were sent again above which a warning is shown.
+    private static let maxResentShare = 0.01
+
+    /// Warnings about requests that were sent again, and about requests and viewers that were in
+    /// progress at the end.
     private var openWarnings: [String] {
         var warnings: [String] = []
         let counts = total.counts
+        if counts.resent > 0, Double(counts.resent) > Self.maxResentShare * Double(counts.sent) {
+            warnings.append(
+                "\(HumanFormat.count(counts.resent, "request")) "
+                    + "\(counts.resent == 1 ? "was" : "were") sent again on a new connection, "
+                    + "because the server had closed a kept one before an answer. Each counts "
+                    + "once here, with all its time; the server may have received it twice.")
+        }
         // Requests cut off by caps are expected.
         if counts.unfinished > 0, ending != .capped {
             warnings.append(

@@ -39,7 +39,11 @@ package struct LoadSummary {
         sections.append(rows("Results", facts.achieved) + series)
         if let latencies = facts.latencies { sections.append(table(latencies)) }
         if !facts.viewers.isEmpty { sections.append(rows("Viewers", facts.viewers)) }
-        for part in [facts.viewerFigures, facts.renditions, facts.targetTallies, facts.slowest] {
+        for part in [
+            facts.viewerFigures, facts.viewerClasses, facts.renditions, facts.targetTallies,
+            facts.kinds, facts.statuses,
+            facts.slowest,
+        ] {
             if let part { sections.append(table(part)) }
         }
         if let errors = facts.errors { sections.append(failures(errors)) }
@@ -63,7 +67,7 @@ package struct LoadSummary {
     private var series: String {
         let seconds = result.seconds.filter(\.tellsRates)
         guard seconds.count > 1 else { return "" }
-        let rates = seconds.compactMap { $0.perSecond(Double($0.counts.ended)) }
+        let rates = seconds.compactMap { $0.perSecond(Double($0.counts.succeeded)) }
         let slowest = seconds.map { Double($0.p99) }
         func line(_ name: String, _ values: [Double], _ most: String, _ merge: ([Double]) -> Double)
             -> String
@@ -72,12 +76,18 @@ package struct LoadSummary {
                 values, columns: bars, usesUnicode: usesUnicode, merge: merge)
             return "  \(TextLayout.padded(name, to: 14))  \(bars)  up to \(most)\n"
         }
+        let hits = seconds.compactMap(\.counts.cacheHitRatio)
+        let cache =
+            hits.count < 2
+            ? ""
+            : line(
+                "cache hits", hits, LoadFormat.percent(LoadFormat.most(hits)), LoadFormat.mean)
         let shownRates = LoadFormat.merged(rates, to: bars, LoadFormat.mean)
         return line(
             "rate", rates, Quantity.rate(LoadFormat.most(shownRates)), LoadFormat.mean)
             + line(
                 "p99", slowest, LoadFormat.time(microseconds: LoadFormat.most(slowest)),
-                LoadFormat.most)
+                LoadFormat.most) + cache
     }
 
     private func rows(_ title: String, _ rows: [LoadFacts.Row]) -> String {

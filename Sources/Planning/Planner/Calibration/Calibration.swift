@@ -9,6 +9,8 @@ package struct Calibration: Sendable {
     package private(set) var scalability: ScalabilityFit?
     /// The sources, one line each: `2 runs of dray benchmark transfer`.
     package private(set) var sources: [String] = []
+    /// Errors of a fit and what it leaves open, a sentence each.
+    package private(set) var notes: [String] = []
 
     /// CPU time of a segment besides its bytes, used if runs do not show it.
     private let cpuMicrosecondsPerSegment: Double
@@ -78,6 +80,7 @@ package struct Calibration: Sendable {
 
     mutating func set(_ path: String, _ value: Measured) { values[path] = value }
     mutating func add(source: String) { sources.append(source) }
+    mutating func add(notes texts: [String]) { notes += texts }
 
     // MARK: Runs
 

@@ -32,6 +32,10 @@ package struct RunCheck: Codable, Hashable, Sendable {
         /// Mean time of a fetch on the network, and its variance over its squared mean.
         package var fetchSeconds: Double?
         package var fetchCV2: Double?
+        /// Concurrent transfers of each worker; nil for the plan's.
+        package var connections: Double?
+        /// Limits of its origin; nil for the plan's.
+        package var limits: RunLimits?
 
         package init(
             segments: Double, bytes: Double, seconds: Double, retries: Double, workers: Int
@@ -48,14 +52,15 @@ package struct RunCheck: Codable, Hashable, Sendable {
     /// run. Throws for a run that fetched nothing or took no time.
     package init(_ values: ScenarioValues, _ run: Run) throws(PlannerError) {
         try run.check()
+        let values = run.settings(values)
         let size = run.bytes / run.segments
         let speed = WorkerSpeed(values, bytes: size)
-        let pool = Scalability(
-            alpha: values[.contention], beta: values[.coherency], gamma: speed.segmentsPerSecond)
-        let ofPool = pool.throughput(Double(run.workers))
-        let rate = min(ofPool, OriginLimits(values).most(of: speed)?.perSecond ?? ofPool)
+        let time = RunTime(values, speed, workers: Double(run.workers))
+        let rate = time.segmentsPerSecond(bytes: size)
         let tries = run.segments * values[.attempts]
-        let seconds = tries / rate
+        let seconds =
+            (values.known(.startSeconds) ?? 0)
+            + time.seconds(segments: run.segments, bytes: size) * values[.attempts]
         var rows: [Row] = []
         func add(_ figure: String, _ unit: String, _ predicted: Double, _ measured: Double?) {
             guard let measured else { return }
@@ -102,7 +107,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
 
 extension RunCheck.Run {
     /// Throws for a run that fetched nothing or took no time, and for impossible figures.
-    fileprivate func check() throws(PlannerError) {
+    func check() throws(PlannerError) {
         guard 1...100_000 ~= workers else {
             throw PlannerError(
                 field: "totals.work.workers", given: "\(workers)", allowed: "use 1 to 100000")
@@ -127,5 +132,58 @@ extension RunCheck.Run {
             throw PlannerError(
                 field: "totals.\(field)", given: Scenario.plain(value), allowed: "use 0 or more")
         }
+        try checkSettings()
+    }
+
+    private func checkSettings() throws(PlannerError) {
+        let settings: [(String, Double?, ScenarioInput, Double)] = [
+            ("connections", connections, .connections, 1),
+            ("origins.connections", limits?.connections, .originConnections, 1),
+            ("origins.requestsPerSecond", limits?.requestsPerSecond, .originRequests, 1),
+            ("origins.bytesPerSecond", limits?.bytesPerSecond, .originMegabits, 8e-6),
+        ]
+        for (field, value, input, unit) in settings {
+            guard let value, !input.row.allowed.contains(value * unit) else { continue }
+            let allowed = input.row.allowed
+            throw PlannerError(
+                field: "totals.settings.\(field)", given: Scenario.plain(value),
+                allowed: "use \(Scenario.plain(allowed.lowerBound / unit)) to "
+                    + Scenario.plain(allowed.upperBound / unit))
+        }
+    }
+
+    /// Returns a plan's values with the settings of this run.
+    fileprivate func settings(_ plan: ScenarioValues) -> ScenarioValues {
+        var values = plan
+        if let connections { values[.connections] = connections }
+        if let limits {
+            func replace(_ input: ScenarioInput, _ limit: Double?) {
+                if let limit { values[input] = min(limit, plan.known(input) ?? .infinity) }
+            }
+            replace(.originConnections, limits.connections)
+            replace(.originRequests, limits.requestsPerSecond)
+            replace(
+                .originMegabits, limits.bytesPerSecond.map { $0 * RunLimits.bandwidthUse * 8e-6 })
+        }
+        return values
+    }
+}
+
+extension RunTime {
+    /// The time of a plan's pool with transfers of one size.
+    fileprivate init(_ values: ScenarioValues, _ speed: WorkerSpeed, workers: Double) {
+        let pool = Scalability(
+            alpha: values[.contention], beta: values[.coherency], gamma: speed.segmentsPerSecond)
+        let all = workers * max(1, values[.connections])
+        let slots = min(all, values.known(.originConnections) ?? all)
+        let ofPool = pool.throughput(workers)
+        let isBoundBySlots = speed.bound == .connections
+        self.init(
+            slots: slots, transferSeconds: speed.transferSeconds,
+            slotsPerSecond: isBoundBySlots
+                ? ofPool * slots / all : slots < all ? slots / speed.transferSeconds : .infinity,
+            workersPerSecond: isBoundBySlots ? .infinity : ofPool,
+            requestsPerSecond: values.known(.originRequests) ?? .infinity,
+            bytesPerSecond: values.known(.originMegabits).map { $0 * 1e6 / 8 } ?? .infinity)
     }
 }

@@ -8,6 +8,7 @@ struct Bill {
     /// Machines for workers.
     let workers: Int
     private let barelyNeeded: Int
+    let edge: EdgePurchase
     /// Fraction of the workers that stays when the pool is scaled.
     private let alwaysThere: Double
 
@@ -28,6 +29,7 @@ struct Bill {
         self.workers = workers
         alwaysThere = Double(always) / Double(max(1, total))
         self.barelyNeeded = barelyNeeded
+        edge = EdgePurchase(values, Sizing.Edge.Load(values, sizing.demand), book, choice)
     }
 
     private func inOne(_ money: Money) -> Money {
@@ -49,12 +51,11 @@ struct Bill {
 
     /// Returns the monthly price of `count` machines of the plan.
     func machines(_ count: Int, months: Double = 1) -> Money {
-        machines(count, months: months, of: book)
-    }
-
-    private func machines(_ count: Int, months: Double, of book: PriceBook) -> Money {
         inOne(book.instance.perMonth.times(Double(count * instances(of: book)) * months))
     }
+
+    /// The monthly price of the edge servers.
+    var edgeServers: Money { inOne(edge.perMonth) }
 
     private var storage: Money {
         inOne(
@@ -65,7 +66,7 @@ struct Bill {
     private var egress: Money {
         inOne(
             book.egress.cost(
-                bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge))
+                bytes: sizing.demand.egressBytesPerMonth, machines: edge.servers))
     }
 
     /// Bytes per month from the origin to workers.
@@ -87,7 +88,7 @@ struct Bill {
     /// Paid units of the viewers' traffic.
     private var viewersUnits: Double {
         book.egress.billable(
-            bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge)
+            bytes: sizing.demand.egressBytesPerMonth, machines: edge.servers)
     }
 
     var items: [ProviderCost.Item] {
@@ -100,7 +101,10 @@ struct Bill {
         }
         return [
             item("workers", workers), item("coordinators", machines.coordinators),
-            item("database", machines.database), item("edge servers", machines.edge),
+            item("database", machines.database),
+            ProviderCost.Item(
+                name: "edge servers", count: "\(edge.servers) × \(edge.instance.type)",
+                cost: edgeServers),
             ProviderCost.Item(
                 name: "edge storage", count: Bill.terabytes(sizing.demand.edgeStorageBytes),
                 cost: storage),
@@ -115,8 +119,35 @@ struct Bill {
         ]
     }
 
-    private static func terabytes(_ bytes: Double) -> String {
+    static func terabytes(_ bytes: Double) -> String {
         "\(Scenario.plain((bytes / 1e9).rounded() / 1_000)) TB"
+    }
+
+    /// The part of the monthly cost by assumed prices.
+    var assumed: Money {
+        func part(_ prices: [PriceBook.Price], _ cost: Money) -> Money {
+            prices.contains(where: \.isAssumption) ? cost : Money()
+        }
+        let machines = sizing.machines
+        let count = workers + machines.coordinators + machines.database
+        return part([book.instance.perMonth], self.machines(count))
+            + part([edge.instance.perMonth], edgeServers)
+            + part([book.storage.perUnitMonth], storage)
+            + part(book.egress.tiers.map(\.perUnit), egress)
+            + part(origin.egress.tiers.map(\.perUnit), originEgress)
+    }
+
+    /// The prices in use.
+    var prices: [(what: String, price: PriceBook.Price)] {
+        let own = [book.instance]
+        let machines = edge.instance == book.instance ? own : own + [edge.instance]
+        return machines.map { ("\($0.type), a month", $0.perMonth) }
+            + [
+                (
+                    "\(book.storage.type), a \(book.storage.unit.rawValue) and month",
+                    book.storage.perUnitMonth
+                )
+            ] + book.egress.prices
     }
 
     var total: Money { items.reduce(Money()) { $0 + $1.cost } }
@@ -124,8 +155,8 @@ struct Bill {
     /// The total without texts and up to rounding, calculated thousands of times.
     var quickTotal: Money {
         let machines = sizing.machines
-        let count = workers + machines.coordinators + machines.database + machines.edge
-        return self.machines(count) + storage + egress + originEgress
+        let count = workers + machines.coordinators + machines.database
+        return self.machines(count) + edgeServers + storage + egress + originEgress
     }
 
     /// The cost of fetching bytes to the edge per terabyte.
@@ -149,19 +180,17 @@ struct Bill {
     var overProvisioning: Money {
         let cores = WorkerSpeed.cores(values) / values[.machineCores]
         let barely = wholeUp(Double(barelyNeeded) * cores)
-        let sites = Int(values[.sites])
-        let used = 1 - values[.headroom]
-        let perSite = sizing.machines.edge / sites - 1
-        let edge = max(1, wholeUp(Double(perSite) * used)) * sites
+        let spareEdge = edge.servers - edge.barelyNeeded
         return machines(
-            workers - barely + sizing.machines.edge - edge
-                + sizing.machines.database / 2 + sizing.machines.coordinators / 2)
+            workers - barely + sizing.machines.database / 2 + sizing.machines.coordinators / 2)
+            + edgeServers * (Double(spareEdge) / Double(max(1, edge.servers)))
     }
 
     /// Servers like the edge's at the origin, and all egress from there.
     var deviceSide: ProviderCost.DeviceSide {
         let demand = sizing.demand
-        let servers = max(2, sizing.machines.edge / Int(values[.sites]) * Int(values[.sites]))
+        let own = EdgePurchase(values, Sizing.Edge.Load(values, demand), origin, choice)
+        let servers = own.servers
         let sent = origin.egress.cost(bytes: demand.egressBytesPerMonth, machines: servers)
         let requestsPerMonth = demand.meanRequestsPerSecond * 86_400 * Demand.daysPerMonth
         let seconds =
@@ -173,7 +202,7 @@ struct Bill {
             values.known(.originMegabits).map { demand.peakEgressBitsPerSecond / ($0 * 1e6) },
         ]
         return ProviderCost.DeviceSide(
-            perMonth: machines(servers, months: 1, of: origin) + inOne(sent),
+            perMonth: inOne(own.perMonth) + inOne(sent),
             originServers: servers, deviceHours: seconds / 3_600,
             originShare: shares.compactMap { $0 }.max())
     }
@@ -187,13 +216,12 @@ struct Bill {
             wholeUp(demand.peakEgressBitsPerSecond / (values[.nicMegabits] * 1e6)))
         let bytes = sizing.demand.peakEgressBitsPerSecond / 8 * 3_600 * hours
         let month = sizing.demand.egressBytesPerMonth
-        let edge = sizing.machines.edge
         let origin =
             self.origin.id == book.id
             ? book.egress.billable(bytes: originBytes, machines: 1) : 0
         let sent =
-            book.egress.cost(bytes: month + bytes, machines: edge, after: origin)
-            - book.egress.cost(bytes: month, machines: edge, after: origin)
+            book.egress.cost(bytes: month + bytes, machines: edge.servers, after: origin)
+            - book.egress.cost(bytes: month, machines: edge.servers, after: origin)
         let started = hours.rounded(.up) / ProviderCost.hoursPerMonth
         return ProviderCost.LoadTest(
             hours: hours, generators: generators, egressBytes: bytes,

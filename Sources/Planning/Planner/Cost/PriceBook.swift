@@ -3,7 +3,10 @@ package struct PriceBook: Hashable, Sendable {
     /// `aws`: the value for `--provider`.
     package var id: String
     package var name: String
+    /// The machine for workers, coordinators and database, which edge servers may be as well.
     package var instance: Instance
+    /// Kinds of edge servers.
+    package var edgeServers: [Instance]
     package var storage: Storage
     package var egress: Egress
 
@@ -17,6 +20,8 @@ package struct PriceBook: Hashable, Sendable {
         package var source: String
         /// True for an assumption, which readers should replace with their own price.
         package var isAssumption: Bool
+        /// True if the source has an address where readers can check the price.
+        package var isCheckable: Bool { !isAssumption && source.contains("https://") }
 
         package init(
             amount: Double, currency: String, date: String, source: String,
@@ -105,25 +110,32 @@ package struct PriceBook: Hashable, Sendable {
     }
 
     package init(
-        id: String, name: String, instance: Instance, storage: Storage, egress: Egress
+        id: String, name: String, instance: Instance, edgeServers: [Instance] = [],
+        storage: Storage, egress: Egress
     ) {
         self.id = id
         self.name = name
         self.instance = instance
+        self.edgeServers = edgeServers
         self.storage = storage
         self.egress = egress
     }
 
     /// All its prices with their items.
     package var prices: [(what: String, price: Price)] {
-        [
-            ("\(instance.type), a month", instance.perMonth),
-            ("\(storage.type), a \(storage.unit.rawValue) and month", storage.perUnitMonth),
-        ]
-            + egress.tiers.map { tier in
-                let end = tier.upTo.map { "up to \(Scenario.plain($0))" } ?? "beyond"
-                return ("egress, a \(egress.unit.rawValue), \(end)", tier.perUnit)
-            }
+        ([instance] + edgeServers).map { ("\($0.type), a month", $0.perMonth) }
+            + [("\(storage.type), a \(storage.unit.rawValue) and month", storage.perUnitMonth)]
+            + egress.prices
+    }
+}
+
+extension PriceBook.Egress {
+    /// Its prices, tier by tier.
+    package var prices: [(what: String, price: PriceBook.Price)] {
+        tiers.map { tier in
+            let end = tier.upTo.map { "up to \(Scenario.plain($0))" } ?? "beyond"
+            return ("egress, a \(unit.rawValue), \(end)", tier.perUnit)
+        }
     }
 }
 

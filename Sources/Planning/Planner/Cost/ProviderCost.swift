@@ -6,6 +6,10 @@ package struct ProviderCost: Codable, Hashable, Sendable {
     /// Monthly costs of the plan, item by item.
     package let items: [Item]
     package let perMonth: Money
+    /// The part of it by assumed prices.
+    package let assumedPerMonth: Money
+    /// The sum from now to the end of each month; shorter if no pool suffices in a month.
+    package let cumulative: [Money]
     /// The cost per TB fetched to the edge: workers, coordinators, database, and the origin's
     /// egress. Nil if nothing is prefetched.
     package let perTerabytePrefetched: Money?
@@ -62,7 +66,7 @@ extension ProviderCost {
     /// Returns the cost for the scenario's provider, or for every provider; empty without prices,
     /// or if no pool suffices.
     static func all(
-        _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing, _ books: [PriceBook]
+        _ scenario: Scenario, _ forecast: [Growth.Step], _ books: [PriceBook]
     ) throws(PlannerError) -> [ProviderCost] {
         guard !books.isEmpty else { return [] }
         let origin = try scenario.money.originProvider.map { id throws(PlannerError) in
@@ -73,7 +77,7 @@ extension ProviderCost {
                 [try book(id, "money.provider", books)]
             } ?? books
         return chosen.compactMap { book in
-            ProviderCost(scenario.money, values, sizing, book, origin: origin ?? book)
+            ProviderCost(scenario.money, forecast, book, origin: origin ?? book)
         }
     }
 
@@ -88,23 +92,31 @@ extension ProviderCost {
 
     /// Returns nil if no pool suffices.
     private init?(
-        _ choice: Scenario.MoneyChoice, _ values: ScenarioValues, _ sizing: Sizing,
-        _ book: PriceBook, origin: PriceBook
+        _ choice: Scenario.MoneyChoice, _ forecast: [Growth.Step], _ book: PriceBook,
+        origin: PriceBook
     ) {
-        guard let bill = Bill(choice, values, sizing, book, origin) else { return nil }
+        guard let now = forecast.first,
+            let bill = Bill(choice, now.values, now.sizing, book, origin)
+        else { return nil }
+        let sizing = now.sizing
+        let months = forecast.map { step in
+            Bill(choice, step.values, step.sizing, book, origin)?.quickTotal
+        }
+        cumulative = Money.cumulative(months.prefix { $0 != nil }.compactMap { $0 })
         provider = book.id
         name = book.name
         originProvider = origin.id
         items = bill.items
         perMonth = bill.total
+        assumedPerMonth = bill.assumed
         perUser = bill.total / max(1, sizing.demand.monthlyActiveUsers)
         perTerabytePrefetched = bill.perTerabyte
         perMonthScaled = bill.scaled
         overProvisioning = bill.overProvisioning
-        twiceAsMany = bill.machines(bill.workers + sizing.machines.edge)
+        twiceAsMany = bill.machines(bill.workers) + bill.edgeServers
         deviceSide = bill.deviceSide
         loadTest = bill.loadTest
-        var seen = book.prices
+        var seen = bill.prices
         if origin.id != book.id {
             seen += origin.prices.filter { $0.what.hasPrefix("egress") }
                 .map { ("origin's \($0.what)", $0.price) }

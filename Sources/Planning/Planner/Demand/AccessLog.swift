@@ -24,12 +24,19 @@ package struct AccessLog: Sendable {
         swap(&lines, &self.lines)
     }
 
-    /// Summarizes the whole log. Throws if no line has a known format.
-    package mutating func finish() throws(PlannerError) -> AccessLogSummary {
+    /// Ends a log: another one, of another server or of another time, may follow.
+    package mutating func endLog() throws(PlannerError) {
         var lines = LogLines()
         swap(&lines, &self.lines)
         try lines.finish { line throws(PlannerError) in try take(line) }
         try decide()
+        (fields, wholeUnit) = (nil, nil)
+        load.endLog()
+    }
+
+    /// Summarizes all logs. Throws if no line has a known format.
+    package mutating func finish() throws(PlannerError) -> AccessLogSummary {
+        try endLog()
         return try load.summary()
     }
 

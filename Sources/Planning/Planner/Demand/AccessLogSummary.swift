@@ -169,6 +169,12 @@ struct AccessLogLoad: Sendable {
         open[number, default: [Int](repeating: 0, count: 60)][second - number * 60] += 1
     }
 
+    /// Closes the minutes of a log; those of the next one may be earlier.
+    mutating func endLog() {
+        close(before: .max)
+        newestOpen = .min
+    }
+
     private mutating func close(before limit: Int) {
         for number in open.keys where number <= limit {
             guard let counts = open.removeValue(forKey: number) else { continue }

@@ -74,6 +74,7 @@ struct CloudFrontFields: Sendable {
             || values[method].elementsEqual("GET".utf8)
         return LoggedFile(
             time: Double(request.time), target: values[path], bytes: request.bytes,
-            isServed: isGet && LoggedFile.servedStatuses.contains(number(status) ?? 200))
+            isServed: isGet && LoggedFile.servedStatuses.contains(number(status) ?? 200),
+            isHit: request.isHit)
     }
 }

@@ -17,7 +17,7 @@ package struct Demand: Codable, Hashable, Sendable {
     package private(set) var peakEgressBitsPerSecond = 0.0
     package private(set) var egressBytesPerMonth = 0.0
 
-    /// Catalog of one site.
+    /// Stored part of the catalog, of one site.
     package private(set) var catalogBytes = 0.0
     package private(set) var catalogSegments = 0.0
     /// Storage of all sites, with the free space.
@@ -33,11 +33,25 @@ package struct Demand: Codable, Hashable, Sendable {
     package private(set) var fillBitsPerSecond = 0.0
     package private(set) var fillSegmentBytes = 0.0
 
+    /// Share of requests that the edge answers from its storage, at the peak.
+    package private(set) var hitRatio = 1.0
     /// On-demand fetches: requests that the edge cannot answer.
     package private(set) var meanMissesPerSecond = 0.0
     package private(set) var peakMissesPerSecond = 0.0
     package private(set) var missBytes = 0.0
     package private(set) var peakMissBitsPerSecond = 0.0
+
+    /// Peak viewers over their mean, or `audience.peakToMean`.
+    private var peakRatio = 1.0
+
+    private enum CodingKeys: String, CodingKey {
+        case hasUsersByRequests, monthlyActiveUsers, dailyActiveUsers, peakConcurrentUsers
+        case meanConcurrentViewers, deliveredBitsPerSecond, meanRequestsPerSecond
+        case peakRequestsPerSecond, peakEgressBitsPerSecond, egressBytesPerMonth, catalogBytes
+        case catalogSegments, edgeStorageBytes, fillBytesPerDay, fillSegmentsPerDay
+        case fillWindowSeconds, fillSegmentsPerSecond, fillBitsPerSecond, fillSegmentBytes
+        case hitRatio, meanMissesPerSecond, peakMissesPerSecond, missBytes, peakMissBitsPerSecond
+    }
 
     /// Peak requests over the day's mean.
     package var peakOverMean: Double {
@@ -63,7 +77,10 @@ package struct Demand: Codable, Hashable, Sendable {
         let daily = values.known(.dailyActiveUsers)
         let peak = values.known(.peakConcurrentUsers)
         let share = values[.dailyActiveShare]
-        let peakShare = values.known(.peakShare)
+        let meanShare = Self.meanShare(values)
+        let peakShare =
+            values.known(.peakShare)
+            ?? (meanShare > 0 ? min(1, meanShare * values[.peakToMean]) : nil)
         hasUsersByRequests =
             values.known(.monthlyActiveUsers) == nil && daily == nil && peak == nil
         // The number does not matter if requests were measured: only the requests per user do.
@@ -72,11 +89,21 @@ package struct Demand: Codable, Hashable, Sendable {
             ?? (hasUsersByRequests ? 1_000 : (daily ?? (peak ?? 0) / (peakShare ?? 1)) / share)
         dailyActiveUsers = min(monthlyActiveUsers, daily ?? monthlyActiveUsers * share)
         if daily == nil, let peak { dailyActiveUsers = max(dailyActiveUsers, peak) }
-        meanConcurrentViewers = dailyActiveUsers * values[.minutesPerDay] / 1_440
-        let reckoned =
-            peakShare.map { dailyActiveUsers * $0 } ?? meanConcurrentViewers * values[.peakToMean]
+        meanConcurrentViewers = dailyActiveUsers * meanShare
         peakConcurrentUsers = min(
-            dailyActiveUsers, max(peak ?? reckoned, meanConcurrentViewers))
+            dailyActiveUsers,
+            max(peak ?? dailyActiveUsers * (peakShare ?? 0), meanConcurrentViewers))
+        let ofViewers =
+            meanConcurrentViewers > 0 ? peakConcurrentUsers / meanConcurrentViewers : 1
+        peakRatio = values.known(.peakToMean) ?? ofViewers
+    }
+
+    /// Returns the mean share of daily users that watch concurrently; if nobody watches, that
+    /// download.
+    private static func meanShare(_ values: ScenarioValues) -> Double {
+        if values[.minutesPerDay] > 0 { return values[.minutesPerDay] / 1_440 }
+        let seconds = values.actionBytesPerDay * 8 / (values[.userMegabits] * 1e6)
+        return min(1, seconds / 86_400)
     }
 
     private mutating func countRequests(_ values: ScenarioValues) {
@@ -88,12 +115,13 @@ package struct Demand: Codable, Hashable, Sendable {
         let isWatched = values[.minutesPerDay] > 0
         let peakViewers = isWatched ? peakConcurrentUsers : 0
         deliveredBitsPerSecond = bitRate
-        meanRequestsPerSecond = meanConcurrentViewers * perViewer + actions
-        peakRequestsPerSecond = peakViewers * perViewer + actions * values[.peakToMean]
+        let meanViewers = isWatched ? meanConcurrentViewers : 0
+        meanRequestsPerSecond = meanViewers * perViewer + actions
+        peakRequestsPerSecond = peakViewers * perViewer + actions * peakRatio
         peakEgressBitsPerSecond =
-            peakViewers * bitRate + actionBytes * 8 / 86_400 * values[.peakToMean]
+            peakViewers * bitRate + actionBytes * 8 / 86_400 * peakRatio
         egressBytesPerMonth =
-            (meanConcurrentViewers * bitRate / 8 * 86_400 + actionBytes) * Self.daysPerMonth
+            (meanViewers * bitRate / 8 * 86_400 + actionBytes) * Self.daysPerMonth
     }
 
     /// Replaces calculated requests by measured ones. Mean and peak follow from each other by the
@@ -107,10 +135,10 @@ package struct Demand: Codable, Hashable, Sendable {
         let bytes = values.known(.requestBytes)
         let (mean, peak) = (values.known(.meanRequests), values.known(.peakRequests))
         let ofUsers = meanRequestsPerSecond
-        if let known = mean ?? peak.map({ $0 / values[.peakToMean] }) {
+        if let known = mean ?? peak.map({ $0 / peakRatio }) {
             meanRequestsPerSecond = known
         }
-        if let known = peak ?? mean.map({ $0 * values[.peakToMean] }) {
+        if let known = peak ?? mean.map({ $0 * peakRatio }) {
             peakRequestsPerSecond = known
         }
         peakRequestsPerSecond = max(peakRequestsPerSecond, meanRequestsPerSecond)
@@ -131,7 +159,7 @@ package struct Demand: Codable, Hashable, Sendable {
         peakConcurrentUsers *= ratio
         guard values[.minutesPerDay] > 0 else { return }
         let actions = dailyActiveUsers * values.actionRequestsPerDay / 86_400
-        let ofViewers = peakRequestsPerSecond - actions * values[.peakToMean]
+        let ofViewers = peakRequestsPerSecond - actions * peakRatio
         let viewers = ofViewers * values[.segmentSeconds] / values[.tracks]
         peakConcurrentUsers = min(dailyActiveUsers, max(viewers, meanConcurrentViewers))
     }
@@ -142,16 +170,17 @@ package struct Demand: Codable, Hashable, Sendable {
         // Each rendition, and each separate track, has one segment per interval.
         let perStretch = renditions + values[.tracks] - 1
         let bytesOfStretch = kilobits * 1_000 / 8 * values[.segmentSeconds]
-        catalogBytes =
+        let allBytes =
             values.known(.catalogGigabytes).map { $0 * 1e9 }
             ?? values[.titles] * values[.minutesPerTitle] * 60 * kilobits * 1_000 / 8
-        catalogSegments = catalogBytes / bytesOfStretch * perStretch
+        catalogBytes = allBytes * values[.storedShare]
+        fillSegmentBytes = values.known(.fillSegmentBytes) ?? bytesOfStretch / perStretch
+        catalogSegments = catalogBytes / fillSegmentBytes
         let sites = values[.sites]
         edgeStorageBytes = catalogBytes * sites / (1 - values[.storageFreeShare])
         fillBytesPerDay = catalogBytes * values[.changePerDay] * sites
         fillSegmentsPerDay =
             catalogSegments * values[.changePerDay] * sites * values[.attempts]
-        fillSegmentBytes = bytesOfStretch / perStretch
         fillWindowSeconds = min(
             86_400, max(1, values[.deadlineHours] * 3_600 - values[.bootSeconds]))
         fillSegmentsPerSecond = fillSegmentsPerDay / fillWindowSeconds
@@ -159,9 +188,17 @@ package struct Demand: Codable, Hashable, Sendable {
     }
 
     private mutating func countMisses(_ values: ScenarioValues) {
-        let missed = (1 - values[.hitRatio]) * values[.attempts]
-        meanMissesPerSecond = meanRequestsPerSecond * missed
-        peakMissesPerSecond = peakRequestsPerSecond * missed
+        let attempts = values[.attempts]
+        let ratio = values.known(.hitRatio)
+        let missed = Missed(values, self)
+        func misses(_ requests: Double) -> Double {
+            ratio.map { requests * (1 - $0) }
+                ?? missed.perSecond(requests, mean: meanRequestsPerSecond)
+        }
+        let atPeak = misses(peakRequestsPerSecond)
+        hitRatio = peakRequestsPerSecond > 0 ? 1 - atPeak / peakRequestsPerSecond : ratio ?? 1
+        meanMissesPerSecond = misses(meanRequestsPerSecond) * attempts
+        peakMissesPerSecond = atPeak * attempts
         missBytes =
             peakRequestsPerSecond > 0 ? peakEgressBitsPerSecond / 8 / peakRequestsPerSecond : 0
         peakMissBitsPerSecond = peakMissesPerSecond * missBytes * 8

@@ -37,18 +37,40 @@ package struct Growth: Codable, Hashable, Sendable {
         package let bindsInMonth: Int?
     }
 
+    /// A month of the forecast with everything that was calculated.
+    struct Step {
+        let values: ScenarioValues
+        let sizing: Sizing
+    }
+
     /// More users than people: the forecast ends there.
     package static let mostUsers = 1e10
 
-    /// Calculates `months` months from now, 0 to 120; month 0 is the plan itself. It ends before
-    /// `mostUsers` is exceeded.
-    init(_ values: ScenarioValues, _ now: Sizing, months count: Int) {
+    /// Returns the steps of `count` months from now, 0 to 120; the first is the plan itself. They
+    /// end before `mostUsers` is exceeded.
+    static func forecast(_ values: ScenarioValues, _ now: Sizing, months count: Int) -> [Step] {
+        var steps = [Step(values: values, sizing: now)]
+        for month in 0..<max(0, count) {
+            let grown = Self.grown(values, by: month + 1)
+            let sizing = Sizing(grown)
+            if sizing.demand.monthlyActiveUsers > Self.mostUsers { break }
+            steps.append(Step(values: grown, sizing: sizing))
+        }
+        return steps
+    }
+
+    /// Compares each step with the resources of the first.
+    init(_ steps: [Step]) {
+        guard let first = steps.first else {
+            (months, limits) = ([], [])
+            return
+        }
+        let (values, now) = (first.values, first.sizing)
         var months: [Month] = []
         // Also counts months for which no number of workers suffices, which have no utilization.
         var workersBindIn: Int?
-        for month in 0...max(0, count) {
-            let sizing = month == 0 ? now : Sizing(Self.grown(values, by: month))
-            if month > 0, sizing.demand.monthlyActiveUsers > Self.mostUsers { break }
+        for (month, step) in steps.enumerated() {
+            let sizing = step.sizing
             let shares = Self.shares(values, of: now, in: sizing)
             let isEnough = sizing.workers.barelyNeeded.map { $0 <= now.workers.total ?? 0 }
             if now.workers.total != nil, isEnough != true, workersBindIn == nil {
@@ -118,11 +140,10 @@ package struct Growth: Codable, Hashable, Sendable {
             shares[.workerNetwork] =
                 used { $0.segmentBytes } / WorkerSpeed.bytesPerSecond(values)
         }
-        let edge = Double(now.machines.edge)
-        shares[.edgeCPU] =
-            demand.peakRequestsPerSecond
-            / (edge * values[.machineCores] * values[.edgeRequestsPerCore])
-        shares[.edgeNetwork] = demand.peakEgressBitsPerSecond / (edge * values[.nicMegabits] * 1e6)
+        let edge = Double(now.edge.servers)
+        shares[.edgeCPU] = later.edge.coresInUse / (edge * now.edge.cores)
+        shares[.edgeNetwork] =
+            demand.peakEgressBitsPerSecond / (edge * now.edge.megabitsPerSecond * 1e6)
         shares[.database] = later.database.coresInUse / values[.databaseCores]
         if let origin = later.origin { shares[.origin] = origin.share }
         let bought =

@@ -11,14 +11,19 @@ struct LoggedFile {
     var bytes: Double
     /// A GET that was answered with the file, a part of it, or that it is unchanged.
     var isServed: Bool
+    /// True if a cache answered; nil if the log does not show it.
+    var isHit: Bool?
 
     static let servedStatuses: Set<Int> = [200, 206, 304]
 
-    init(time: Double, target: ArraySlice<UInt8>, bytes: Double, isServed: Bool) {
+    init(
+        time: Double, target: ArraySlice<UInt8>, bytes: Double, isServed: Bool, isHit: Bool? = nil
+    ) {
         self.time = time
         self.target = target
         self.bytes = bytes
         self.isServed = isServed
+        self.isHit = isHit
     }
 
     /// Parses a line in the common or combined format; nil for any other line.
@@ -61,7 +66,17 @@ struct LoggedFile {
         self.init(
             time: time, target: target, bytes: max(fields.bytes ?? 0, 0),
             isServed: method.map { $0.elementsEqual("GET".utf8) } ?? true
-                && Self.servedStatuses.contains(fields.status ?? 200))
+                && Self.servedStatuses.contains(fields.status ?? 200),
+            isHit: fields.cache.flatMap(Self.isHit))
+    }
+
+    /// Returns what nginx and others log as a cache's status; nil for other words.
+    private static func isHit(_ word: String) -> Bool? {
+        switch word.lowercased() {
+        case "hit", "stale", "updating", "revalidated": true
+        case "miss", "expired", "bypass": false
+        default: nil
+        }
     }
 }
 
@@ -73,6 +88,7 @@ private struct JSONLine {
     var method: String?
     var bytes: Double?
     var status: Int?
+    var cache: String?
 
     mutating func read(_ cursor: inout JSONCursor) throws(Failure) {
         try cursor.object { (cursor, name, _) throws(Failure) in
@@ -86,6 +102,9 @@ private struct JSONLine {
                 method = try cursor.string()
             case ("status", _), ("response_code", _), ("DownstreamStatus", _):
                 status = try Self.number(&cursor).flatMap { Int(exactly: $0) }
+            case ("upstream_cache_status", .string), ("cache_status", .string),
+                ("CacheCacheStatus", .string):
+                cache = try cursor.string()
             case ("body_bytes_sent", _), ("bytes_sent", _), ("size", _),
                 ("DownstreamContentSize", _):
                 bytes = try Self.number(&cursor)

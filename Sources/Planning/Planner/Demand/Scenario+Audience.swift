@@ -79,12 +79,12 @@ extension Scenario {
     /// Mean share of daily users that watch concurrently (Little 1961).
     private var meanShare: Double { value(.minutesPerDay) / 1_440 }
 
-    /// Peak concurrent users over daily users; nil if `audience.peakToMean` sets the peak.
+    /// Peak concurrent users over daily users; nil if the peak follows from the mean.
     private var peakShareInUse: Double? {
         if let peak = given[.peakConcurrentUsers]?.likely, let day {
             return peak / max(day, peak)
         }
-        return isReplaced(.peakShare) ? nil : value(.peakShare)
+        return estimate(.peakShare)?.likely
     }
 
     /// Throws if the peak's number and its ratio to the mean contradict each other.

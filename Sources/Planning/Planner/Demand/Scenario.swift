@@ -5,6 +5,8 @@ package import Statistics
 /// Every input is optional; `ScenarioInput.table` has the defaults.
 package struct Scenario: Sendable {
     package var name = "plan"
+    /// Selects the defaults.
+    package var service = ServiceKind.vod
     /// The given inputs.
     package var given: [ScenarioInput: Estimate] = [:]
     /// Sources of inputs from outside the scenario: `--calibrate run.json`.
@@ -15,7 +17,7 @@ package struct Scenario: Sendable {
     package var hourlyRequests: [Double]?
     /// Correction of waits for variation; nil for Kimura's.
     package var correction: WaitingModel.Correction?
-    /// Bit rates of the renditions, in kbit/s, ascending; nil for Apple's, or for that of a
+    /// Bit rates of the stored renditions, in kbit/s, ascending; nil for Apple's, or for that of a
     /// picture.
     package var ladder: [Double]?
     package var codec: VideoCodec?
@@ -55,6 +57,8 @@ package struct Scenario: Sendable {
         package var exchange: [String: Double] = [:]
         /// Date of the rates; nil if none are needed.
         package var exchangeDate: String?
+        /// Source of the rates; nil for given ones.
+        package var exchangeSource: String?
 
         package init() {}
     }
@@ -72,10 +76,9 @@ package struct Scenario: Sendable {
         145, 365, 730, 1_100, 2_000, 3_000, 4_500, 6_000, 7_800,
     ]
 
-    package var actionsInUse: [UserAction] { actions ?? Self.standardActions }
+    package var actionsInUse: [UserAction] { actions ?? service.actions }
 
-    /// Bit rates of the renditions in use, in kbit/s: the ladder, a picture's, the only bit rate
-    /// given, or Apple's.
+    /// Bit rates of the stored renditions, in kbit/s: the ladder, a picture's, or Apple's.
     package var ladderInUse: [Double] { ladder { estimate($0)?.likely } }
 
     /// Returns the same with the input values of `number`.
@@ -88,8 +91,12 @@ package struct Scenario: Sendable {
                 number(.compression) ?? (codec ?? Self.standardCodec).compression
             return [uncompressed / compression / 1_000]
         }
-        if given[.kilobitsPerSecond] != nil, let only = number(.kilobitsPerSecond) { return [only] }
-        return Self.appleLadder
+        // Viewers cannot play a rate that is not stored.
+        guard given[.kilobitsPerSecond] != nil, let played = number(.kilobitsPerSecond),
+            let lowest = Self.appleLadder.first, let highest = Self.appleLadder.last
+        else { return Self.appleLadder }
+        if played < lowest { return [played] + Self.appleLadder }
+        return played > highest ? Self.appleLadder + [played] : Self.appleLadder
     }
 
     /// Returns the given value of an input or its default; nil if it has none.
@@ -97,7 +104,7 @@ package struct Scenario: Sendable {
         if let known = given[input] { return known }
         if input == .kilobitsPerSecond { return deliveredRate }
         if isReplaced(input) { return nil }
-        if case .value(let standard) = input.row.standard { return standard }
+        if case .value(let standard) = service.standard(input).standard { return standard }
         return nil
     }
 
@@ -114,9 +121,9 @@ package struct Scenario: Sendable {
             if isGiven(.peakConcurrentUsers) {
                 return isGiven(.dailyActiveUsers) || isGiven(.monthlyActiveUsers)
             }
-            let minutes = estimate(.minutesPerDay)?.likely ?? 0
-            return (isGiven(.peakToMean) || hasUsersByRequests) && minutes > 0
-        case .titles, .minutesPerTitle: return isGiven(.catalogGigabytes)
+            return (isGiven(.peakToMean) || hasUsersByRequests) && isWatched
+        case .peakToMean: return hasPeakOfViewers
+        case .minutesPerTitle: return isGiven(.catalogGigabytes) || service == .downloads
         case .framesPerSecond, .bitsPerPixel: return !hasPicture
         default: return false
         }
@@ -129,6 +136,26 @@ package struct Scenario: Sendable {
         ]
         return (given[.meanRequests] != nil || given[.peakRequests] != nil)
             && users.allSatisfy { given[$0] == nil }
+    }
+
+    private var isWatched: Bool { (estimate(.minutesPerDay)?.likely ?? 0) > 0 }
+
+    /// True if the peak of viewers is a number or a share of its own, from which the peak over the
+    /// mean follows.
+    private var hasPeakOfViewers: Bool {
+        guard isWatched else { return false }
+        if given[.peakShare] != nil { return true }
+        if given[.peakConcurrentUsers] != nil {
+            return given[.dailyActiveUsers] != nil || given[.monthlyActiveUsers] != nil
+        }
+        return service == .live && !hasUsersByRequests
+    }
+
+    /// Peak load over the day's mean, given, assumed, or from the peak of viewers.
+    package var peakOverMean: Estimate {
+        if let known = estimate(.peakToMean) { return known }
+        let demand = Demand(ScenarioValues(self))
+        return Estimate(demand.peakOverMean)
     }
 
     var hasPicture: Bool { given[.width] != nil && given[.height] != nil }
@@ -168,6 +195,7 @@ package enum VideoCodec: String, CaseIterable, Codable, Sendable {
 
 /// One value per input: the basis of a calculation.
 package struct ScenarioValues: Sendable {
+    package let service: ServiceKind
     /// By the input's number; NaN for none.
     private var numbers: [Double]
     /// Requests and bytes per day and user of actions besides watching, summed over all actions.
@@ -192,17 +220,23 @@ package struct ScenarioValues: Sendable {
     /// Selects a value of each estimate by `choose`, in the order of the inputs, then of the
     /// actions.
     package init(_ scenario: Scenario, choose: (Estimate) -> Double) {
+        self.init(scenario) { _, estimate in choose(estimate) }
+    }
+
+    /// Selects a value of each estimate by `choose`, in the same order; actions have no input.
+    init(_ scenario: Scenario, choose: (ScenarioInput?, Estimate) -> Double) {
+        service = scenario.service
         numbers = ScenarioInput.allCases.map { input in
             guard let estimate = scenario.estimate(input) else { return .nan }
-            let value = Self.counted(choose(estimate))
+            let value = Self.counted(choose(input, estimate))
             return input.row.isWhole ? value.rounded() : value
         }
         actionRequestsPerDay = 0
         actionBytesPerDay = 0
         for action in scenario.actionsInUse {
-            let times = Self.counted(choose(action.perDay))
-            actionRequestsPerDay += times * Self.counted(choose(action.requests))
-            actionBytesPerDay += times * Self.counted(choose(action.bytes))
+            let times = Self.counted(choose(nil, action.perDay))
+            actionRequestsPerDay += times * Self.counted(choose(nil, action.requests))
+            actionBytesPerDay += times * Self.counted(choose(nil, action.bytes))
         }
         let drawn = numbers
         ladder = scenario.ladder { input in

@@ -31,9 +31,9 @@ extension ScenarioInput {
             .dailyActiveUsers, "audience.dailyActiveUsers", "users", 1...1e10,
             .none("monthlyActiveUsers × dailyActiveShare"), "Users who are active on a day."),
         row(
-            .peakShare, "audience.peakShare", "", 0.0001...1, range(0.25, 0.33, 0.4),
-            "Share of a day's users who watch at the same time at the peak.",
-            source: "Hotstar live (about 0.25) to Steam (0.396)"),
+            .peakShare, "audience.peakShare", "", 0.0001...1,
+            .none("minutesPerDay / 1,440 × peakToMean"),
+            "Share of a day's users who watch at the same time at the peak."),
         row(
             .peakConcurrentUsers, "audience.peakConcurrentUsers", "users", 1...1e10,
             .none("dailyActiveUsers × peakShare"), "Maximum number of concurrent users."),
@@ -42,13 +42,17 @@ extension ScenarioInput {
             "Growth of the audience per month: 0.05 is 5 %."),
         row(
             .peakToMean, "audience.peakToMean", "", 1...100, range(2, 2.5, 3),
-            "Peak load divided by the day's mean load. A given value applies to all "
-                + "load, viewers included; the default only to actions, and to requests "
-                + "counted on average.",
-            source: "Conviva and Hotstar: 2 to 3"),
+            "Peak load divided by the day's mean load. If peakShare or peakConcurrentUsers sets "
+                + "the peak of viewers, it follows from that.",
+            source: "Conviva, TV-Scale Peak Concurrent Plays: provision for 2 to 3 times the usual "
+                + "concurrent viewers"),
         row(
             .rampMinutes, "audience.rampMinutes", "min", 1...1_440, range(15, 60, 180),
             "Time for the load to rise from the mean to the peak."),
+        row(
+            .userMegabits, "audience.megabitsPerSecond", "Mbit/s", 0.01...1e6,
+            range(20, 100, 300),
+            "Bandwidth of a user who downloads; determines concurrent users if nobody watches."),
     ]
 
     private static let viewing: [Row] = [
@@ -103,19 +107,35 @@ extension ScenarioInput {
             .changePerDay, "catalog.changePerDay", "", 0...1, range(0.005, 0.02, 0.05),
             "Share of the catalog that is new or changed each day."),
         row(
+            .newTitleFactor, "catalog.newTitleFactor", "", 0...1_000, range(1, 2, 5),
+            "Requests for a new or changed title, divided by those for a title on average."),
+        row(
+            .zipfExponent, "catalog.zipfExponent", "", 0...3, range(0.6, 0.8, 1.2),
+            "Exponent of Zipf's law for the popularity of titles.",
+            source: "Breslau et al., INFOCOM 1999: 0.6 to 1; Cha et al., IMC 2007, video: 0.8 to "
+                + "1.2"
+        ),
+        row(
             .catalogGrowth, "catalog.growthPerMonth", "", -0.5...1, range(0, 0.02, 0.05),
             "Growth of the catalog per month."),
         row(
             .deadlineHours, "fill.deadlineHours", "h", 0.01...168, exact(6),
             "Hours to bring the day's changes to the edge; more than 24 count as 24."),
+        row(
+            .fillSegmentBytes, "fill.bytesPerFetch", "B", 1_000...1e13,
+            .none("from the ladder and viewing.segmentSeconds"), "Bytes of a fetch of the fill."),
     ]
 
     private static let edge: [Row] = [
         row(
             .sites, "edge.sites", "", 1...100_000, exact(1), whole: true,
-            "Sites that each hold the whole catalog."),
+            "Sites that each hold the catalog, or storedShare of it."),
         row(
-            .hitRatio, "edge.hitRatio", "", 0...1, range(0.9, 0.95, 0.98),
+            .storedShare, "edge.storedShare", "", 0.0001...1, exact(1),
+            "Share of the catalog that each site stores, the most popular titles first."),
+        row(
+            .hitRatio, "edge.hitRatio", "", 0...1,
+            .none("from storedShare, zipfExponent, changePerDay and newTitleFactor"),
             "Share of requests that the edge answers from its storage."),
         row(
             .storageFreeShare, "edge.storageFreeShare", "", 0...0.9, range(0.1, 0.2, 0.3),
@@ -124,11 +144,32 @@ extension ScenarioInput {
             .storageGigabytes, "edge.storageGigabytes", "GB", 0.001...1e12,
             .none("what the plan needs"), "Storage of all sites together."),
         row(
+            .edgeCores, "edge.cores", "", 1...4_096,
+            .none("4, 16, 32 or 64 with 1, 10, 25 or 100 Gbit/s"), whole: true,
+            "CPU cores of an edge server."),
+        row(
+            .edgeMegabits, "edge.nicMegabitsPerSecond", "Mbit/s", 1...1e7,
+            .none("the lowest of 1, 10, 25 and 100 Gbit/s that needs at most 4 servers a site"),
+            "Bandwidth of an edge server's network interface."),
+        row(
             .edgeRequestsPerCore, "edge.requestsPerCoreSecond", "1/s", 1...1e7,
             range(5_000, 10_000, 20_000),
             "Requests per second that one core of an edge server answers.",
             source: "docs/performance.md: 42,000/s of 64 KiB by nginx with its client on 2 cores, "
                 + "without TLS; half of a core's share taken"),
+        row(
+            .edgeCPUPerGigabyte, "edge.cpuSecondsPerGigabyte", "s", 0...1_000,
+            range(0.3, 0.8, 2),
+            "CPU time of an edge server to send a gigabyte with TLS.",
+            source: "Netflix, EuroBSDCon 2021: 240 Gbit/s with TLS in software by 32 cores, at "
+                + "most 1.07 s a GB; nginx without kernel TLS needs more; range assumed"),
+        row(
+            .diskGigabytes, "edge.diskGigabytes", "GB", 1...1e6, exact(3_840),
+            "Capacity of one of an edge server's disks (NVMe)."),
+        row(
+            .diskMegabytes, "edge.diskMegabytesPerSecond", "MB/s", 1...1e6,
+            range(1_000, 2_000, 3_000),
+            "Bytes per second that one disk reads while others are written."),
         row(
             .meanRequests, "edge.meanRequestsPerSecond", "1/s", 0...1e9,
             .none("from the audience and its viewing"),
@@ -211,6 +252,10 @@ extension ScenarioInput {
             .none("from connections, CPU and network, whichever is the bottleneck"),
             "Measured time per additional gigabyte of a worker."),
         row(
+            .workerMegabits, "worker.megabitsPerSecond", "Mbit/s", 0.001...1e7,
+            .none("its share of the machine's network"),
+            "Measured bandwidth that a worker does not exceed."),
+        row(
             .bootSeconds, "worker.bootSeconds", "s", 0...86_400, range(10, 30, 120),
             "Time from requesting a worker to its first transfer."),
         row(
@@ -259,6 +304,9 @@ extension ScenarioInput {
                 "Barroso, Hölzle and Ranganathan, The Datacenter as a Computer (2018): over 95 % of "
                 + "machines restart less often than once a month; low: Google Cloud's preemptible "
                 + "machines, a day; high: Amazon's Spot Instance Advisor, under 5 % a month"),
+        row(
+            .startSeconds, "pool.startSeconds", "s", 0...3_600, .none("0"),
+            "With --check: time of a run before its first transfer and after its last."),
     ]
 
     private static let cluster: [Row] = [

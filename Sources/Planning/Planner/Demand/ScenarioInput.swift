@@ -1,20 +1,24 @@
 /// A number of a plan's scenario; `ScenarioInput.table` describes each one.
 package enum ScenarioInput: Int, CaseIterable, Sendable {
     case monthlyActiveUsers, dailyActiveShare, dailyActiveUsers, peakShare, peakConcurrentUsers
-    case audienceGrowth, peakToMean, rampMinutes
+    case audienceGrowth, peakToMean, rampMinutes, userMegabits
     case minutesPerDay, segmentSeconds, tracks
     case kilobitsPerSecond, width, height, framesPerSecond, bitsPerPixel, compression
-    case titles, minutesPerTitle, catalogGigabytes, changePerDay, catalogGrowth
-    case deadlineHours
-    case sites, hitRatio, storageFreeShare, storageGigabytes, edgeRequestsPerCore
+    case titles, minutesPerTitle, catalogGigabytes, changePerDay, newTitleFactor, zipfExponent
+    case catalogGrowth
+    case deadlineHours, fillSegmentBytes
+    case sites, storedShare, hitRatio, storageFreeShare, storageGigabytes
+    case edgeCores, edgeMegabits, edgeRequestsPerCore, edgeCPUPerGigabyte
+    case diskGigabytes, diskMegabytes
     case meanRequests, peakRequests, requestBytes
     case originConnections, originRequests, originMegabits, originLatency, connectionMegabits
     case machineCores, nicMegabits, memoryGigabytes
     case workerCores, connections, cpuPerGigabyte, cpuPerSegment, connectionEfficiency
     case serviceSeconds, segmentsPerSecond, measuredBytes, secondsPerGigabyte
+    case workerMegabits
     case bootSeconds, serviceCV2, arrivalCV2, contention, coherency, attempts
     case waitSeconds, percentile, dispatchSeconds, dispatchMedian
-    case headroom, spareWorkers, hoursBetweenFailures
+    case headroom, spareWorkers, hoursBetweenFailures, startSeconds
     case databaseCores, databaseCPUPerSegment, walPerSegment, diskPerSegment
     case coordinatorCPUPerSegment, coordinatorCores
     case loadTestHours

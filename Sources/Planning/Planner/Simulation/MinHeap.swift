@@ -1,19 +1,19 @@
 /// A binary heap with the smallest element at the front.
-struct MinHeap<Element: Comparable> {
+package struct MinHeap<Element: Comparable> {
     private var elements: [Element] = []
 
-    init() {}
+    package init() {}
 
     /// Creates a heap of `count` equal elements.
-    init(repeating element: Element, count: Int) {
+    package init(repeating element: Element, count: Int) {
         elements = [Element](repeating: element, count: count)
     }
 
-    var first: Element? { elements.first }
-    var count: Int { elements.count }
-    var all: [Element] { elements }
+    package var first: Element? { elements.first }
+    package var count: Int { elements.count }
+    package var all: [Element] { elements }
 
-    mutating func insert(_ element: Element) {
+    package mutating func insert(_ element: Element) {
         elements.append(element)
         var index = elements.count - 1
         elements.withUnsafeMutableBufferPointer { buffer in
@@ -27,7 +27,7 @@ struct MinHeap<Element: Comparable> {
         }
     }
 
-    mutating func removeFirst() -> Element? {
+    package mutating func removeFirst() -> Element? {
         guard let last = elements.popLast() else { return nil }
         guard let first = elements.first else { return last }
         replaceFirst(with: last)
@@ -35,7 +35,7 @@ struct MinHeap<Element: Comparable> {
     }
 
     /// Replaces the smallest element by `element`.
-    mutating func replaceFirst(with element: Element) {
+    package mutating func replaceFirst(with element: Element) {
         elements.withUnsafeMutableBufferPointer { buffer in
             let count = buffer.count
             var index = 0

@@ -48,8 +48,9 @@ extension Plan {
         let isAssumed = scenario.given[input] == nil
         var source = scenario.origins[input] ?? "given"
         if isAssumed {
-            source = row.source
-            if case .none(let meaning) = row.standard { source = meaning }
+            let standard = scenario.service.standard(input)
+            source = standard.source
+            if case .none(let meaning) = standard.standard { source = meaning }
             if let instead = replacement(input, scenario) { source = instead }
         }
         return InputInUse(
@@ -71,8 +72,11 @@ extension Plan {
             }
             return scenario.given[.peakConcurrentUsers] == nil
                 ? "by audience.peakToMean" : "by audience.peakConcurrentUsers"
+        case .peakToMean:
+            return scenario.given[.peakConcurrentUsers] == nil
+                ? "by audience.peakShare" : "by audience.peakConcurrentUsers"
         case .dailyActiveShare: return "by audience.dailyActiveUsers"
-        case .titles, .minutesPerTitle: return "by catalog.gigabytes"
+        case .minutesPerTitle: return "by catalog.gigabytes"
         default: return "no picture is given"
         }
     }
@@ -82,8 +86,8 @@ extension Plan {
         var source = "given"
         if scenario.ladder == nil {
             source = "HLS authoring specification for Apple devices"
-            if scenario.given[.kilobitsPerSecond] != nil {
-                source = "media.kilobitsPerSecond: the only rendition"
+            if rates.count > Scenario.appleLadder.count {
+                source += ", and media.kilobitsPerSecond"
             }
             if scenario.hasPicture { source = "the picture: the only rendition" }
         }
@@ -114,7 +118,8 @@ extension Plan {
             ].map { name, unit, value in
                 InputInUse(
                     path: "actions.\(action.name).\(name)", unit: unit, value: value,
-                    isAssumed: isAssumed, source: isAssumed ? "assumption" : "given")
+                    isAssumed: isAssumed,
+                    source: isAssumed ? scenario.service.actionsSource : "given")
             }
         }
     }

@@ -51,7 +51,7 @@ extension Plan {
                     + "assumed viewing of each user; set audience.monthlyActiveUsers if you "
                     + "know it.")
         }
-        notes += peaks(scenario, values, demand)
+        notes += peaks(scenario, demand) + content(scenario, values, demand)
         if values[.serviceCV2] > WaitingModel.Correction.maxInterpolatedCV2,
             demand.peakMissesPerSecond > 0
         {
@@ -63,13 +63,13 @@ extension Plan {
         if let currency = scenario.money.currency {
             let rates = scenario.money.exchange.filter { $0.key != currency }
                 .sorted { $0.key < $1.key }
-                .map { "1 \($0.key) = \(Scenario.plain($0.value)) \(currency)" }
+                .map { "1 \($0.key) = \(rate($0.value)) \(currency)" }
             let date = scenario.money.exchangeDate ?? "no date"
             notes.append(
                 rates.isEmpty
                     ? "No exchange rate is given for currencies other than \(currency): "
                         + "these are not converted."
-                    : "Converted with \(rates.joined(separator: ", ")) (given, \(date)); "
+                    : "Converted with \(rates.joined(separator: ", ")) (\(scenario.money.exchangeSource ?? "given"), \(date)); "
                         + "other currencies are not converted.")
         }
         let check = sizing.workers.squareRootCheck
@@ -89,9 +89,7 @@ extension Plan {
     }
 
     /// Notes the source of the peak, for viewers and for other requests.
-    private static func peaks(
-        _ scenario: Scenario, _ values: ScenarioValues, _ demand: Demand
-    ) -> [String] {
+    private static func peaks(_ scenario: Scenario, _ demand: Demand) -> [String] {
         var notes: [String] = []
         let isWatched = demand.meanConcurrentViewers > 0
         if isWatched {
@@ -103,21 +101,10 @@ extension Plan {
                     + "watch concurrently on average over the day; the peak is "
                     + "\(Scenario.plain((ratio * 10).rounded() / 10)) times that.")
         }
-        let ratio = Scenario.plain(values[.peakToMean])
-        if scenario.given[.meanRequests] != nil || scenario.given[.peakRequests] != nil {
-            if scenario.given[.meanRequests] == nil || scenario.given[.peakRequests] == nil {
-                notes.append(
-                    "One of mean and peak requests was measured; the other follows from "
-                        + "audience.peakToMean, \(ratio).")
-            }
-        } else if scenario.given[.peakToMean] == nil, values.actionRequestsPerDay > 0,
-            isWatched
-        {
+        if (scenario.given[.meanRequests] == nil) != (scenario.given[.peakRequests] == nil) {
             notes.append(
-                "audience.peakToMean, \(ratio), applies to actions; viewers at the peak "
-                    + "follow from "
-                    + "audience.\(scenario.given[.peakConcurrentUsers] == nil ? "peakShare" : "peakConcurrentUsers")."
-            )
+                "One of mean and peak requests was measured; the other follows from the peak "
+                    + "over the mean, \(rate(demand.peakOverMean)).")
         }
         return notes
     }

@@ -23,9 +23,12 @@ extension Plan {
         if let storage = values.known(.storageGigabytes),
             sizing.demand.edgeStorageBytes > storage * 1e9
         {
+            let fits = storage * 1e9 / sizing.demand.edgeStorageBytes * values[.storedShare]
             problems.append(
-                "edge.storageGigabytes is too low: the catalog needs "
-                    + "\(Scenario.plain((sizing.demand.edgeStorageBytes / 1e9).rounded(.up))).")
+                "edge.storageGigabytes is too low: what is stored of the catalog needs "
+                    + "\(Scenario.plain((sizing.demand.edgeStorageBytes / 1e9).rounded(.up))). "
+                    + "An edge.storedShare of \(rate((fits * 1_000).rounded(.down) / 1_000)) "
+                    + "would fit.")
         }
         return problems
     }

@@ -1,18 +1,30 @@
 /// A plan: resources, performance, growth, costs and their uncertainty.
 package struct Plan: Codable, Sendable {
     package var name: String
+    package var service: ServiceKind
+    /// Share of the draws in which each figure suffices; nil for a plan on likely values.
+    package var confidence: Double?
+    /// The resources, sized for `confidence`.
     package var sizing: Sizing
+    /// The same on likely values.
+    package var likely: Sizing
     /// The pool as planned, with one worker fewer and with one more. If no pool suffices, around
     /// the largest useful one, if there is one.
     package var outcomes: [Outcome]
     package var growth: Growth
     package var uncertainty: Uncertainty?
+    /// The assumed inputs that matter most, the most influential first; empty without draws.
+    package var keyInputs: [KeyInput]
     /// The simulation job by job, if requested.
     package var simulation: PlanSimulation?
     /// A comparison with a real run, if given.
     package var check: RunCheck?
     /// Empty without prices, and if no pool suffices.
     package var costs: [ProviderCost]
+    /// CDNs instead of own edge servers; empty without their prices.
+    package var cdns: [CDNCost]
+    /// Nil without two options in one currency.
+    package var recommendation: Recommendation?
     /// Problems of the plan: limits of origins, deadlines that no number of workers meets.
     package var problems: [String]
     package var notes: [String]
@@ -48,9 +60,12 @@ extension Plan {
     /// Options of a plan besides the scenario.
     package struct Options: Sendable {
         package var prices: [PriceBook] = []
+        package var cdns: [CDNPrices] = []
         package var months = 36
         /// Draws for the ranges; 0 omits them.
         package var draws = 1_000
+        /// Share of the draws in which each figure suffices; nil sizes on likely values. Needs draws.
+        package var confidence: Double?
         /// Seed of the draws and of the simulation.
         package var seed: UInt64 = 1
         /// Maximum number of simulated jobs in each of two runs; nil omits the simulation.
@@ -62,13 +77,27 @@ extension Plan {
     /// Plans for `scenario`; throws if the scenario is invalid.
     package init(_ scenario: Scenario, _ options: Options = Options()) throws(PlannerError) {
         try scenario.check()
-        let values = ScenarioValues(scenario)
+        let likely = ScenarioValues(scenario)
+        let draws = options.draws > 0 ? Draws(scenario, options) : nil
+        confidence = draws == nil ? nil : options.confidence
+        var values = likely
+        if let draws, let confidence = options.confidence {
+            values = DesignPoint(scenario, confidence: confidence, draws.figures).values
+        }
         let sizing = Sizing(values)
         self.name = scenario.name
+        service = scenario.service
         self.sizing = sizing
+        self.likely = Sizing(likely)
         outcomes = Self.outcomes(values, sizing)
-        growth = Growth(values, sizing, months: options.months)
+        let forecast = Growth.forecast(values, sizing, months: options.months)
+        growth = Growth(forecast)
         problems = Self.problems(scenario, values, sizing)
+        if sizing.workers.total == nil, let workers = self.likely.workers.total {
+            problems.append(
+                "On the likely values of the inputs \(workers) workers suffice: a lower confidence, or "
+                    + "narrower ranges of the inputs that matter most, may help.")
+        }
         notes = Self.notes(scenario, values, sizing)
         let lastMonth = growth.months.last?.month ?? 0
         if lastMonth < options.months {
@@ -77,13 +106,19 @@ extension Plan {
                     + "more than \(Scenario.plain(Growth.mostUsers)) users.")
         }
         inputs = Self.inputs(scenario)
-        costs = try ProviderCost.all(scenario, values, sizing, options.prices)
+        // This month and the following ones.
+        let billed = Array(forecast.prefix(max(1, options.months)))
+        costs = try ProviderCost.all(scenario, billed, options.prices)
+        cdns =
+            costs.isEmpty
+            ? [] : CDNCost.all(scenario, billed, options.cdns, origins: options.prices)
+        recommendation = Recommendation(costs, cdns)
         simulation = options.simulatedJobs.map {
             PlanSimulation(values, sizing, jobs: $0, seed: options.seed)
         }
-        uncertainty =
-            options.draws > 0
-            ? try Uncertainty(scenario, options, sizing) : nil
+        let uncertainty = draws.map { Uncertainty($0, sizing) }
+        self.uncertainty = uncertainty
+        keyInputs = uncertainty.map { KeyInput.all(scenario, $0) } ?? []
     }
 
     private static func outcomes(_ values: ScenarioValues, _ sizing: Sizing) -> [Outcome] {

@@ -34,10 +34,9 @@ extension Sizing.Database {
 
 extension Sizing.Machines {
     init(
-        _ values: ScenarioValues, _ demand: Demand, workers: Int?, _ database: Sizing.Database
+        _ values: ScenarioValues, workers: Int?, _ database: Sizing.Database, edge: Int
     ) {
         let cores = values[.machineCores]
-        let used = 1 - values[.headroom]
         let forWorkers = workers.map { wholeUp(Double($0) * WorkerSpeed.cores(values) / cores) }
         let coordinators = max(
             2,
@@ -47,12 +46,6 @@ extension Sizing.Machines {
         // Each on the priced machines, with a standby of the same size.
         let servers = 2 * max(1, wholeUp(values[.databaseCores] / cores))
         self.database = servers
-        let sites = values[.sites]
-        let byNetwork = demand.peakEgressBitsPerSecond / (values[.nicMegabits] * 1e6)
-        let byRequests =
-            demand.peakRequestsPerSecond / (values[.edgeRequestsPerCore] * cores)
-        let ofOneSite = max(1, wholeUp(max(byNetwork, byRequests) / used / sites))
-        let edge = (ofOneSite + 1) * Int(sites)
         self.edge = edge
         total = forWorkers.map { $0 + coordinators + servers + edge }
     }

@@ -6,6 +6,7 @@ package struct Sizing: Codable, Hashable, Sendable {
     package let missSpeed: WorkerSpeed
     package let workers: Workers
     package let machines: Machines
+    package let edge: Edge
     package let database: Database
     package let connections: Connections
     /// Nil if the origin has no limits.
@@ -124,7 +125,8 @@ package struct Sizing: Codable, Hashable, Sendable {
         missSpeed = miss
         workers = Workers(values, demand, fill, miss)
         database = Database(values, demand, workers: workers.total ?? 0)
-        machines = Machines(values, demand, workers: workers.total, database)
+        edge = Edge(values, demand)
+        machines = Machines(values, workers: workers.total, database, edge: edge.servers)
         connections = Connections(
             values, demand, workers: workers.total, database, fill, miss)
         origin = OriginUse(values, demand, fill, miss)

@@ -79,8 +79,9 @@ package struct WorkerSpeed: Codable, Hashable, Sendable {
         min(values.known(.workerCores) ?? values[.machineCores], values[.machineCores])
     }
 
-    /// Returns its part of the machine's bandwidth.
+    /// Returns its part of the machine's bandwidth, or its measured ceiling if that is lower.
     static func bytesPerSecond(_ values: ScenarioValues) -> Double {
-        values[.nicMegabits] * 1e6 / 8 * min(1, cores(values) / values[.machineCores])
+        let share = values[.nicMegabits] * min(1, cores(values) / values[.machineCores])
+        return min(share, values.known(.workerMegabits) ?? share) * 1e6 / 8
     }
 }

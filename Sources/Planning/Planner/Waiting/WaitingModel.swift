@@ -4,9 +4,11 @@ import Statistics
 
 /// Waits of jobs for one of several servers: M/M/c exactly, G/G/c by two moments.
 ///
-/// The probability of waiting is Erlang's C. The mean wait is that of M/M/c times a factor for the
-/// variation of arrivals and service times. Positive waits are taken as exponential, which is exact
-/// for M/M/c and the limit under heavy load for all others (Kingman 1962, Köllerström 1974).
+/// The probability of waiting is Erlang's C, corrected for arrivals other than Poisson's
+/// (`ProbabilityOfWait`). The mean wait is that of M/M/c times a factor for the variation of arrivals
+/// and service times. Positive waits are taken as exponential, which is exact for M/M/c and the limit
+/// under heavy load for all others (Kingman 1962, Köllerström 1974). `FormulaRange` says where all
+/// of it has been verified.
 package struct WaitingModel: Sendable, Hashable {
     /// The factor for the mean wait of M/M/c.
     package enum Correction: String, Sendable, CaseIterable, Codable {
@@ -65,13 +67,22 @@ package struct WaitingModel: Sendable, Hashable {
         let spare = Double(servers) - load
         let isStable = spare > 0
         let waiting = Erlang.waiting(servers: servers, load: load)
-        let factor =
+        probabilityOfWait =
+            isStable
+            ? ProbabilityOfWait(
+                markovian: waiting, servers: Double(servers), utilisation: utilisation,
+                arrivalCV2: arrivalCV2, serviceCV2: serviceCV2
+            ).value : 1
+        var factor =
             isStable
             ? correction.factor(
-                servers: servers, utilisation: load / Double(servers), arrivalCV2: arrivalCV2,
+                servers: servers, utilisation: utilisation, arrivalCV2: arrivalCV2,
                 serviceCV2: serviceCV2) : 1
-        // Constant arrivals and service times cause no wait while servers suffice.
-        probabilityOfWait = factor == 0 ? 0 : waiting
+        if correction == .kimura, arrivalCV2 > 1, waiting > 0 {
+            // With many servers bursts raise the share that waits, and so the mean. The exponent is
+            // fitted to simulations (docs/planning.md).
+            factor *= pow(probabilityOfWait / waiting, 1 - 1 / Double(servers).squareRoot())
+        }
         meanWaitSeconds = isStable ? waiting * serviceSeconds / spare * factor : .infinity
         meanQueueLength = isStable ? waiting * load / spare * factor : .infinity
     }

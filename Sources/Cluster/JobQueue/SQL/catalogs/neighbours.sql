@@ -6,17 +6,29 @@ SELECT u.url, t.id
 FROM unnest(@urls::text[]) WITH ORDINALITY AS u(url, place)
 LEFT JOIN site t ON t.storage_url = u.url ORDER BY u.place
 
--- name: drop
-DELETE FROM neighbour WHERE catalog_id = @catalog::bigint
+-- name: choose
+-- The neighbours of the submission that is opened, @sites in order: they are those of the catalog from
+-- its start on.
+UPDATE catalog SET opened_neighbours = @sites::bigint[] WHERE id = @catalog::bigint
+
+-- name: dropFormer
+-- A start: neighbours of the submission before, where this one has others.
+DELETE FROM neighbour n USING catalog c
+WHERE c.id = @catalog::bigint AND n.catalog_id = c.id
+  AND c.opened_neighbours <> ARRAY(SELECT e.site_id FROM neighbour e WHERE e.catalog_id = c.id
+                                   ORDER BY e.place)
 
 -- name: set
--- Replaces the neighbours of a catalog, which has none now, by @sites in order.
+-- A start: the neighbours of the submission, unless the one before had the same.
 WITH added AS (
     INSERT INTO neighbour (catalog_id, place, site_id)
-    SELECT @catalog::bigint, u.place - 1, u.id
-    FROM unnest(@sites::bigint[]) WITH ORDINALITY AS u(id, place)
+    SELECT c.id, u.place - 1, u.id
+    FROM catalog c, unnest(c.opened_neighbours) WITH ORDINALITY AS u(id, place)
+    WHERE c.id = @catalog::bigint
+    ON CONFLICT DO NOTHING
 )
-UPDATE catalog SET has_neighbours = true WHERE id = @catalog::bigint AND NOT has_neighbours
+UPDATE catalog SET has_neighbours = true
+WHERE id = @catalog::bigint AND NOT has_neighbours AND opened_neighbours <> '{}'
 
 -- name: await
 -- A start: assets that are to be fetched wait for a neighbour, if any has a URL under which it
@@ -31,19 +43,25 @@ WHERE catalog_id = @catalog::bigint AND generation = @generation::int
   AND state IN ({{assetStartable}}) AND state <> 'completed'
 
 -- name: noteActive
--- Notes which neighbours of catalogs with waiting assets work on theirs: a worker holds jobs.
-UPDATE neighbour n SET active_at = now()
-WHERE n.active_at < now() - interval '2 seconds'
-  AND EXISTS (SELECT FROM asset WHERE catalog_id = n.catalog_id AND awaits_neighbour)
-  AND EXISTS (
-    SELECT FROM catalog c
-    JOIN catalog e ON e.site_id = n.site_id AND e.name = c.name AND e.state = 'running'
-    JOIN lane l ON l.catalog_id = e.id
-    JOIN span p ON p.lane_id = l.id
-    JOIN lease x ON x.id = p.lease_id AND x.expires_at > now()
-    WHERE c.id = n.catalog_id
-      AND EXISTS (SELECT FROM job WHERE lane_id = p.lane_id
-                  AND id BETWEEN p.first_id AND p.last_id))
+-- Notes which neighbours of catalogs with waiting assets work on theirs: a worker holds jobs. Those of a
+-- catalog that is just started are noted next time.
+WITH active AS MATERIALIZED (
+    SELECT n.catalog_id, n.place FROM neighbour n
+    WHERE n.active_at < now() - interval '2 seconds'
+      AND EXISTS (SELECT FROM asset WHERE catalog_id = n.catalog_id AND awaits_neighbour)
+      AND EXISTS (
+        SELECT FROM catalog c
+        JOIN catalog e ON e.site_id = n.site_id AND e.name = c.name AND e.state = 'running'
+        JOIN lane l ON l.catalog_id = e.id
+        JOIN span p ON p.lane_id = l.id
+        JOIN lease x ON x.id = p.lease_id AND x.expires_at > now()
+        WHERE c.id = n.catalog_id
+          AND EXISTS (SELECT FROM job WHERE lane_id = p.lane_id
+                      AND id BETWEEN p.first_id AND p.last_id))
+    ORDER BY n.catalog_id, n.place FOR NO KEY UPDATE OF n SKIP LOCKED
+)
+UPDATE neighbour n SET active_at = now() FROM active a
+WHERE (n.catalog_id, n.place) = (a.catalog_id, a.place)
 
 -- name: lanes
 -- Lanes after @after of catalogs that have had neighbours, in which jobs wait for these.
@@ -117,13 +135,17 @@ WITH waiting AS MATERIALIZED (
     FROM locked k JOIN chosen h ON h.id = k.id
     WHERE a.id = k.id AND a.awaits_neighbour
     RETURNING a.catalog_id
-), active AS (
+), waiting_on AS MATERIALIZED (
     -- What waits for them in its turn waits on.
-    UPDATE neighbour n SET active_at = now()
+    SELECT n.catalog_id, n.place
     FROM (SELECT DISTINCT catalog_id FROM changed) AS d
     JOIN catalog e ON e.id = d.catalog_id
-    WHERE n.site_id = e.site_id
-      AND EXISTS (SELECT FROM catalog c WHERE c.id = n.catalog_id AND c.name = e.name)
+    JOIN neighbour n ON n.site_id = e.site_id
+    WHERE EXISTS (SELECT FROM catalog c WHERE c.id = n.catalog_id AND c.name = e.name)
+    ORDER BY n.catalog_id, n.place FOR NO KEY UPDATE OF n SKIP LOCKED
+), active AS (
+    UPDATE neighbour n SET active_at = now() FROM waiting_on w
+    WHERE (n.catalog_id, n.place) = (w.catalog_id, w.place)
 )
 SELECT count(*) AS assets FROM changed
 

@@ -65,7 +65,8 @@ WITH chosen AS MATERIALIZED (
     RETURNING 1
 ), changed AS (
     UPDATE asset a SET
-        state = @state, generation = greatest(a.generation, n.generation), is_paused = false,
+        state = @state, is_purging = true, is_cleared = false,
+        generation = greatest(a.generation, n.generation), is_paused = false,
         resolved = false, redefined = false, key_taken = false, sidecars_changed = false,
         segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
         verifies_failed = 0, bytes = 0, adopted_bytes = 0, refreshed = NULL, warnings = NULL,
@@ -106,6 +107,8 @@ WITH chosen AS MATERIALIZED (
         freed_bytes = CASE WHEN e.is_left THEN c.freed_bytes ELSE 0 END,
         state = CASE WHEN c.state IN ({{catalogSettled}}) THEN 'running' ELSE c.state END,
         started_at = CASE WHEN c.state IN ({{catalogSettled}}) THEN now() ELSE c.started_at END,
+        run_id = CASE WHEN c.state IN ({{catalogSettled}}) THEN nextval('run_number')
+                      ELSE c.run_id END,
         ended_at = CASE WHEN c.state IN ({{catalogSettled}}) THEN NULL ELSE c.ended_at END
     FROM totals t, earlier e WHERE c.id = @catalog::bigint AND t.assets > 0
 )
@@ -168,7 +171,8 @@ WITH over AS MATERIALIZED (
     ORDER BY a.id FOR UPDATE OF a
 ), changed AS (
     UPDATE asset a SET
-        state = CASE WHEN a.state = 'expiring' THEN 'expired' ELSE 'removed' END, failure_code = NULL, failure_message = NULL,
+        state = CASE WHEN a.state = 'expiring' THEN 'expired' ELSE 'removed' END,
+        is_purging = false, is_cleared = true, failure_code = NULL, failure_message = NULL,
         changed_at = now()
     FROM over o WHERE a.id = o.id
     RETURNING a.id, a.catalog_id, a.state, NULL::text AS failure_code,

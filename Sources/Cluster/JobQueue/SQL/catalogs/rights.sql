@@ -2,7 +2,7 @@
 
 -- fragment: isDue
 -- The rights of asset a have expired.
-a.rights_end_at <= now()
+least(a.expires_at, a.kept_until) <= now() AND {{hasRights}}
 
 -- name: expired
 -- Catalogs with assets whose rights have expired: one look at the index for each with rights.
@@ -24,9 +24,9 @@ ORDER BY 1
 SELECT id FROM (
     SELECT id, sum(segments + 1) OVER (ORDER BY ends_at, id) - segments - 1 AS before
     FROM (
-        SELECT a.id, a.segments, a.rights_end_at AS ends_at FROM asset a
+        SELECT a.id, a.segments, least(a.expires_at, a.kept_until) AS ends_at FROM asset a
         WHERE a.catalog_id = @catalog::bigint AND {{isDue}}
-        ORDER BY a.rights_end_at LIMIT @segments::int
+        ORDER BY ends_at LIMIT @segments::int
     ) AS a
 ) AS b WHERE before < @segments::int ORDER BY id
 
@@ -71,7 +71,7 @@ RETURNING a.id, {{ownPriority}} AS own_priority
 changed AS (
     UPDATE asset a SET
         key_taken = true, state = 'failed', failure_code = n.code, failure_message = n.message,
-        segments = n.stored, segments_done = 0, segments_failed = n.stored, verifies = 0,
+        is_cleared = n.stored = 0 AND n.code = 'input.expired', segments = n.stored, segments_done = 0, segments_failed = n.stored, verifies = 0,
         verifies_done = 0, verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0,
         refreshed = NULL, changed_at = now()
     FROM (
@@ -84,9 +84,16 @@ changed AS (
         FROM due e
     ) AS n
     WHERE a.id = n.id
-    RETURNING a.id, a.catalog_id, a.state, a.failure_code, a.failure_message
+    RETURNING a.id, a.catalog_id, a.origin_id, a.state, a.failure_code, a.failure_message
+), met AS (
+    -- Reports count it as lost by the code.
+    INSERT INTO asset_failure (asset_id, code, origin_id, remedy, is_final)
+    SELECT id, failure_code, origin_id, 0, true FROM changed ORDER BY id
+    ON CONFLICT (asset_id, code) DO UPDATE SET is_final = true
+), events AS (
+    {{assetEvents}}
 )
-{{assetEvents}}
+SELECT count(*) AS assets FROM changed
 
 -- unprepared: refuseExpired
 -- Assets whose rights have expired; what they have stored expires next, as long as there is any.
@@ -110,18 +117,23 @@ a.catalog_id = @catalog::bigint AND a.generation = @generation::int
     AND a.state IN ({{assetRefusable}}) AND NOT a.key_taken
     AND (@assets::bigint[] IS NULL OR a.id IN (SELECT unnest(@assets::bigint[])))
 
+-- fragment: placeOfSite
+-- What counts as a site g: a cache without its POPs.
+CASE WHEN starts_with(g.storage_url, 'cache:') THEN split_part(g.storage_url, '?', 1)
+     ELSE g.storage_url END
+
 -- unprepared: refuseSites
 -- `lockTitles` was asked for; @assets is null for all. Assets whose titles are at as many other sites
 -- as they may be: stored there, being fetched or being deleted. The same title is one of the same
--- name, or under the same key from the same URL.
+-- name, or under the same key from the same URL. An edge is one site, whichever POPs its caches name.
 WITH due AS MATERIALIZED (
     SELECT a.id, @code::text AS code,
            format('maxSites: the title is at %s other %s; allowed: %s in all.', n.sites,
                   CASE WHEN n.sites = 1 THEN 'site' ELSE 'sites' END, a.max_sites) AS message
     FROM asset a JOIN catalog c ON c.id = a.catalog_id
     CROSS JOIN LATERAL (
-        SELECT count(DISTINCT e.site_id) FILTER (WHERE e.site_id <> c.site_id) AS sites,
-               coalesce(bool_or(e.site_id = c.site_id), false) AS is_here
+        SELECT count(DISTINCT t.place) FILTER (WHERE t.place <> h.place) AS sites,
+               coalesce(bool_or(t.place = h.place), false) AS is_here
         FROM (
             SELECT b.* FROM asset b
             WHERE hashtextextended(b.title, 0) = hashtextextended(a.title, 0) AND b.title = a.title
@@ -131,6 +143,8 @@ WITH due AS MATERIALIZED (
               AND split_part(b.url, '?', 1) = split_part(a.url, '?', 1)
         ) AS b
         JOIN catalog e ON e.id = b.catalog_id
+        CROSS JOIN LATERAL (SELECT {{placeOfSite}} AS place FROM site g WHERE g.id = e.site_id) AS t
+        CROSS JOIN LATERAL (SELECT {{placeOfSite}} AS place FROM site g WHERE g.id = c.site_id) AS h
         WHERE (b.state IN ({{assetHolding}}, {{assetPurging}})
                OR b.state IN ('failed', 'cancelled', 'interrupted')
                   AND (b.segments_done > 0 OR b.failure_code = 'input.expired' AND b.segments > 0))
@@ -161,6 +175,11 @@ WITH wanted AS MATERIALIZED (
     WHERE n.fetches + w.place > w.most
     ORDER BY w.id, w.most
 ), {{refused}}
+
+-- name: refusals
+-- How many of the assets a start has just refused because of their rights, and why one of them.
+SELECT count(*) AS assets, min(failure_message) AS reason FROM asset
+WHERE id = ANY(@assets::bigint[]) AND state = 'failed' AND failure_code = ANY(@codes::text[])
 
 -- unprepared: countFetches
 -- Counts the fetches that the start begins.

@@ -55,62 +55,66 @@ WHERE s.next_at <= clock_timestamp()
 ORDER BY s.next_at LIMIT 100
 
 -- name: lease
--- No row where another worker has it, or it is not due.
+-- No row where another worker has it, or it is not due. What another one has sent is dropped.
 WITH free AS MATERIALIZED (
     SELECT catalog_id FROM source
     WHERE catalog_id = @catalog::bigint
       AND (lease_id = @lease::uuid OR next_at <= clock_timestamp()
            AND (lease_id IS NULL OR expires_at < clock_timestamp()))
     FOR UPDATE SKIP LOCKED
+), batches AS (
+    DELETE FROM source_batch b USING free f, source s
+    WHERE b.catalog_id = f.catalog_id AND s.catalog_id = f.catalog_id
+      AND s.lease_id IS DISTINCT FROM @lease::uuid
 )
 UPDATE source s SET worker_id = @worker::uuid, worker_name = @name, lease_id = @lease::uuid,
     expires_at = clock_timestamp() + make_interval(secs => @seconds::float8)
 FROM free, catalog c
 WHERE s.catalog_id = free.catalog_id AND c.id = s.catalog_id
 RETURNING s.url, s.format, s.validator, s.sha256, s.max_drop_percent, c.title_options, c.generation,
-    (SELECT count(*) FROM asset a WHERE a.catalog_id = c.id AND a.generation = c.generation
-         AND a.state NOT IN ({{assetGone}})) AS assets
+    (SELECT count(*) FROM asset a
+     WHERE a.catalog_id = c.id AND a.listed_generation = c.generation) AS assets
 
 -- name: extend
 -- The lease's row, locked and extended; none where the worker does not hold it.
 UPDATE source SET expires_at = clock_timestamp() + make_interval(secs => @seconds::float8)
 WHERE catalog_id = @catalog::bigint AND worker_id = @worker::uuid AND lease_id = @lease::uuid
-RETURNING every_seconds, prunes, opened_by = @lease::uuid AS is_open, opened_generation,
-          failures, failure_code
+RETURNING prunes, failure_code,
+          CASE WHEN opened_by = @lease::uuid THEN opened_generation END AS generation
 
 -- name: known
--- How many of these assets the catalog has now.
+-- How many of these assets the catalog's last list named.
 SELECT count(*) AS known FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.catalog_id = @catalog::bigint AND a.name = ANY(@names::text[])
-  AND a.generation = c.generation AND a.state NOT IN ({{assetGone}})
+  AND a.listed_generation = c.generation
+
+-- name: addBatch
+-- The lease's row is locked.
+INSERT INTO source_batch (catalog_id, assets) VALUES (@catalog::bigint, @assets)
+
+-- name: batch
+-- The first one after number @after.
+SELECT id, assets FROM source_batch WHERE catalog_id = @catalog::bigint AND id > @after::bigint
+ORDER BY id LIMIT 1
 
 -- name: reopen
 -- The catalog's lock is held. A next submission with the options of the last one; no row while somebody
--- else is submitting, whose submission it would replace. One that was left open for an hour, or by
--- another reader, does not count.
+-- else is submitting, whose submission it would replace. One that was left open for an hour does not count.
 UPDATE catalog c SET opened_generation = c.opened_generation + 1, opened_at = now()
-FROM source s
-WHERE c.id = @catalog::bigint AND s.catalog_id = c.id
-  AND (c.opened_generation = c.generation OR c.opened_generation = s.opened_generation
-       OR c.opened_at < now() - interval '1 hour')
+WHERE c.id = @catalog::bigint
+  AND (c.opened_generation = c.generation OR c.opened_at < now() - interval '1 hour')
 RETURNING c.opened_generation
 
 -- name: noteOpened
 UPDATE source SET opened_by = @lease::uuid, opened_generation = @generation::int
 WHERE catalog_id = @catalog::bigint
 
--- name: changed
--- The start has dropped what was known of redefined assets. Those that need jobs: all but the completed ones
--- whose sidecars are as before. New files have a way of their own (`newFiles`).
-SELECT id FROM asset
-WHERE catalog_id = @catalog::bigint AND generation = @generation::int
-  AND state IN ({{assetStartable}}) AND (state <> 'completed' OR sidecars_changed OR NOT resolved)
-  AND NOT (state = 'new' AND kind = 'file' AND sidecars IS NULL)
-
 -- name: finish
 -- Its row is locked. The next reading follows after the interval, 5 % more or less, so that sources that were set
 -- together are not read together. A failed one is tried again sooner.
-WITH ended AS (
+WITH batches AS (
+    DELETE FROM source_batch WHERE catalog_id = @catalog::bigint
+), ended AS (
     UPDATE source s SET
         lease_id = NULL, opened_by = NULL, read_at = now(), result = @result,
         failure_code = @failure_code::text, failure_message = @failure_message::text,

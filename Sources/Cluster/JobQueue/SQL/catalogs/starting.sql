@@ -130,6 +130,7 @@ WITH gone AS MATERIALIZED (
     UPDATE asset a SET
         state = CASE WHEN a.redefined THEN 'new' WHEN gone.is_whole THEN 'completed'
                      ELSE 'interrupted' END,
+        is_purging = false, is_cleared = false,
         directory_id = CASE WHEN NOT a.redefined THEN a.directory_id ELSE (
             SELECT d.id FROM directory d
             WHERE d.catalog_id = @catalog AND d.path = regexp_replace(a.key, '/?[^/]*$', '')) END,
@@ -372,7 +373,7 @@ WITH wanted AS MATERIALIZED (
     UPDATE asset a SET
         state = CASE WHEN NOT c.resolved THEN 'resolving' WHEN c.state = 'new' THEN 'ready'
                      ELSE 'inProgress' END,
-        resolved = c.resolved,
+        is_cleared = false, resolved = c.resolved,
         segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
         verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
         bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
@@ -479,6 +480,7 @@ UPDATE catalog c SET
                  WHEN t.failed > 0 THEN 'failed'
                  WHEN t.cancelled > 0 THEN 'cancelled' ELSE 'completed' END,
     started_at = CASE WHEN c.state = 'running' THEN c.started_at ELSE now() END,
+    run_id = CASE WHEN c.state = 'running' THEN c.run_id ELSE nextval('run_number') END,
     ended_at = CASE WHEN t.unsettled > 0 THEN NULL ELSE now() END,
     assets = t.assets, assets_completed = t.completed, assets_failed = t.failed,
     assets_cancelled = t.cancelled,
@@ -519,6 +521,22 @@ WHERE c.id = @catalog
 -- Assets of @generation, the one before this start, that were not named again.
 SELECT count(*) AS assets FROM asset WHERE catalog_id = @catalog::bigint
     AND generation = @generation::int AND state NOT IN ({{assetGone}})
+
+-- name: changed
+-- The start has dropped what was known of redefined assets. Those that need jobs: all but the completed ones
+-- whose sidecars are as before. New files have a way of their own (`newFiles`).
+SELECT id FROM asset
+WHERE catalog_id = @catalog::bigint AND generation = @generation::int
+  AND state IN ({{assetStartable}}) AND (state <> 'completed' OR sidecars_changed OR NOT resolved)
+  AND NOT (state = 'new' AND kind = 'file' AND sidecars IS NULL)
+
+-- name: notFailed
+-- The assets that need jobs without those that have failed before. New files have a way of their own
+-- (`newFiles`).
+SELECT id FROM asset
+WHERE catalog_id = @catalog::bigint AND generation = @generation::int
+  AND state IN ({{assetStartable}}) AND state <> 'failed'
+  AND NOT (state = 'new' AND kind = 'file' AND sidecars IS NULL)
 
 -- unprepared: interruptedAssets
 -- Assets that a start takes up although nothing of them failed.

@@ -67,7 +67,8 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
     sidecars jsonb,
     -- Times in seconds since 1970.
     not_before float8, expires_at float8, keep_seconds float8,
-    title text, max_fetches int, fetch_seconds float8, max_sites int
+    title text, max_fetches int, fetch_seconds float8, max_sites int,
+    refresh_seconds float8, modified_at float8
 ) ON COMMIT DELETE ROWS
 
 -- name: copyAssets
@@ -93,12 +94,14 @@ SELECT DISTINCT @catalog::bigint, @site::bigint, directory FROM staged_asset ORD
 ON CONFLICT (catalog_id, path) DO NOTHING
 
 -- unprepared: mergeAssets
--- An asset that is named as before keeps what is known of it.
+-- An asset that is named as before keeps what is known of it. What is gone is fetched again; if @kept_generation is
+-- not null, only where the list of that generation did not name it, or its entry is another one now.
 WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
                             expected_bytes, expected_sha256, expected_digests, sidecars,
                             not_before, is_waiting, expires_at, keep_seconds, title, max_fetches,
-                            fetch_seconds, max_sites)
+                            fetch_seconds, max_sites, refresh_seconds, refresh_at, modified_at,
+                            listed_generation)
     SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
            s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars,
            to_timestamp(s.not_before), coalesce(to_timestamp(s.not_before) > now(), false),
@@ -108,7 +111,9 @@ WITH merged AS (
            coalesce(s.title, CASE WHEN f.counts IS NOT NULL
                     OR coalesce(s.max_sites, c.max_sites, t.max_sites) IS NOT NULL
                     THEN split_part(s.url, '?', 1) END),
-           f.counts, f.seconds, least(s.max_sites, c.max_sites, t.max_sites)
+           f.counts, f.seconds, least(s.max_sites, c.max_sites, t.max_sites),
+           s.refresh_seconds, now() + make_interval(secs => s.refresh_seconds),
+           to_timestamp(s.modified_at), @generation::int
     FROM staged_asset s
     JOIN catalog c ON c.id = @catalog::bigint
     JOIN site t ON t.id = c.site_id
@@ -124,6 +129,7 @@ WITH merged AS (
     ORDER BY s.position
     ON CONFLICT (catalog_id, name) DO UPDATE SET
         generation = excluded.generation,
+        listed_generation = excluded.generation,
         -- Its directory changes at the start: that of before still waits for what is under way.
         origin_id = excluded.origin_id,
         url = excluded.url,
@@ -141,10 +147,25 @@ WITH merged AS (
         title = excluded.title, max_fetches = excluded.max_fetches,
         fetch_seconds = excluded.fetch_seconds, max_sites = excluded.max_sites,
         wanted_at = now(),
+        refresh_seconds = excluded.refresh_seconds,
+        -- What the list says has changed since is checked at once.
+        refresh_at = CASE
+            WHEN a.state = 'completed'
+                AND excluded.modified_at > coalesce(a.modified_at, a.completed_at) THEN now()
+            WHEN a.refresh_at <= now()
+                OR a.refresh_seconds IS NOT DISTINCT FROM excluded.refresh_seconds
+                THEN a.refresh_at
+            ELSE excluded.refresh_at END,
+        modified_at = coalesce(excluded.modified_at, a.modified_at),
         sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR a.state IN ({{assetGone}})
+        redefined = a.redefined OR a.state IN ({{assetGone}}) AND (
+                @kept_generation::int IS NULL OR a.listed_generation < @kept_generation::int
+                OR (a.not_before, a.expires_at, a.keep_seconds) IS DISTINCT FROM
+                   (excluded.not_before, excluded.expires_at, excluded.keep_seconds)
+                OR CASE WHEN a.sidecars IS NOT DISTINCT FROM excluded.sidecars THEN false
+                        ELSE {{sidecarsOfA}} IS DISTINCT FROM {{sidecarsOfExcluded}} END)
             -- A cache may have lost what it had: with @renews it is requested again.
             OR @renews::bool AND a.state = 'completed' OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
             IS DISTINCT FROM (excluded.kind, excluded.key, excluded.expected_sha256,

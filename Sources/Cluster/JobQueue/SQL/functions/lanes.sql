@@ -127,3 +127,28 @@ RETURNS TABLE (lane_id bigint, origin_id bigint, is_guarded boolean) LANGUAGE sq
       AND (c.not_before IS NULL OR c.not_before <= now())
     ORDER BY l.ready_since, l.id LIMIT 64
 $$
+
+-- name: queues_with_work
+-- Queues that have a job to lease now; `names` is empty for all. Workers that wait ask for it often: it
+-- is planned once a session.
+CREATE OR REPLACE FUNCTION queues_with_work(names text[])
+RETURNS TABLE (id bigint, site_id bigint, storage_url text, name text, cluster uuid)
+LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT q.id, q.site_id, t.storage_url, q.name, (SELECT c.id FROM cluster c)
+    FROM queue q JOIN site t ON t.id = q.site_id
+    WHERE (cardinality(names) = 0 OR q.name = ANY(names))
+      AND q.state <> 'paused'
+      AND CASE WHEN t.closed
+               THEN {{mayDelete}} AND (
+                   EXISTS (SELECT FROM delayed_job d WHERE d.queue_id = q.id AND d.kind = 'purge'
+                               AND d.available_at <= now())
+                   OR EXISTS (SELECT FROM claim_order(q.id) AS o WHERE o.rank = -1))
+               ELSE EXISTS (SELECT FROM delayed_job d
+                            WHERE d.queue_id = q.id AND d.available_at <= now())
+                   OR EXISTS (SELECT FROM claim_order(q.id))
+                   OR EXISTS (SELECT FROM isolated_lanes(q.id)) END;
+END
+$$

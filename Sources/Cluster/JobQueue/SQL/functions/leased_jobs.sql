@@ -5,7 +5,7 @@
 FROM unnest(leases, workers) WITH ORDINALITY AS named(lease, worker, place)
 {{spansOfHeldLeases}}
 CROSS JOIN LATERAL (
-    SELECT n.origin_id, c.starts, c.has_mirrors, c.has_neighbours, c.title_options
+    SELECT n.origin_id, c.run_id, c.starts, c.has_mirrors, c.has_neighbours, c.title_options
     FROM lane n JOIN catalog c ON c.id = n.catalog_id
     WHERE n.id = p.lane_id AND n.queue_id = of_queue OFFSET 0
 ) AS l
@@ -31,7 +31,7 @@ RETURNS TABLE (place bigint, id bigint, asset bigint, attempt int, kind text, ro
                sha256 text, digests text, range_offset bigint, multipart uuid, total_bytes bigint,
                validator text, is_whole boolean, abandoned_multipart uuid, is_rewritten boolean,
                mirrors text, mirror_origin text, known_validator text, known_verified boolean,
-               stated text, asset_kind text, titles text, neighbour text)
+               stated text, asset_kind text, titles text, neighbour text, run bigint)
 LANGUAGE plpgsql STABLE {{plannedByIndex}} AS $$
 #variable_conflict use_column
 DECLARE
@@ -46,7 +46,7 @@ BEGIN
            CASE WHEN l.origin_id <> s.origin_id
                 THEN (SELECT g.url FROM origin g WHERE g.id = l.origin_id) END,
            s.known_validator, nullif(s.known_verified, false), NULL::text, NULL::text, NULL::text,
-           NULL::text
+           NULL::text, l.run_id
     {{jobsOfLeases}}
     CROSS JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s
     WHERE {{isPlain}};
@@ -69,7 +69,7 @@ BEGIN
            CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
            CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END,
            o.stated, o.kind, CASE WHEN j.kind IN ('resolve', 'refresh') THEN l.title_options END,
-           f.neighbour
+           f.neighbour, l.run_id
     {{jobsOfLeases}}
     LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
     LEFT JOIN LATERAL (

@@ -35,21 +35,16 @@ WITH held AS MATERIALIZED (
     SELECT segment_id, true, bytes, sha256, attempt + 1, verified, validator FROM settled
 
 -- fragment: countingDone
-), parts AS MATERIALIZED (
-    SELECT lane_id, asset_id, count(*) AS done, sum(bytes)::bigint AS bytes,
-           coalesce(sum(bytes) FILTER (WHERE adopted), 0)::bigint AS adopted_bytes,
-           sum(ms)::bigint AS ms,
-           bool_or(NOT adopted AND place <> ALL(served_numbers)) AS by_own_origin,
-           bool_or(NOT adopted AND place = ANY(served_numbers)) AS by_others
-    FROM settled GROUP BY lane_id, asset_id
 ), lanes AS MATERIALIZED (
     SELECT l.id, l.catalog_id, l.origin_id, o.failures > 0 OR o.breaker <> 'closed' AS is_unwell,
            t.done, t.bytes, t.adopted_bytes, t.ms, t.by_own_origin, t.by_others
     FROM (
-        SELECT lane_id, sum(done) AS done, sum(bytes) AS bytes,
-               sum(adopted_bytes) AS adopted_bytes, sum(ms) AS ms,
-               bool_or(by_own_origin) AS by_own_origin, bool_or(by_others) AS by_others
-        FROM parts GROUP BY lane_id
+        SELECT lane_id, count(*) AS done, sum(bytes)::bigint AS bytes,
+               coalesce(sum(bytes) FILTER (WHERE adopted), 0)::bigint AS adopted_bytes,
+               sum(ms)::bigint AS ms,
+               bool_or(NOT adopted AND place <> ALL(served_numbers)) AS by_own_origin,
+               bool_or(NOT adopted AND place = ANY(served_numbers)) AS by_others
+        FROM settled GROUP BY lane_id
     ) AS t
     JOIN lane l ON l.id = t.lane_id
     JOIN origin o ON o.id = l.origin_id
@@ -59,9 +54,9 @@ WITH held AS MATERIALIZED (
     SELECT catalog_id, origin_id, sum(done), sum(bytes), sum(adopted_bytes), sum(ms)
     FROM lanes GROUP BY catalog_id, origin_id
 ), assets AS MATERIALIZED (
-    SELECT asset_id, min(lane_id) AS lane_id, sum(done)::bigint AS done,
-           sum(bytes)::bigint AS bytes, sum(adopted_bytes)::bigint AS adopted_bytes
-    FROM parts GROUP BY asset_id ORDER BY asset_id
+    SELECT asset_id, min(lane_id) AS lane_id, count(*) AS done, sum(bytes)::bigint AS bytes,
+           coalesce(sum(bytes) FILTER (WHERE adopted), 0)::bigint AS adopted_bytes
+    FROM settled GROUP BY asset_id ORDER BY asset_id
 ), ended AS (
     -- Assets that lacked nothing else, as a file does; the others are counted by the next fold.
     UPDATE asset a SET

@@ -54,6 +54,8 @@ CREATE TABLE site (
     -- True until workers have deleted what was evicted; and when the last eviction began or ended. Nothing was found to
     -- evict before the next try.
     is_evicting boolean NOT NULL DEFAULT false,
+    -- Until then a coordinator may still be removing assets; null once it has ended.
+    evicting_until timestamptz,
     evicted_at timestamptz,
     evict_retry_at timestamptz,
     -- Of a site with a quota: the bytes of what its workers had under way when they last reported.
@@ -163,6 +165,8 @@ CREATE INDEX origin_decision_by_origin ON origin_decision (origin_id, id);
 
 -- MARK: Catalogs and assets
 
+CREATE SEQUENCE run_number;
+
 CREATE TABLE catalog (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     site_id bigint NOT NULL REFERENCES site,
@@ -191,12 +195,16 @@ CREATE TABLE catalog (
     has_mirrors boolean NOT NULL DEFAULT false,
     -- It has had neighbours: its assets wait for those, and a claim looks for their files only then.
     has_neighbours boolean NOT NULL DEFAULT false,
+    -- Sites that the submission last opened has as neighbours, in order, from its start on.
+    opened_neighbours bigint[] NOT NULL DEFAULT '{}',
     -- Counts submissions: the one last opened, and the one last started. Assets of an earlier one that were not named
     -- again stay out.
     opened_generation int NOT NULL DEFAULT 1,
     generation int NOT NULL DEFAULT 0,
     -- How often it was started. Before the second time nothing of it was stored, and jobs need not look for it.
     starts int NOT NULL DEFAULT 0,
+    -- Number of its present or last run: from a start of what had ended to the end.
+    run_id bigint NOT NULL DEFAULT 0,
     state text NOT NULL DEFAULT 'open'
         CHECK (state IN ('open', 'running', 'interrupted', 'completed', 'failed', 'cancelled')),
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -265,6 +273,14 @@ CREATE TABLE source (
     failures int NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE INDEX source_by_time ON source (next_at);
+
+-- What the holder of a source's lease has sent of a list, as JSON: it is merged into the catalog when it is whole.
+CREATE TABLE source_batch (
+    catalog_id bigint NOT NULL REFERENCES source ON DELETE CASCADE,
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    assets text NOT NULL,
+    PRIMARY KEY (catalog_id, id)
+);
 
 -- Other sites whose catalogs of the same name have the files of a catalog: it gets them from there, and from their
 -- origins only what none of these has.
@@ -379,6 +395,13 @@ CREATE TABLE asset (
     is_fetch_counted boolean NOT NULL DEFAULT false,
     -- When it was last submitted, or refreshed.
     wanted_at timestamptz NOT NULL DEFAULT now(),
+    -- The submission whose list named it last; a removal counts it to a later one.
+    listed_generation int NOT NULL,
+    -- So long after it was submitted or refreshed its files are checked at their origins; when next; and when its list says
+    -- that it was changed last.
+    refresh_seconds float8 CHECK (refresh_seconds > 0),
+    refresh_at timestamptz,
+    modified_at timestamptz,
     -- It is not evicted.
     is_pinned boolean NOT NULL DEFAULT false,
     -- Of one that is removed or has expired: what workers have deleted.
@@ -386,17 +409,16 @@ CREATE TABLE asset (
     freed_bytes bigint,
     changed_at timestamptz NOT NULL DEFAULT now(),
     -- For indexes, which must not name what each fetch changes: every index of the table would be written with each
-    -- state. True while its files are being deleted; and when they are to be, null while nothing of it is stored. Of
-    -- one that was refused because its time had passed, nothing is.
-    is_purging boolean NOT NULL GENERATED ALWAYS AS (state IN ('removing', 'expiring')) STORED,
-    rights_end_at timestamptz GENERATED ALWAYS AS (
-        CASE WHEN state NOT IN ('new', 'publishing', 'removing', 'removed', 'expiring', 'expired')
-              AND (state = 'failed' AND segments = 0 AND failure_code = 'input.expired') IS NOT TRUE
-             THEN least(expires_at, kept_until) END) STORED,
+    -- state. True while its files are being deleted; and where nothing of it is stored any more, or its time had
+    -- passed before anything was.
+    is_purging boolean NOT NULL DEFAULT false,
+    is_cleared boolean NOT NULL DEFAULT false,
     UNIQUE (catalog_id, name),
     CHECK (segments_done + segments_failed <= segments),
     CHECK (verifies_done + verifies_failed <= verifies),
-    CHECK (state <> 'completed' OR (segments_done = segments AND verifies_done = verifies))
+    CHECK (state <> 'completed' OR (segments_done = segments AND verifies_done = verifies)),
+    CHECK (is_purging = (state IN ('removing', 'expiring'))),
+    CHECK (is_cleared = (state IN ('removed', 'expired')) OR is_cleared AND state = 'failed')
     -- Each row is written again at its start and at its end.
 ) WITH (fillfactor = 50);
 CREATE INDEX asset_by_directory ON asset (directory_id, id);
@@ -412,8 +434,10 @@ CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS N
 CREATE INDEX asset_by_title ON asset (hashtextextended(title, 0)) WHERE title IS NOT NULL;
 CREATE INDEX asset_by_catalog_limited ON asset (catalog_id)
     WHERE max_fetches IS NOT NULL OR max_sites IS NOT NULL;
+CREATE INDEX asset_by_refresh ON asset (refresh_at) WHERE refresh_at IS NOT NULL;
 CREATE INDEX asset_by_start ON asset (not_before) WHERE is_waiting;
-CREATE INDEX asset_by_expiry ON asset (catalog_id, rights_end_at) WHERE rights_end_at IS NOT NULL;
+CREATE INDEX asset_by_expiry ON asset (catalog_id, least(expires_at, kept_until))
+    WHERE least(expires_at, kept_until) IS NOT NULL AND NOT is_cleared;
 
 CREATE FUNCTION note_completion() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -694,6 +718,9 @@ CREATE TABLE worker (
     roots text[],
     refused_sites bigint[] NOT NULL DEFAULT '{}',
     active_transfers int NOT NULL DEFAULT 0,
+    -- Connections that jobs could use now, while it waits for some; and jobs that it holds and cannot begin soon.
+    idle_connections int NOT NULL DEFAULT 0,
+    surplus_jobs int NOT NULL DEFAULT 0,
     -- Transfers under way, by asset number: receivedBytes, expectedBytes, transfers.
     progress jsonb NOT NULL DEFAULT '{}',
     -- What keeps it from working, as it reports, and since when.
@@ -723,6 +750,23 @@ CREATE TABLE worker_minute (
     connections int NOT NULL,
     cores int NOT NULL,
     PRIMARY KEY (minute, worker_id)
+) WITH (fillfactor = 50);
+
+-- What each worker had done for a run of a catalog, as of its last report: sums that only grow.
+CREATE TABLE run_work (
+    run_id bigint NOT NULL,
+    worker_id uuid NOT NULL,
+    -- When it got its first job of the run.
+    began_at timestamptz NOT NULL,
+    reported_at timestamptz NOT NULL DEFAULT now(),
+    connections int NOT NULL,
+    fetches bigint NOT NULL,
+    -- Sums of the seconds that fetches took, and of their squares.
+    seconds float8 NOT NULL,
+    seconds2 float8 NOT NULL,
+    -- Seconds in which its connections were in use for the run, failed attempts too.
+    connection_seconds float8 NOT NULL,
+    PRIMARY KEY (run_id, worker_id)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE lease (

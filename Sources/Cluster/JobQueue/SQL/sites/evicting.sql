@@ -30,14 +30,15 @@ FROM site t JOIN queue q ON q.site_id = t.id
 WHERE q.name = @site OR t.storage_url = @site
 
 -- name: tryLock
--- One eviction of a site at a time.
+-- One decision about a site at a time.
 SELECT pg_try_advisory_xact_lock(hashtextextended('dray.evict.' || current_schema(), @site::bigint))
     AS locked
 
 -- name: room
 -- Sites that evict by themselves, or @site, with what tells how much room they need: files that
 -- have waited for room since the last eviction, and whether the disk has been full since.
-SELECT t.id, t.evict, t.is_evicting, t.quota_bytes, coalesce(t.floor_bytes, 0) AS floor_bytes,
+SELECT t.id, t.evict, t.is_evicting,
+       coalesce(t.evicting_until > clock_timestamp(), false) AS is_removing, t.quota_bytes, coalesce(t.floor_bytes, 0) AS floor_bytes,
        t.available_bytes, n.used + t.under_way_bytes AS used_bytes,
        coalesce(t.fault_code = 'storage.full'
                 AND t.fault_retry_at - make_interval(secs => least(5 * 2 ^ (t.fault_tries - 1), 60))
@@ -59,8 +60,9 @@ CROSS JOIN LATERAL (
     LEFT JOIN segment s ON s.id = d.segment_id
     WHERE c.site_id = t.id AND d.failure_code IN ('storage.noRoom', 'storage.outgrown')
       AND d.available_at > now()
-      -- What is larger than the quota never fits, whatever is removed.
+      -- What is larger than the quota, or than the disk without what is stored, never fits.
       AND (s.expected_bytes > t.quota_bytes) IS NOT TRUE
+      AND (s.expected_bytes > n.used + t.available_bytes - coalesce(t.floor_bytes, 0)) IS NOT TRUE
       AND d.available_at - make_interval(
               secs => CASE d.failure_code WHEN 'storage.outgrown' THEN 600 ELSE 60 END)
           > coalesce(t.evicted_at, '-infinity')
@@ -112,7 +114,19 @@ WITH changed AS MATERIALIZED (
 {{assetEvents}}
 
 -- name: begin
-UPDATE site SET is_evicting = true, evicted_at = clock_timestamp() WHERE id = @site::bigint
+-- For @seconds a coordinator removes assets, unless it says that it goes on, or has ended.
+UPDATE site SET is_evicting = true, evicted_at = clock_timestamp(),
+    evicting_until = clock_timestamp() + make_interval(secs => @seconds::float8)
+WHERE id = @site::bigint
+
+-- name: extend
+UPDATE site SET evicting_until = clock_timestamp() + make_interval(secs => @seconds::float8)
+WHERE id = @site::bigint AND is_evicting
+
+-- name: stop
+-- All is removed that is to be; workers delete its files, if any.
+UPDATE site SET evicting_until = NULL, is_evicting = is_evicting AND @removed::bool
+WHERE id = @site::bigint
 
 -- name: end
 -- What was evicted is deleted: what waits for room is tried again at once.
@@ -122,7 +136,7 @@ WITH waiting AS (
     WHERE c.site_id = @site::bigint AND d.catalog_id = c.id AND d.failure_code IS NOT NULL
       AND d.available_at > now()
 )
-UPDATE site SET is_evicting = false, evicted_at = clock_timestamp(),
+UPDATE site SET is_evicting = false, evicting_until = NULL, evicted_at = clock_timestamp(),
     fault_retry_at = CASE WHEN fault_code = 'storage.full' AND fault_retry_at IS NOT NULL
                           THEN least(fault_retry_at, now()) ELSE fault_retry_at END
 WHERE id = @site::bigint AND is_evicting

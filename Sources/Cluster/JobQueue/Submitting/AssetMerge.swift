@@ -1,0 +1,100 @@
+import API
+import FoundationEssentials
+import Model
+import Postgres
+
+/// Merges assets into an open submission of a catalog, whose lock the transaction holds.
+struct AssetMerge {
+    let catalog: CatalogID
+    let generation: Int
+    let row: SubmittedCatalog
+    var keptGeneration: Int?
+    let connection: PostgresConnection
+
+    private var id: SQLValues { ["catalog": .int(catalog.rawValue)] }
+
+    func merge(_ submitted: [AssetSubmission]) async throws {
+        let assets =
+            try row.cache.map { try CachedAssets(cache: $0).each(submitted) } ?? submitted
+        try await stage(assets)
+        _ = try await connection.query(SQL.Submitting.origins)
+        _ = try await connection.query(
+            SQL.Submitting.directories, id + ["site": .int(row.siteID)])
+        _ = try await connection.query(
+            SQL.Submitting.mergeAssets,
+            id + [
+                "generation": .int(Int64(generation)),
+                "renews": .bool(row.cache != nil && row.state.isTerminal),
+                "kept_generation": .optionalInt(keptGeneration.map { Int64($0) }),
+            ])
+        let found = assets.filter { $0.found != nil }
+        if !found.isEmpty {
+            _ = try await connection.query(
+                SQL.Submitting.noteFound,
+                id + [
+                    "names": .optionalTextArray(found.map(\.name)),
+                    "bytes": .optionalIntArray(found.map { $0.found?.bytes }),
+                    "sha256": .optionalTextArray(found.map { $0.found?.sha256 }),
+                    "validators": .optionalTextArray(found.map { $0.found?.validator }),
+                ])
+        }
+        guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
+        _ = try await connection.query(SQL.Submitting.mergeMirrors, id)
+    }
+
+    private func stage(_ assets: [AssetSubmission]) async throws {
+        _ = try await connection.simple(SQL.Submitting.stageAssets.text)
+        var origins = OriginNames()
+        try await connection.copyIn(
+            SQL.Submitting.copyAssets.text, rows: assets.enumerated()
+        ) { encoder, row in
+            let asset = row.element
+            encoder.field(row.offset)
+            encoder.field(asset.name)
+            encoder.field(asset.url)
+            encoder.field(asset.kind.rawValue)
+            encoder.field(asset.key)
+            encoder.field(asset.bytes)
+            encoder.field(asset.sha256)
+            encoder.field(asset.digests)
+            encoder.field(try origins.name(of: asset.url))
+            encoder.field(directory(of: asset.key))
+            encoder.field(asset.mirrors?.joined(separator: "\n"))
+            encoder.field(try Self.sidecars(of: asset))
+            encoder.field(asset.notBefore)
+            encoder.field(asset.expiresAt)
+            encoder.field(asset.keepSeconds)
+            encoder.field(asset.title)
+            encoder.field(asset.maxFetches.map { Int64($0.count) })
+            encoder.field(asset.maxFetches?.periodSeconds)
+            encoder.field(asset.maxSites.map { Int64($0) })
+            encoder.field(asset.refreshSeconds)
+            encoder.field(asset.modified)
+        }
+    }
+
+    /// Returns the text of `asset.sidecars`; nil for none.
+    private static func sidecars(of asset: AssetSubmission) throws(Failure) -> String? {
+        guard let sidecars = asset.sidecars, !sidecars.isEmpty else { return nil }
+        struct Row: Encodable {
+            var url: String
+            var key: String
+            var origin: String
+            var role: SegmentRole
+            var required: Bool
+            var bytes: Int64?
+            var sha256: String?
+            var digests: String?
+        }
+        let rows = try sidecars.map { sidecar throws(Failure) in
+            Row(
+                url: sidecar.url, key: sidecar.key, origin: try originURL(of: sidecar.url),
+                role: sidecar.role, required: sidecar.required, bytes: sidecar.bytes,
+                sha256: sidecar.sha256, digests: sidecar.digests)
+        }
+        guard let text = try? JSONEncoder().encode(rows) else {
+            throw Failure(.workerInternal, "The sidecars of \(asset.name) are no JSON.")
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

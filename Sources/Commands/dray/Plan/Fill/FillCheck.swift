@@ -1,0 +1,193 @@
+import Client
+import CommandLine
+import ListSources
+import Lists
+import Model
+import Planner
+import Rendering
+import Text
+
+/// `dray plan fill --check`: compares a plan's prediction with access logs.
+enum FillCheck {
+    static func run(_ arguments: Arguments) async throws -> ExitCode {
+        for option in ["log", "titles", "zipf", "site", "out", "count"]
+        where !arguments.texts(option).isEmpty {
+            throw UsageError(
+                "--check and --\(option) cannot be combined",
+                hint: "Use --plan DIR --check LOG alone; the plan has the rest.")
+        }
+        guard let path = arguments.text("plan") else {
+            throw UsageError(
+                "--check needs --plan", hint: "Set --plan DIR, the directory of --out.")
+        }
+        let directory = try FillDirectory(path, creates: false)
+        let plan = try directory.read()
+        let known = Set(plan.sites.map(\.site))
+        let keys = try FillKeys(arguments)
+        let since = try TimeOptions.time("since", arguments) ?? 0
+        var results: [SiteCheck] = []
+        let logs = FillSettings.logs(arguments.texts("check"), known)
+        for site in plan.sites {
+            let own = logs.filter { $0.site == site.site || $0.site == nil && known.count == 1 }
+            guard !own.isEmpty else { continue }
+            results.append(
+                try await check(
+                    site, directory.list(of: site.site), own.map(\.path), keys, since))
+        }
+        guard !results.isEmpty else {
+            throw UsageError(
+                "--check does not say which site its log is of",
+                hint: "The plan has \(known.count) sites: use --check SITE=LOG.")
+        }
+        Console.write(
+            arguments.flag("json")
+                ? try PlanText.json(["sites": results])
+                : results.map(\.text).joined(separator: "\n"))
+        return .success
+    }
+
+    private static func check(
+        _ site: FillAnswer.Site, _ list: String, _ logs: [String], _ keys: FillKeys,
+        _ since: Double
+    ) async throws -> SiteCheck {
+        guard FillSettings.isName(site.site) else {
+            throw Failure(
+                .inputField, "plan.json: the site '\(printable(site.site))' is no name of a site")
+        }
+        var stored = FillTitles()
+        _ = try await ListSource(list, format: .ndjson).read(.check) { assets throws(Failure) in
+            for asset in assets { try stored.add(FillTitles.Title(asset: asset)) }
+        }
+        let titles = stored
+        var counts = SiteCheck.Counts()
+        for path in logs {
+            var reader = keys.reader(since: since)
+            try FillInput.read(path, &reader) { request throws(Failure) in
+                counts.add(request, isStored: titles.index(ofFile: request.key) != nil)
+            }
+            counts.unreadableLines += reader.unreadableLines
+        }
+        guard counts.all.requests > 0 else {
+            throw Failure(
+                .inputEmpty, "the logs of \(site.site) have no answered GET of the site's files.")
+        }
+        return SiteCheck(site, counts)
+    }
+}
+
+/// The prediction of a site beside its logs.
+struct SiteCheck: Encodable {
+    struct Counts {
+        private static let maxMissed = 100_000
+
+        var all = FillHistory.Count()
+        var stored = FillHistory.Count()
+        var unreadableLines = 0
+        /// What the edge itself logged.
+        var cached = (hits: 0, misses: 0)
+        /// By folder; those beyond `maxMissed` are not listed.
+        private var missed: [String: FillHistory.Count] = [:]
+
+        mutating func add(_ request: FileRequest, isStored: Bool) {
+            let count = FillHistory.Count(requests: 1, bytes: request.bytes)
+            all.add(count)
+            switch request.isHit {
+            case true: cached.hits += 1
+            case false: cached.misses += 1
+            case nil: break
+            }
+            guard !isStored else { return stored.add(count) }
+            let folder = request.key.lastIndex(of: "/").map { String(request.key[..<$0]) } ?? "/"
+            guard missed[folder] != nil || missed.count < Self.maxMissed else { return }
+            missed[folder, default: FillHistory.Count()].add(count)
+        }
+
+        var mostMissed: [Missed] {
+            missed.sorted { ($0.value.bytes, $1.key) > ($1.value.bytes, $0.key) }.prefix(5).map {
+                Missed(
+                    folder: Redaction.key($0.key), requests: $0.value.requests,
+                    bytes: $0.value.bytes)
+            }
+        }
+    }
+
+    struct Missed: Encodable {
+        var folder: String
+        var requests: Double
+        var bytes: Double
+    }
+
+    struct Figure: Encodable {
+        var predicted: FillAnswer.Ratio
+        var measured: Double
+        /// Predicted less measured, in points of a hundred.
+        var errorPoints: Double
+        /// Nil if the prediction has no range.
+        var isWithinRange: Bool?
+
+        init(_ predicted: FillAnswer.Ratio, _ measured: Double) {
+            self.predicted = predicted
+            self.measured = measured
+            errorPoints = (predicted.likely - measured) * 100
+            if let low = predicted.low, let high = predicted.high {
+                isWithinRange = low <= measured && measured <= high
+            }
+        }
+
+        func row(_ title: String) -> [String] {
+            let error = HumanFormat.fixed(abs(errorPoints), places: 1)
+            return [
+                title, predicted.text, "\(HumanFormat.fixed(measured * 100, places: 1)) %",
+                "\(errorPoints < 0 ? "−" : "+")\(error)",
+                isWithinRange.map { $0 ? "yes" : "no" } ?? "–",
+            ]
+        }
+    }
+
+    let site: String
+    let requests: Double
+    let bytes: Double
+    let unreadableLines: Int
+    let byteHitRatio: Figure
+    let hitRatio: Figure
+    /// The ratio that the edge logged; nil if its log does not show it.
+    let loggedHitRatio: Double?
+    let mostMissed: [Missed]
+
+    init(_ plan: FillAnswer.Site, _ counts: Counts) {
+        site = plan.site
+        (requests, bytes) = (counts.all.requests, counts.all.bytes)
+        unreadableLines = counts.unreadableLines
+        byteHitRatio = Figure(
+            plan.byteHitRatio, bytes > 0 ? counts.stored.bytes / bytes : 0)
+        hitRatio = Figure(plan.hitRatio, counts.stored.requests / requests)
+        let logged = counts.cached.hits + counts.cached.misses
+        loggedHitRatio = logged > 0 ? Double(counts.cached.hits) / Double(logged) : nil
+        mostMissed = counts.mostMissed
+    }
+
+    var text: String {
+        var text = "Site \(site): \(HumanFormat.count(Int(saturating: requests))) requests\n"
+        text += TextLayout.table(
+            headings: ["Hit ratio", "predicted", "by the log", "error, points", "in the range"],
+            alignments: [.left, .right, .right, .right, .left],
+            rows: [byteHitRatio.row("by bytes"), hitRatio.row("by requests")])
+        if let loggedHitRatio {
+            text +=
+                "\nThe edge itself logged \(HumanFormat.fixed(loggedHitRatio * 100, places: 1)) % "
+                + "hits by requests.\n"
+        }
+        if !mostMissed.isEmpty {
+            text += "\n"
+            text += TextLayout.table(
+                headings: ["Most missed", "Requests", "Size"], alignments: [.left, .right, .right],
+                rows: mostMissed.map {
+                    [
+                        printable($0.folder), HumanFormat.count(Int(saturating: $0.requests)),
+                        HumanFormat.bytes(Int64(saturating: $0.bytes)),
+                    ]
+                })
+        }
+        return text
+    }
+}

@@ -1,0 +1,54 @@
+import Model
+import Titles
+
+/// Objects that live titles list while a test runs, by index. Indexes follow those of the plan and
+/// are not used twice.
+///
+/// Confined to its loop. Looking one up allocates nothing.
+package final class LiveObjects {
+    package struct Entry {
+        package var object: LoadPlan.Object
+        /// Index in the plan of the object that its requests count as.
+        package var countsAs: Int32
+        /// Index of its origin among the routes; -1 for libcurl.
+        package var origin: Int32
+    }
+
+    private let first: Int32
+    private var next: Int32
+    private var entries: [Int32: Entry] = [:]
+    private let plan: LoadPlan
+    private let origin: (String) -> Int32
+
+    /// Creates the objects of a loop.
+    ///
+    /// - Parameter origin: returns the index of a URL's origin among the routes; -1 for libcurl.
+    package init(_ plan: LoadPlan, origin: @escaping (String) -> Int32) {
+        self.plan = plan
+        self.origin = origin
+        first = Int32(plan.objects.count)
+        next = first
+    }
+
+    /// The entry of an object that is not in the plan; nil for one that has been removed.
+    package subscript(index: Int) -> Entry? { entries[Int32(truncatingIfNeeded: index)] }
+
+    /// Adds an object that counts as `countsAs`, with its role, target and rendition.
+    func add(
+        _ url: String, _ range: SegmentRange?, _ role: SegmentRole, countsAs: Int32
+    ) -> Int32 {
+        var object = plan.objects[Int(countsAs)]
+        object.url = url
+        object.range = range
+        object.role = role
+        object.sha256 = nil
+        entries[next] = Entry(object: object, countsAs: countsAs, origin: origin(url))
+        next += 1
+        return next - 1
+    }
+
+    /// Removes an object; objects of the plan stay.
+    func remove(_ index: Int32) { entries[index] = nil }
+
+    func url(_ index: Int32) -> String { plan.objects[Int(index)].url }
+}

@@ -1,0 +1,60 @@
+/// The progress of a live viewer in its video or its audio: each has its own requests.
+struct LiveReel {
+    /// The object of the current request.
+    enum Request: Equatable {
+        /// The multivariant playlist or the MPD.
+        case manifest
+        /// A media playlist; `blocks` if the origin answers once it lists the next position.
+        case playlist(object: Int32, blocks: Bool)
+        /// The clock that the MPD names.
+        case clock(Int32)
+        /// An initialization section or a key.
+        case need(Int32)
+        case unit
+    }
+
+    var track: LiveTrack
+    /// What its last playlist listed; for DASH, its MPD by now.
+    var view: LiveView?
+    /// Nil before the start.
+    var cursor: LiveCursor?
+    /// End of the buffered time, from the viewer's start.
+    var bufferedToSeconds = 0.0
+    /// Fetched objects that its last segment needed.
+    var needs: [Int32] = []
+    var request: Request?
+    var failures = 0
+    /// Time at which a failed request is retried, or a full buffer has space.
+    var resumesSeconds: Double?
+    /// Time at which its manifest is requested again.
+    var reloadSeconds = Double.infinity
+    /// Time at which its current request was due.
+    var plannedSeconds = 0.0
+    /// Time at which its playlist last listed something new.
+    var changedSeconds = 0.0
+
+    init(_ track: LiveTrack) { self.track = track }
+
+    /// The object of the request.
+    func object(ofManifest manifest: Int32?) -> Int {
+        switch request {
+        case .manifest: Int(manifest ?? 0)
+        case .playlist(let object, _), .need(let object), .clock(let object): Int(object)
+        case .unit: Int(unit?.object ?? 0)
+        case nil: 0
+        }
+    }
+
+    /// The next segment or part.
+    var unit: LiveUnit? {
+        guard let cursor, let view else { return nil }
+        return track.unit(cursor, view)
+    }
+
+    /// True if the title has ended and all of it is buffered.
+    var isAtEnd: Bool {
+        guard let view, let cursor, view.hasEnded else { return false }
+        return cursor.number >= view.numbers.upperBound
+            && (cursor.number > view.numbers.upperBound || cursor.part >= view.nextParts)
+    }
+}

@@ -1,0 +1,393 @@
+package import Model
+import Titles
+
+/// A viewer of a live title: starts at a distance from the live edge, requests the manifest again
+/// as it changes, and segments or parts as they become available.
+///
+/// It starts at the last segment that is `HOLD-BACK` from the end of the playlist, by default three
+/// target durations; with parts, at the last independent part that is `PART-HOLD-BACK` from it (RFC
+/// 8216bis, 6.3.3); in DASH, `suggestedPresentationDelay` behind the availability of segments, by
+/// default three segments. It does not change its speed, so a stall adds to its latency.
+///
+/// Video and separate audio have a request each. Requests, renditions and playback are those of
+/// `Viewer`; `+Reloads` decides when manifests are requested again.
+///
+/// A value, confined to the loop that drives it. A segment that another viewer has met allocates
+/// nothing.
+package struct LiveViewer: PlayingViewer {
+    let title: LiveTitle
+    let settings: ViewerSettings
+    let traits: ViewerTraits
+    let plannedSeconds: Double
+    /// Maximum watched seconds.
+    let limitSeconds: Double
+
+    var hasManifest: Bool
+    private var hasClock: Bool
+    /// Its MPD.
+    var manifest: LiveManifest?
+    var video: LiveReel
+    var audio: LiveReel?
+    /// Index of the rendition.
+    private var rung: Int
+    private var estimate = ThroughputEstimate()
+    var screen: Screen
+    /// Time since 1970 of the start of its playback, and the latency at that time.
+    var startEpochSeconds: Double?
+    var startLatencySeconds: Double?
+
+    /// True if a request failed permanently.
+    package private(set) var hasFailed = false
+    private var hasAbandoned = false
+    private var isOver = false
+
+    /// Creates a viewer.
+    ///
+    /// - Parameter plannedSeconds: due time on the test's clock.
+    package init(
+        title: LiveTitle, settings: ViewerSettings, traits: ViewerTraits = ViewerTraits(),
+        plannedSeconds: Double
+    ) {
+        self.title = title
+        self.settings = settings
+        self.traits = traits
+        self.plannedSeconds = plannedSeconds
+        limitSeconds = min(settings.watchSeconds ?? .infinity, traits.watchSeconds)
+        hasManifest = title.source.manifest == nil
+        hasClock = title.source.clock == nil
+        let most = settings.fixedBitsPerSecond ?? settings.startBitsPerSecond
+        rung = most.map { Self.highest(of: title, traits, within: Double($0)) } ?? 0
+        video = LiveReel(title.video[rung])
+        audio = title.audio.map { LiveReel($0) }
+        screen = Screen(clockSeconds: plannedSeconds)
+    }
+
+    /// Number of its parallel requests.
+    package var lanes: Int { audio == nil ? 1 : 2 }
+
+    subscript(lane: ViewerLane) -> LiveReel {
+        get { lane == .video ? video : audio ?? video }
+        set {
+            if lane == .video { video = newValue } else { audio = newValue }
+        }
+    }
+
+    /// True if a body is needed as text: of a playlist or MPD.
+    package func readsBody(_ lane: ViewerLane) -> Bool {
+        switch self[lane].request {
+        case .manifest: title.source.form == .dash
+        case .playlist, .clock: true
+        default: false
+        }
+    }
+
+    // MARK: Actions
+
+    /// Returns the next action of a lane without a current request.
+    package mutating func next(_ lane: ViewerLane, atSeconds now: Double) -> Viewer.Action {
+        guard !isOver else { return .end }
+        play(toSeconds: now)
+        if screen.state == .ended {
+            isOver = true
+            return .end
+        }
+        if let resumes = self[lane].resumesSeconds {
+            guard now >= resumes else { return .wait(untilSeconds: resumes) }
+            self[lane].resumesSeconds = nil
+        }
+        if self[lane].request == nil {
+            switch step(lane, now) {
+            case .wait(let until): return .wait(untilSeconds: until)
+            case .send(let request):
+                self[lane].request = request
+                self[lane].plannedSeconds = now
+            }
+        }
+        return .fetch(object: self[lane].object(ofManifest: title.source.manifest))
+    }
+
+    /// Adds the last requested object of a lane.
+    ///
+    /// - Parameters:
+    ///   - body: of a manifest; empty for others.
+    ///   - tookSeconds: from sending the request to its last byte.
+    ///
+    /// Throws `manifest.…` for a manifest that cannot be read; call `failed` then.
+    package mutating func received(
+        _ lane: ViewerLane, bytes: Int64, body: [UInt8], tookSeconds: Double, atSeconds now: Double,
+        into interval: inout LoadInterval
+    ) throws(Failure) {
+        guard let request = self[lane].request else { return }
+        play(toSeconds: now)
+        switch request {
+        case .manifest: try takeManifest(body, tookSeconds, now, into: &interval)
+        case .playlist(_, let blocks):
+            try takePlaylist(lane, body, blocks, tookSeconds, now, into: &interval)
+        case .clock:
+            hasClock = true
+            // Half of the time that it took is the way back.
+            if let epoch = DASHClock.seconds(String(decoding: body.prefix(100), as: UTF8.self)) {
+                title.setClock(epoch + tookSeconds / 2, atSeconds: now)
+            }
+        case .need(let object): self[lane].needs.append(object)
+        case .unit:
+            estimate.add(bytes: bytes, tookSeconds: tookSeconds)
+            if let unit = self[lane].unit { take(unit, lane, bytes, now, into: &interval) }
+        }
+        self[lane].request = nil
+        self[lane].failures = 0
+    }
+
+    /// Returns the action after a failed request of a lane.
+    package mutating func failed(_ lane: ViewerLane, atSeconds now: Double) -> Viewer.Action {
+        guard self[lane].request != nil, !isOver else { return .end }
+        play(toSeconds: now)
+        // As players do, by their own clock then.
+        if case .clock = self[lane].request {
+            hasClock = true
+            self[lane].request = nil
+            return next(lane, atSeconds: now)
+        }
+        guard self[lane].failures < Viewer.retrySeconds.count else {
+            hasFailed = true
+            isOver = true
+            return .end
+        }
+        let again = now + Viewer.retrySeconds[self[lane].failures]
+        self[lane].failures += 1
+        self[lane].resumesSeconds = again
+        return .wait(untilSeconds: again)
+    }
+
+    package var totals: ViewerTotals {
+        screen.totals(hasFailed: hasFailed, hasAbandoned: hasAbandoned)
+    }
+
+    /// Returns true, once, if it leaves because it has waited too long.
+    package mutating func abandons(atSeconds now: Double) -> Bool {
+        guard !isOver else { return false }
+        play(toSeconds: now)
+        guard traits.abandons(screen.wait(plannedSeconds: plannedSeconds)) else { return false }
+        hasAbandoned = true
+        return true
+    }
+
+    /// Adds played and stalled time since the last call, and the current latency; called once a
+    /// second and at the end.
+    package mutating func account(toSeconds now: Double, into interval: inout LoadInterval) {
+        if !isOver { play(toSeconds: now) }
+        if screen.state == .playing || screen.state == .stalled, let latency = latency(now) {
+            interval.record(Self.microseconds(latency), .liveLatency)
+        }
+        screen.report(into: &interval)
+    }
+
+    /// Ends it as `Viewer.finish` does.
+    package mutating func finish(
+        atSeconds now: Double, isCutOff: Bool, usualStartupSeconds: Double = 0,
+        into interval: inout LoadInterval
+    ) {
+        account(toSeconds: now, into: &interval)
+        isOver = true
+        if let start = startLatencySeconds, let latency = latency(now) {
+            interval.record(Self.microseconds(latency - start), .viewerDrift)
+        }
+        screen.end(
+            Screen.Ending(
+                plannedSeconds: plannedSeconds, atSeconds: now, hasFailed: hasFailed,
+                hasAbandoned: hasAbandoned, isCutOff: isCutOff,
+                usualStartupSeconds: usualStartupSeconds),
+            into: &interval)
+    }
+
+    // MARK: Requests
+
+    private enum Step {
+        case send(LiveReel.Request)
+        case wait(Double)
+    }
+
+    private mutating func step(_ lane: ViewerLane, _ now: Double) -> Step {
+        guard hasManifest, title.source.form == .hls || manifest != nil else {
+            return lane == .video ? .send(.manifest) : .wait(.infinity)
+        }
+        if !hasClock, let clock = title.source.clock {
+            return lane == .video ? .send(.clock(clock)) : .wait(.infinity)
+        }
+        if let reload = dueReload(lane, now) { return .send(reload) }
+        if title.source.form == .dash { updateView(lane, now) }
+        guard isWanted(self[lane]) else { return .wait(endSeconds(now)) }
+        if let full = fullUntilSeconds(lane, now) {
+            return .wait(min(full, self[lane].reloadSeconds))
+        }
+        place(lane, now)
+        if lane == .video, self[lane].cursor?.part == 0 {
+            choose()
+            if let reload = dueReload(lane, now) { return .send(reload) }
+            if self[lane].view == nil { updateView(lane, now) }
+        }
+        // A gap passes without a request.
+        while let unit = self[lane].unit, unit.object < 0 { pass(unit, lane) }
+        guard let unit = self[lane].unit else {
+            if self[lane].isAtEnd { return .wait(endSeconds(now)) }
+            return awaitNext(lane, now)
+        }
+        if let need = unit.needs.first(where: { !self[lane].needs.contains($0) }) {
+            return .send(.need(need))
+        }
+        return .send(.unit)
+    }
+
+    private func awaitNext(_ lane: ViewerLane, _ now: Double) -> Step {
+        if let reload = blockingReload(lane) { return .send(reload) }
+        return .wait(min(self[lane].reloadSeconds, manifest?.listsAgainSeconds ?? .infinity))
+    }
+
+    /// Sets the first position, or a later one if the next segment is no longer listed.
+    private mutating func place(_ lane: ViewerLane, _ now: Double) {
+        guard let view = self[lane].view else { return }
+        let track = self[lane].track
+        if let cursor = self[lane].cursor, cursor.number >= view.numbers.lowerBound { return }
+        let edge: Double? = title.source.form == .dash ? edgeOfTimeline(track, now) : nil
+        guard let start = track.start(view, edgeSeconds: edge) else { return }
+        if let last = self[lane].cursor {
+            screen.totals.skips += 1
+            if lane == .video, let passed = track.startSeconds(start),
+                let before = track.startSeconds(last)
+            {
+                startEpochSeconds? += passed - before
+            }
+        }
+        self[lane].cursor = start
+        guard lane == .video, startEpochSeconds == nil, let epoch = track.epochSeconds,
+            let seconds = track.startSeconds(start)
+        else { return }
+        startEpochSeconds = epoch + seconds
+    }
+
+    private func edgeOfTimeline(_ track: LiveTrack, _ now: Double) -> Double? {
+        track.epochSeconds.map { title.epoch(now) - $0 }
+    }
+
+    private mutating func updateView(_ lane: ViewerLane, _ now: Double) {
+        guard let manifest else { return }
+        self[lane].view = title.view(of: self[lane].track, manifest, atSeconds: now)
+    }
+
+    // MARK: Buffer
+
+    private func isWanted(_ reel: LiveReel) -> Bool {
+        reel.bufferedToSeconds < limitSeconds - Viewer.toleranceSeconds
+    }
+
+    private func hasMore(_ reel: LiveReel) -> Bool { isWanted(reel) && !reel.isAtEnd }
+
+    var hasMore: Bool { hasMore(video) || (audio.map(hasMore) ?? false) }
+
+    /// End of the playable buffer; of the lanes that have more, or of all.
+    private var playableToSeconds: Double {
+        guard let audio else { return min(video.bufferedToSeconds, limitSeconds) }
+        let (pictures, sound) = (video.bufferedToSeconds, audio.bufferedToSeconds)
+        let buffered =
+            switch (hasMore(video), hasMore(audio)) {
+            case (true, true): min(pictures, sound)
+            case (true, false): pictures
+            case (false, true): sound
+            case (false, false): max(pictures, sound)
+            }
+        return min(buffered, limitSeconds)
+    }
+
+    private func endSeconds(_ now: Double) -> Double {
+        guard screen.state == .playing else { return .infinity }
+        return now + max(playableToSeconds - screen.playheadSeconds, 0) + Viewer.toleranceSeconds
+    }
+
+    private func fullUntilSeconds(_ lane: ViewerLane, _ now: Double) -> Double? {
+        guard screen.state == .playing else { return nil }
+        let goal = max(settings.bufferSeconds, startupSeconds)
+        let spare = self[lane].bufferedToSeconds - screen.playheadSeconds - goal
+        return spare > Viewer.toleranceSeconds ? now + spare : nil
+    }
+
+    /// Buffer at which playback starts: near the edge there is not more than the hold-back less one
+    /// segment or part.
+    private var startupSeconds: Double {
+        guard let view = video.view else { return settings.startupSeconds }
+        let unit = view.partTargetSeconds > 0 ? view.partTargetSeconds : view.targetSeconds
+        return min(settings.startupSeconds, max(view.holdBackSeconds - unit, unit / 2))
+    }
+
+    private mutating func play(toSeconds now: Double) {
+        screen.advance(
+            toSeconds: now, playableToSeconds: playableToSeconds, isWhole: !hasMore)
+    }
+
+    private mutating func pass(_ unit: LiveUnit, _ lane: ViewerLane) {
+        self[lane].bufferedToSeconds += unit.seconds
+        self[lane].cursor = unit.next
+    }
+
+    private mutating func take(
+        _ unit: LiveUnit, _ lane: ViewerLane, _ bytes: Int64, _ now: Double,
+        into interval: inout LoadInterval
+    ) {
+        interval.counts.segments += 1
+        let reel = self[lane]
+        let isNeeded = reel.bufferedToSeconds <= screen.playheadSeconds + Viewer.toleranceSeconds
+        if screen.state == .stalled, isNeeded { screen.totals.lateSegments += 1 }
+        if lane == .video {
+            let stated = Double(reel.track.source.bitsPerSecond)
+            screen.append(
+                fromSeconds: reel.bufferedToSeconds,
+                bitsPerSecond: stated > 0
+                    ? stated : Double(bytes) * 8 / max(unit.seconds, 0.001))
+        }
+        if !unit.needs.isEmpty { self[lane].needs = unit.needs }
+        pass(unit, lane)
+        playAgain(now, into: &interval)
+    }
+
+    private mutating func playAgain(_ now: Double, into interval: inout LoadInterval) {
+        guard screen.state == .starting || screen.state == .stalled else { return }
+        let ahead = playableToSeconds - screen.playheadSeconds
+        guard ahead > 0, ahead >= startupSeconds - Viewer.toleranceSeconds || !hasMore else {
+            return
+        }
+        screen.play(plannedSeconds: plannedSeconds, into: &interval)
+        if startLatencySeconds == nil { startLatencySeconds = latency(now) }
+    }
+
+    /// Returns the time since the playhead's position was live; nil before the start.
+    func latency(_ now: Double) -> Double? {
+        startEpochSeconds.map { title.epoch(now) - $0 - screen.playheadSeconds }
+    }
+
+    static func microseconds(_ seconds: Double) -> Int64 {
+        Int64((min(max(seconds, 0), 1e9) * 1_000_000).rounded())
+    }
+
+    // MARK: Renditions
+
+    /// Changes the rendition if the throughput requires it.
+    private mutating func choose() {
+        guard settings.fixedBitsPerSecond == nil, title.video.count > 1, video.view != nil,
+            let throughput = estimate.bitsPerSecond
+        else { return }
+        let sound = Double(title.audio?.source.bitsPerSecond ?? 0)
+        let best = Self.highest(
+            of: title, traits, within: throughput * settings.safety - sound)
+        guard best != rung else { return }
+        rung = best
+        video.change(to: title.video[best], isDASH: title.source.form == .dash)
+        screen.totals.switches += 1
+    }
+
+    private static func highest(
+        of title: LiveTitle, _ traits: ViewerTraits, within bitsPerSecond: Double
+    ) -> Int {
+        title.video.lastIndex {
+            traits.plays($0.source.bitsPerSecond, height: $0.source.height, within: bitsPerSecond)
+        } ?? 0
+    }
+}

@@ -1,0 +1,106 @@
+/// Sentences on the quality of a fit: its errors, what the runs leave open, and which further run
+/// would determine it.
+struct FitNotes {
+    private let fit: PoolFit
+
+    init(_ fit: PoolFit) { self.fit = fit }
+
+    var texts: [String] { [errors] + outliers + open + rivals }
+
+    private var many: String { fit.runs.count == 1 ? "one run" : "\(fit.runs.count) runs" }
+
+    private var errors: String {
+        let squares = fit.errors.reduce(0) { $0 + $1 * $1 }
+        let mean = (squares / Double(fit.errors.count)).squareRoot()
+        let worst = fit.errors.map(abs).max() ?? 0
+        return "Fitted to the time of \(many): root mean square error \(Self.percent(mean)), "
+            + "worst \(Self.percent(worst))."
+    }
+
+    private var outliers: [String] {
+        fit.errors.enumerated().filter { abs($0.element) > 0.15 }.map { index, error in
+            "Report \(index + 1) is \(Self.percent(abs(error))) "
+                + "\(error > 0 ? "faster" : "slower") than the fit: something else limited the "
+                + "others, or it."
+        }
+    }
+
+    /// Names what the runs do not determine, with the run that would.
+    private var open: [String] {
+        var texts: [String] = []
+        func isOpen(_ parameter: PoolFit.Parameter) -> Bool {
+            fit.values[parameter]?.isDetermined == false
+        }
+        func add(_ what: String, _ how: String) {
+            texts.append("Not determined by \(many): \(what). \(how)")
+        }
+        let sizes = fit.runs.map { $0.bytes / $0.segments }
+        if (sizes.max() ?? 1) < 1.5 * (sizes.min() ?? 1) {
+            if isOpen(.latencySeconds) || isOpen(.secondsPerByte) {
+                add(
+                    "origin.latencyMilliseconds and origin.megabitsPerConnection apart",
+                    "A run with segments of half or twice the size tells.")
+            }
+        } else if isOpen(.latencySeconds) {
+            add(
+                "origin.latencyMilliseconds",
+                "A run with segments of a quarter of the smallest size tells.")
+        } else if isOpen(.secondsPerByte) {
+            add(
+                "origin.megabitsPerConnection",
+                "A run with few connections, and segments of four times the largest size, tells.")
+        }
+        if isOpen(.startSeconds) {
+            add(
+                "pool.startSeconds apart from the transfers",
+                "A run of four times as many segments tells.")
+        }
+        let (worker, bytes, requests) = (
+            fit.values[.workerBytes], fit.values[.originBytes], fit.values[.originRequests]
+        )
+        if worker == nil {
+            add(
+                "worker.megabitsPerSecond, the ceiling of a worker; it is at least "
+                    + Self.rounded(fit.highest(.workerBytes) * 8e-6) + " Mbit/s",
+                "A run with twice the connections per worker tells.")
+        }
+        if bytes == nil, requests == nil {
+            add(
+                "the origin's own limits; they are at least "
+                    + Self.rounded(fit.highest(.originBytes) * 8e-6) + " Mbit/s and "
+                    + Self.rounded(fit.highest(.originRequests)) + " requests per second",
+                "A run with twice the workers tells.")
+        }
+        return texts
+    }
+
+    private var rivals: [String] {
+        fit.rivals.isEmpty
+            ? []
+            : [
+                "Not determined by \(many): which limit the slow runs met, "
+                    + (fit.values.keys.filter { $0.rawValue > 2 } + fit.rivals)
+                    .sorted { $0.rawValue < $1.rawValue }.map(Self.path)
+                    .joined(separator: " or ")
+                    + ". A run with another number of workers, and one with another size, tell."
+            ]
+    }
+
+    private static func path(_ parameter: PoolFit.Parameter) -> String {
+        switch parameter {
+        case .startSeconds: "pool.startSeconds"
+        case .latencySeconds: "origin.latencyMilliseconds"
+        case .secondsPerByte: "origin.megabitsPerConnection"
+        case .workerBytes: "worker.megabitsPerSecond"
+        case .originBytes: "origin.megabitsPerSecond"
+        case .originRequests: "origin.requestsPerSecond"
+        }
+    }
+
+    private static func percent(_ share: Double) -> String { "\(rounded(share * 100)) %" }
+
+    private static func rounded(_ value: Double) -> String {
+        let unit = value >= 100 ? 1.0 : 10
+        return Scenario.plain((value * unit).rounded() / unit)
+    }
+}

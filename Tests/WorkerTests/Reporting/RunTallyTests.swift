@@ -1,0 +1,50 @@
+import API
+import Model
+import Testing
+
+@testable import Worker
+
+@Suite struct RunTallyTests {
+    private let start = ContinuousClock.now
+
+    @Test func whatWasToldIsReportedAgainWhenItGrows() {
+        let tally = RunTally(connections: 4)
+        let (one, other) = (RunID(1), RunID(2))
+        tally.began([one], now: start)
+        #expect(tally.news(now: start).isEmpty)
+        // A failed attempt, and then a successful one.
+        tally.used(one, seconds: 3, now: start)
+        tally.used(one, seconds: 2, now: start)
+        tally.ended(one, seconds: 2, now: start)
+        tally.began([one, other], now: start + .seconds(4))
+        let first = tally.news(now: start + .seconds(5))
+        var expected = RunWork(run: one, connections: 4)
+        expected.add(seconds: 2)
+        (expected.connectionSeconds, expected.ageSeconds) = (5, 5)
+        #expect(first == [expected])
+        tally.told(first)
+        #expect(tally.news(now: start + .seconds(5)).isEmpty)
+        tally.used(other, seconds: 1, now: start + .seconds(6))
+        let second = tally.news(now: start + .seconds(6))
+        #expect(second.map(\.run) == [other] && second.map(\.ageSeconds) == [2])
+    }
+
+    /// Between its use of a connection and its result a heartbeat may be sent.
+    @Test func aResultAfterTheReportIsNews() {
+        let tally = RunTally(connections: 1)
+        tally.used(RunID(1), seconds: 1)
+        tally.told(tally.news())
+        tally.ended(RunID(1), seconds: 1)
+        #expect(tally.news().map(\.fetches) == [1])
+    }
+
+    @Test func onlySoManyRunsAreRemembered() {
+        let tally = RunTally(connections: 1)
+        tally.began([RunID(1)], now: start)
+        tally.used(RunID(1), seconds: 1, now: start)
+        for number in 2...2_000 { tally.began([RunID(Int64(number))], now: start) }
+        #expect(tally.count == 1_000)
+        // It has news.
+        #expect(tally.news().map(\.run) == [RunID(1)])
+    }
+}
