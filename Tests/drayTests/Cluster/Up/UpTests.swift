@@ -49,7 +49,9 @@ extension EndToEnd {
                 let status = try DrayProcess.start(
                     ["status", "--json"], environment: environment)
                 _ = try await status.wait()
+                // Its last SHA256SUMS is written after its last file.
                 return status.output.contains("\"completed\" : 200")
+                    && status.output.contains("\"state\" : \"completed\"")
             }
             second.signal(SIGTERM)
             #expect(try await second.wait(deadlineSeconds: 30) == .exited(0), "\(second.errors)")
