@@ -214,7 +214,7 @@ package enum PriceReader {
         }
         guard let last = tiers.last, last.upTo == nil else {
             throw cursor.fieldFailure(
-                at: start, field, "given upTo in the last tier",
+                at: start, field, "the last tier has `upTo`",
                 allowed: "a last tier without upTo")
         }
         return tiers

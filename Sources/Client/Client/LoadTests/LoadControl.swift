@@ -123,7 +123,7 @@ package final class LoadControl: Sendable {
         guard answer == "ok" else { throw Failure(.inputField, printable(answer)) }
     }
 
-    /// Returns the answer without its line end; nil if nobody answers.
+    /// Returns the answer without its line end; nil if no test answers.
     private static func exchange(_ text: String, _ path: String) -> String? {
         let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard client >= 0 else { return nil }

@@ -14,7 +14,9 @@ struct HTTPCall: Sendable {
     var isWanted: @Sendable () -> Bool = { true }
 }
 
-/// The body of a request. Its owner may fill it, but not change it once it is sent.
+/// The body of a request.
+///
+/// `@unchecked`: its owner fills it before it is sent, and does not change it afterwards.
 package final class UploadBody: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
 

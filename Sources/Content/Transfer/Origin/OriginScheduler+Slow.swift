@@ -198,7 +198,7 @@ extension OriginScheduler.State {
     }
 
     /// Returns true if another transfer on trial may start on a loop: in the slots for these, or,
-    /// while a single origin has transfers, in any, since there is nobody to keep slots for.
+    /// while a single origin has transfers, in any, because no other origin needs slots.
     private func mayTrialStart(on loop: Int, guaranteed: Bool) -> Bool {
         guard let classes else { return false }
         if classes.trialRoom(on: loop, guaranteed: guaranteed) > 0 { return true }

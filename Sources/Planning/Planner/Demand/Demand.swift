@@ -98,7 +98,7 @@ package struct Demand: Codable, Hashable, Sendable {
         peakRatio = values.known(.peakToMean) ?? ofViewers
     }
 
-    /// Returns the mean share of daily users that watch concurrently; if nobody watches, that
+    /// Returns the mean share of daily users that watch concurrently; without playback, that
     /// download.
     private static func meanShare(_ values: ScenarioValues) -> Double {
         if values[.minutesPerDay] > 0 { return values[.minutesPerDay] / 1_440 }

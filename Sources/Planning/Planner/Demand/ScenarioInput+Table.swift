@@ -52,7 +52,8 @@ extension ScenarioInput {
         row(
             .userMegabits, "audience.megabitsPerSecond", "Mbit/s", 0.01...1e6,
             range(20, 100, 300),
-            "Bandwidth of a user who downloads; determines concurrent users if nobody watches."),
+            "Bandwidth of a user who downloads; determines concurrent users of services without playback."
+        ),
     ]
 
     private static let viewing: [Row] = [

@@ -3,7 +3,7 @@
 /// two-exponential service times (docs/planning.md).
 ///
 /// Two moments do not determine a wait. Beyond the range distributions of the same moments differ as
-/// much as formulas do, so there is no better formula to be had.
+/// much as formulas do, so no formula of these moments is better.
 package struct FormulaRange: Sendable, Hashable {
     package static let errorPercent = 15
     package static let arrivalCV2 = 0.95...1.1

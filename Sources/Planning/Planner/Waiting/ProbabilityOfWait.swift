@@ -44,7 +44,7 @@ struct ProbabilityOfWait {
     /// Erlang's C, scaled by the normal tails at `deviations` and at the same for M/M/c.
     private func scaled(_ deviations: Double) -> Double {
         let base = Self.above(slack)
-        // Tails beyond some 37 deviations cannot be compared: nobody waits either way.
+        // Tails beyond some 37 deviations cannot be compared: the probability is zero either way.
         guard base > .leastNormalMagnitude else { return markovian }
         return min(1, markovian * (Self.above(deviations) / base))
     }
