@@ -185,6 +185,10 @@ def run_case(options, origin, name, manner, number):
             timer.cancel()
             timer.join()
         cluster.stop()
+    # The last bytes arrive before their end is noted here.
+    end = time.monotonic() + 5
+    while len(origin.answers) < len(files) and time.monotonic() < end:
+        time.sleep(0.05)
     if len(origin.answers) < len(files):
         raise SystemExit(f"{unique}: {len(origin.answers)} answers for {len(files)} files")
     first, last = min(began for began, _ in origin.answers), max(end for _, end in origin.answers)

@@ -30,6 +30,18 @@ import Testing
         #expect(pace.level(connections: 8, most: 1_000, now: end) == level(8, refill: 7))
     }
 
+    /// Four connections end their jobs of three seconds within a moment, round after round.
+    @Test func jobsThatEndTogetherAreNoHighRate() {
+        let pace = LeasePace(now: start)
+        for round in 1...5 {
+            for place in 0..<4 {
+                let now = start + .milliseconds(3_000 * round + 40 * place)
+                pace.ended(1, now: now)
+                #expect(pace.level(connections: 4, most: 1_000, now: now) == level(4, refill: 3))
+            }
+        }
+    }
+
     /// Nothing ends that could lower the rate.
     @Test func theRateOfEarlierJobsDoesNotLast() {
         let pace = LeasePace(now: start)

@@ -11,6 +11,8 @@ final class LeasePace: Sendable {
         /// Jobs ended per second: a rise counts at once up to a bound, a fall by half.
         var rate = 0.0
         var ended = 0
+        /// As of the last level.
+        var connections = 0
         var since: ContinuousClock.Instant
         /// Maximum of jobs to hold after some were given back, and its end.
         var bound: (jobs: Int, until: ContinuousClock.Instant)?
@@ -32,16 +34,22 @@ final class LeasePace: Sendable {
     private static let surelyPossible = 2_000.0
     /// Minimum length of one rate measurement in seconds.
     private static let windowSeconds = 0.03
+    /// Length after which a measurement ends with any number of jobs.
+    private static let longWindowSeconds = 0.3
 
     /// Counts jobs that ended, and wakes the lease loop after the number that it waits for.
     func ended(_ count: Int, now: ContinuousClock.Instant = .now) {
         let waiter = state.withLock { state in
             state.ended += count
             let seconds = state.since.duration(to: now) / .seconds(1)
-            if seconds >= Self.windowSeconds {
-                // Files that are already stored end many at once and predict little.
-                let most = max(4 * state.rate, Self.surelyPossible)
-                let rate = min(Double(state.ended) / seconds, most)
+            // Files that are already stored end many at once and predict little.
+            let most = max(4 * state.rate, Self.surelyPossible)
+            let rate = min(Double(state.ended) / max(seconds, Self.windowSeconds), most)
+            // Jobs that began together may end together: one for each connection tells of no rise.
+            if seconds >= Self.longWindowSeconds
+                || seconds >= Self.windowSeconds
+                    && (state.ended > state.connections || rate <= state.rate)
+            {
                 state.rate = max(rate, (state.rate + rate) / 2)
                 state.ended = 0
                 state.since = now
@@ -71,7 +79,8 @@ final class LeasePace: Sendable {
     func level(
         connections: Int, most: Int, now: ContinuousClock.Instant = .now
     ) -> Level {
-        Level(
+        state.withLock { $0.connections = connections }
+        return Level(
             connections: min(connections, most),
             reserve: min(reserve(now: now), max(most - connections, 0)))
     }
