@@ -226,17 +226,16 @@ import Testing
             }
             #expect(try await Self.isServed(server, options))
             try await waitUntil(deadlineSeconds: 20, "the end of all connections") {
-                try Self.connections(of: server) == 0
+                Self.connections(of: server) == 0
             }
         }
     }
 
     /// Number of the server's connections that are not closed on its side, as the kernel knows.
-    private static func connections(of server: HTTPServer) throws -> Int {
+    private static func connections(of server: HTTPServer) -> Int {
         let port = String(server.port, radix: 16, uppercase: true)
         let suffix = ":" + String(repeating: "0", count: 4 - port.count) + port
-        let table = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)
-        return table.split(separator: "\n").dropFirst().count { line in
+        return SocketTable.text().split(separator: "\n").dropFirst().count { line in
             let columns = line.split(separator: " ")
             // Established, and closed by the peer alone.
             return columns[1].hasSuffix(suffix) && ["01", "08"].contains(columns[3])

@@ -27,7 +27,7 @@ enum PeerProcess {
     private static func inode(ofLocalPort port: UInt16) -> String? {
         let hex = String(port, radix: 16, uppercase: true)
         let end = ":" + String(repeating: "0", count: 4 - hex.count) + hex
-        for line in table().split(separator: "\n").dropFirst() {
+        for line in SocketTable.text().split(separator: "\n").dropFirst() {
             let columns = line.split(separator: " ")
             // An established connection.
             if columns.count > 9, columns[1].hasSuffix(end), columns[3] == "01" {
@@ -35,21 +35,6 @@ enum PeerProcess {
             }
         }
         return nil
-    }
-
-    /// Reads the file to its end: each read returns at most a page, and Foundation stops at the
-    /// first short one.
-    private static func table() -> String {
-        let file = open("/proc/net/tcp", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return "" }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var page = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(file, &page, page.count)
-            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-            bytes += page[..<count]
-        }
     }
 
     private static func children() -> [pid_t] {

@@ -108,9 +108,8 @@ package final class S3Server: Sendable {
     }
 
     private static func answers(_ port: Int) -> Bool {
-        (try? Data(contentsOf: URL(fileURLWithPath: "/proc/net/tcp")))
-            .map { String(decoding: $0, as: UTF8.self) }?
-            .contains(":" + String(port, radix: 16, uppercase: true) + " 00000000:0000 0A") ?? false
+        SocketTable.text().contains(
+            ":" + String(port, radix: 16, uppercase: true) + " 00000000:0000 0A")
     }
 
     /// The URL of a site below a prefix of the bucket.

@@ -45,11 +45,14 @@ struct OriginSchedulerTests {
         #expect(scheduler.spareCount(now: 1) == 8)
         _ = scheduler.submit(transfers(a, 1..<12), now: 1)
         let started = Set(take(8, on: 0) + take(8, on: 1))
-        #expect(Set(scheduler.unbegun().map(\.id)) == Set(1..<12).subtracting(started))
+        #expect(Set(scheduler.unbegun(now: 1).map(\.id)) == Set(1..<12).subtracting(started))
         #expect(scheduler.spareCount(now: 1) == 0)
+        // Bytes per second keep none from starting elsewhere.
+        limit(OriginAllowance(bytesPerSecond: 1_000))
+        #expect(Set(scheduler.unbegun(now: 1).map(\.id)) == Set(1..<12).subtracting(started))
         // With the origin's limits they could not start elsewhere either.
         limit(OriginAllowance(connections: 1))
-        #expect(scheduler.unbegun().isEmpty && scheduler.spareCount(now: 1) == 0)
+        #expect(scheduler.unbegun(now: 1).isEmpty && scheduler.spareCount(now: 1) == 0)
     }
 
     @Test func anOriginInUseTakesAsManyMoreAsItsConcurrencyAllows() {
@@ -70,11 +73,23 @@ struct OriginSchedulerTests {
         _ = scheduler.submit(transfers(a, 1..<4) + transfers("http://b.test", 4..<6), now: 1)
         let lane = scheduler.lane(ofURL: a, now: 1)
         #expect(take(8, on: lane.slots.firstLoop) == [1, 4, 5])
-        #expect(scheduler.heldBackCount == 2 && scheduler.waitingCount == 2)
+        #expect(scheduler.heldBackCount(now: 1) == 2 && scheduler.waitingCount == 2)
         let release = OriginScheduler.Release(
             lane: lane, transfer: 1, ending: .ended(seconds: 0.1))
         let batch = scheduler.take(8, on: lane.slots.firstLoop, releasing: release, now: 2)
         #expect(batch.starts.map(\.transfer.id) == [2])
+    }
+
+    /// Otherwise a worker takes all jobs of a limited origin before its first quota.
+    @Test func whatWaitsForAFirstQuotaIsNotHeldBack() {
+        limit(OriginAllowance(connections: 0, requestsPerSecond: 0, bytesPerSecond: 0))
+        _ = scheduler.submit(transfers(a, 1..<4), now: 1)
+        let lane = scheduler.lane(ofURL: a, now: 1)
+        #expect(take(8, on: lane.slots.firstLoop).isEmpty)
+        #expect(scheduler.heldBackCount(now: 1) == 0 && scheduler.unbegun(now: 1).isEmpty)
+        limit(OriginAllowance(connections: 1))
+        #expect(take(8, on: lane.slots.firstLoop) == [1])
+        #expect(scheduler.heldBackCount(now: 1) == 2)
     }
 
     @Test func skippedTransfersGoFirst() {

@@ -170,14 +170,16 @@ package final class TransferEngine: Sendable {
     package var origins: [OriginActivity] { scheduler.statuses(now: MonotonicClock.nowSeconds) }
 
     /// Number of transfers that wait for the limits of their origins, not for a slot.
-    package var heldBackCount: Int { scheduler.heldBackCount }
+    package var heldBackCount: Int {
+        scheduler.heldBackCount(now: MonotonicClock.nowSeconds)
+    }
 
     /// Number of further transfers that could start now, as far as that is known: more of the
     /// origins in use; without any, of a first one.
     package var spareCount: Int { scheduler.spareCount(now: MonotonicClock.nowSeconds) }
 
     /// Transfers that never started and wait for nothing but a slot, in no order.
-    package var unbegun: [Transfer] { scheduler.unbegun() }
+    package var unbegun: [Transfer] { scheduler.unbegun(now: MonotonicClock.nowSeconds) }
 
     /// Returns the work in slots that are not for prompt origins, running and waiting, with at most
     /// `most` of its origins.

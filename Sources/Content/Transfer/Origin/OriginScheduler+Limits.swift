@@ -259,10 +259,13 @@ extension OriginScheduler.State {
         return true
     }
 
-    var heldBackCount: Int {
-        limited.reduce(0) {
+    /// Returns the number of transfers that wait for limits. Those that wait for their origin's first
+    /// quota do not count: it comes within half a second, and more of them would idle other workers.
+    func heldBackCount(now: Double) -> Int {
+        limited.reduce(0) { count, lane in
             // The others count as slow work.
-            $0 + ($1.slow.isOnTrial || $1.pace.isSlow ? 0 : $1.lines.skipped.count)
+            lane.slow.isOnTrial || lane.pace.isSlow || lane.limits?.isExpected(now) == true
+                ? count : count + lane.lines.skipped.count
         }
     }
 }

@@ -8,7 +8,7 @@ extension OriginScheduler {
 
     /// Returns the transfers that never started and wait for nothing but a slot. Those that wait
     /// for limits or a cooldown of their origin could not start elsewhere either.
-    func unbegun() -> [Transfer] { state.withLock { $0.unbegun } }
+    func unbegun(now: Double) -> [Transfer] { state.withLock { $0.unbegun(now: now) } }
 }
 
 extension OriginScheduler.State {
@@ -23,10 +23,11 @@ extension OriginScheduler.State {
         }
     }
 
-    var unbegun: [Transfer] {
+    func unbegun(now: Double) -> [Transfer] {
         let skipped = lanes.values.filter { !$0.lines.isEmpty }.flatMap(\.lines.skipped.waiting)
         return (queue.waiting + skipped).lazy.filter { waiting in
-            waiting.route == nil && waiting.lane.limits == nil && waiting.lane.cooling == nil
+            waiting.route == nil && waiting.lane.limits?.boundsStarts(now) != true
+                && waiting.lane.cooling == nil
         }.map(\.transfer)
     }
 

@@ -335,5 +335,5 @@ final class OriginScheduler: Sendable {
     }
 
     /// Transfers that wait for limited origins although the engine has free slots.
-    var heldBackCount: Int { state.withLock { $0.heldBackCount } }
+    func heldBackCount(now: Double) -> Int { state.withLock { $0.heldBackCount(now: now) } }
 }
