@@ -106,7 +106,9 @@ let package = Package(
         // Content. What is fetched, and how it is stored.
         library("Content/Titles", ["Model", "Text", "WebURL", "XML"]),
         library("Content/Lists", ["JSON", "Model", "Schedule", "Text", "Titles", "WebURL", "XML"]),
-        library("Content/S3", ["Curl", "Digest", "EventLoop", "Model", "Services", "XML"]),
+        library(
+            "Content/S3",
+            ["Curl", "Digest", "EventLoop", "FileSystem", "Model", "Services", "XML"]),
         library(
             "Content/Storage", ["Digest", "FileSystem", "Model", "Rendering", "S3", "Services"]),
         library("Content/Transfer", ["Curl", "Digest", "EventLoop", "Model", "Storage"]),

@@ -6,6 +6,7 @@ Started by loadtest/audit. Standard library only.
 import argparse
 import hashlib
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -27,12 +28,16 @@ def arguments():
                         help="fail when an audit is slower than that, beside find | xargs stat and sha256sum (0.9)")
     parser.add_argument("--max-growth", type=int, default=96, metavar="MIB",
                         help="fail when audits let the cluster's process grow by more (96)")
+    parser.add_argument("--core", type=int, metavar="CPU",
+                        help="run everything on this CPU, so that each has one core")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     for name in ("work", "port", "dray"):
         parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not 1_000 <= options.files <= 10_000_000 or not 1 <= options.rounds <= 100 or options.large < 1:
         parser.error("--files takes 1000 to 10000000, --rounds 1 to 100, --large 1 or more")
+    if options.core is not None and options.core not in os.sched_getaffinity(0):
+        parser.error("--core takes one of %s" % ", ".join(map(str, sorted(os.sched_getaffinity(0)))))
     return options
 
 
@@ -99,6 +104,9 @@ def run(command):
 
 def main():
     options = arguments()
+    if options.core is not None:
+        # Inherited by the cluster and by what it is compared with.
+        os.sched_setaffinity(0, {options.core})
     work = pathlib.Path(options.work)
     small, large = work / "small", work / "large"
     fill(small, work / "small.csv", options.files, None, "s")
@@ -109,28 +117,30 @@ def main():
             cluster.run("prefetch", work / (name + ".csv"), "--format", "csv", "--to", site, "--name", name, "--quiet")
         idle = memory_mib(cluster.process)
         times = {name: [] for name in ("audit", "find -printf", "find | xargs stat -c", "find | xargs stat",
-                                       "deep audit", "sha256sum")}
+                                       "deep audit", "sha256sum", "openssl dgst -sha256")}
         for _ in range(options.rounds):
             times["audit"].append(cluster.audit(small))
             times["find -printf"].append(run("find '%s' -type f -printf '%%s %%p\\n'" % small))
             times["find | xargs stat -c"].append(run("find '%s' -type f -print0 | xargs -0 stat -c '%%s %%n'" % small))
             times["find | xargs stat"].append(run("find '%s' -type f -print0 | xargs -0 stat" % small))
             times["deep audit"].append(cluster.audit(large, deep=True))
-            times["sha256sum"].append(run("find '%s' -name '*.ts' -print0 | xargs -0 sha256sum" % large))
+            for name in ("sha256sum", "openssl dgst -sha256"):
+                times[name].append(run("find '%s' -name '*.ts' -print0 | xargs -0 %s" % (large, name)))
         growth = cluster.largest - idle
     finally:
         cluster.stop()
     middle = {name: statistics.median(values) for name, values in times.items()}
     ratio = {name: statistics.median(a / b for a, b in zip(times[name], times[ours]))
              for name, ours in (("find -printf", "audit"), ("find | xargs stat -c", "audit"),
-                                ("find | xargs stat", "audit"), ("sha256sum", "deep audit"))}
+                                ("find | xargs stat", "audit"), ("sha256sum", "deep audit"),
+                                ("openssl dgst -sha256", "deep audit"))}
     print("%d files: audit %.2f s, %.0f files/s" % (options.files, middle["audit"], options.files / middle["audit"]))
     for name in ("find -printf", "find | xargs stat -c", "find | xargs stat"):
         print("  %-22s %6.2f s   the audit has %.2f of its speed" % (name, middle[name], ratio[name]))
     total = options.large * 256
     print("%d MiB: deep audit %.2f s, %.0f MiB/s" % (total, middle["deep audit"], total / middle["deep audit"]))
-    print("  %-22s %6.2f s   the deep audit has %.2f of its speed" % ("sha256sum", middle["sha256sum"],
-                                                                 ratio["sha256sum"]))
+    for name in ("sha256sum", "openssl dgst -sha256"):
+        print("  %-22s %6.2f s   the deep audit has %.2f of its speed" % (name, middle[name], ratio[name]))
     print("memory of coordinator and worker: %.0f MiB idle, %.0f MiB at most, growth %.0f MiB" % (
         idle, cluster.largest, growth))
     if options.json:

@@ -21,7 +21,9 @@ def arguments():
     parser.add_argument("--short", action="store_true", help="a few cells of the matrix, and two servers")
     parser.add_argument("--workers", type=numbers, default=[1, 2, 4], help="of the predicted pools (1,2,4)")
     parser.add_argument("--connections", type=numbers, default=[2, 4, 8], help="of a worker (2,4,8)")
-    parser.add_argument("--seconds", type=float, default=4, help="that a run takes about (4)")
+    parser.add_argument("--limits", type=words(*truth_pool.LIMITS), default=list(truth_pool.LIMITS),
+                        help=f"of the origin ({','.join(truth_pool.LIMITS)})")
+    parser.add_argument("--seconds", type=float, default=10, help="that a run takes about (10)")
     parser.add_argument("--step", type=int, default=5, help="seconds of each load of a search (5)")
     parser.add_argument("--servers", type=words(*truth_search.KINDS), default=list(truth_search.KINDS),
                         help=f"to search for the limit of ({','.join(truth_search.KINDS)})")

@@ -31,7 +31,7 @@ def compare(options):
         (work / "origin" / str(size)).write_bytes(random.Random(1).randbytes(size))
     reports = calibrate(options, work)
     cells = [(workers, connections, size, limit) for workers in options.workers
-             for connections in options.connections for size in SIZES for limit in LIMITS]
+             for connections in options.connections for size in SIZES for limit in options.limits]
     if options.short:
         cells = [cell for cell in cells if cell in SHORT]
     print(f"\n{'workers':>7} {'connections':>11} {'MB':>4} {'limit':<9} {'files':>5} {'predicted':>10} {'measured':>10}"

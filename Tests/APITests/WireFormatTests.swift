@@ -29,4 +29,26 @@ import Testing
                     + [0xC3, 0x28, 0x0A])
         }
     }
+
+    /// Damage of one byte never traps, and never changes the number of rows unnoticed.
+    @Test func damageIsRefusedOrReadAsAnotherMessage() throws {
+        let results = (1...3 as ClosedRange<Int64>).map { number -> JobReport in
+            var report = JobReport(job: JobID(number), lease: "l", outcome: .done())
+            report.stored = StoredObject(bytes: number, sha256: "a\\\t")
+            return report
+        }
+        let bytes = try WireFormat.rows.encode(ReportRequest(worker: "w", results: results))
+        for index in bytes.indices {
+            for byte in Array("\t\n\\N0-\u{0}".utf8) + [0xFF] {
+                var damaged = bytes
+                damaged[index] = byte
+                let read = try? WireFormat.rows.decodeStrictly(ReportRequest.self, from: damaged)
+                #expect((1...5).contains(read?.results.count ?? 3))
+            }
+            let cut = try? WireFormat.rows.decodeStrictly(
+                ReportRequest.self, from: Array(bytes[..<index]))
+            // Only a cut between rows leaves a message: HTTP reports a body that ends early.
+            #expect(cut == nil || bytes[index - 1] == UInt8(ascii: "\n"))
+        }
+    }
 }

@@ -46,6 +46,12 @@ import Testing
         return interval
     }
 
+    /// The summary, with single spaces.
+    private static func text(_ outcome: LoadTestSession.Outcome) throws -> String {
+        LoadSummary(outcome.result, ladder: outcome.ladder, usesUnicode: true).text
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
     // MARK: Steps
 
     @Test func aStepHoldsOneLoad() throws {
@@ -157,7 +163,15 @@ import Testing
         let outcome = try await Self.outcome(
             try Self.scenario(rate: 200, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000), runner)
-        #expect((outcome.ladder?.highest ?? 0) <= 300 && outcome.ladder?.limit == .generator)
+        let ladder = try #require(outcome.ladder)
+        #expect(ladder.highest ?? 0 <= 300 && ladder.limit == .generator)
+        // Each load that it did not send is tried once more, and the reason is named.
+        let failed = ladder.steps.filter { $0.limit == .generator }.map(\.level)
+        #expect(failed.count == 2 * Set(failed).count && failed.count >= 2)
+        let text = try Self.text(outcome)
+        #expect(text.contains(/generator's limit: [0-9.]+ % sent late/), "\(text)")
+        #expect(text.contains(/the generator itself was the limit \([0-9.]+ % sent late\)/))
+        #expect(!ladder.isConclusive)
         // Where not even the least was sent, nothing that was tested has broken.
         let none = try await Self.outcome(
             try Self.scenario(rate: 2_000, threshold: "error_rate < 1%"),
@@ -168,6 +182,25 @@ import Testing
                 return .init(interval)
             })
         #expect(none.ladder?.highest == nil && none.exitCode == .noCluster)
+    }
+
+    /// A busy moment of the machine: the same load is sent in time when it is tried again.
+    @Test func aMomentOfTheGeneratorIsNotItsLimit() async throws {
+        let tried = Mutex<[Double]>([])
+        let runner = ScriptedRunner { scenario, _ in
+            var interval = Self.answered(scenario.maxLevel)
+            let isFirst = tried.withLock { levels in
+                defer { levels.append(scenario.maxLevel) }
+                return !levels.contains(scenario.maxLevel)
+            }
+            if scenario.maxLevel == 400, isFirst { interval.counts.lateSends = 50 }
+            return .init(interval)
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(rate: 200, threshold: "error_rate < 1%"),
+            .search(stepSeconds: 10, most: 800), runner)
+        #expect(tried.withLock { $0 } == [200, 400, 400, 800])
+        #expect(outcome.ladder?.highest == 800 && outcome.ladder?.limit == nil)
     }
 
     @Test func capsAreThoseOfAllStepsTogether() async throws {
@@ -187,7 +220,7 @@ import Testing
         // 50 and 100 were sent whole; what the caps ended has shown nothing.
         #expect(outcome.ladder?.steps.map(\.level) == [50, 100, 200])
         #expect(outcome.ladder?.highest == 100 && outcome.ladder?.lowestBroken == nil)
-        #expect(outcome.ladder?.isCapped == true)
+        #expect(outcome.ladder?.cap == .requests)
 
         sent.withLock { $0 = 0 }
         var users = try Self.scenario(users: 80)
@@ -202,8 +235,22 @@ import Testing
             try Self.scenario(rate: 50, threshold: "error_rate < 1%"),
             .search(stepSeconds: 10, most: 64_000, seconds: 25), runner)
         #expect(outcome.ladder?.steps.map(\.level) == [50, 100])
-        #expect(outcome.ladder?.isCapped == true && outcome.ladder?.highest == 100)
-        #expect(outcome.result.warnings.contains { $0.contains("a limit of requests or bytes") })
+        #expect(outcome.ladder?.cap == .seconds && outcome.ladder?.highest == 100)
+        let warnings = outcome.result.warnings.joined()
+        #expect(warnings.contains("its duration leaves no time for another step."))
+        #expect(!warnings.contains("a limit of requests"))
+        // Two loads that pass do not show that the limit is higher.
+        let text = try Self.text(outcome)
+        #expect(
+            text.contains(
+                "All thresholds pass with 100/s, the highest load tried: the limit was not found. "
+                    + "The duration left no time for another step."), "\(text)")
+        #expect(!text.contains("limit of requests") && outcome.ladder?.isConclusive == false)
+        let most = try await Self.outcome(
+            try Self.scenario(rate: 50, threshold: "error_rate < 1%"),
+            .search(stepSeconds: 10, most: 100), runner)
+        #expect(most.ladder?.cap == nil && most.ladder?.isConclusive == true)
+        #expect(try Self.text(most).contains("the limit was not reached."))
     }
 
     // MARK: Scale
@@ -230,7 +277,7 @@ import Testing
         var capped = try Self.scenario(users: 1)
         capped.caps.requests = 1_000_000
         let ended = try await Self.outcome(capped, .scale([1, 2, 4]), loses)
-        #expect(ended.ladder?.steps.count == 2 && ended.ladder?.isCapped == true)
+        #expect(ended.ladder?.steps.count == 2 && ended.ladder?.cap == .requests)
     }
 
     @Test func aBreakThatEndsTheTestEndsTheScale() async throws {
@@ -323,49 +370,4 @@ import Testing
         _ = try await Self.outcome(scenario, .once, broken)
         #expect(broken.stops == [.aborted])
     }
-}
-
-/// A load that a test makes up. Safe from any thread.
-private final class ScriptedRunner: LoadRunner {
-    struct Answer: Sendable {
-        var intervals: [LoadInterval]
-        var ending: LoadResult.Ending
-        var shards: [LoadShardReport] = []
-        var shardsWithoutBreakdown: [Int] = []
-        var failure: Failure?
-
-        init(_ interval: LoadInterval, _ ending: LoadResult.Ending = .finished) {
-            self.init([interval], ending)
-        }
-
-        init(_ intervals: [LoadInterval], _ ending: LoadResult.Ending = .finished) {
-            self.intervals = intervals
-            self.ending = ending
-        }
-    }
-
-    private let answer: @Sendable (LoadScenario, Int?) throws -> Answer
-    private let stopped = Mutex<[LoadResult.Ending]>([])
-
-    init(_ answer: @escaping @Sendable (LoadScenario, Int?) throws -> Answer) {
-        self.answer = answer
-    }
-
-    var stops: [LoadResult.Ending] { stopped.withLock { $0 } }
-
-    func run(
-        _ scenario: LoadScenario, workers: Int?,
-        onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws -> LoadRunEnd {
-        let answer = try answer(scenario, workers)
-        for interval in answer.intervals { onInterval(interval) }
-        var end = LoadRunEnd(
-            ending: answer.ending, breakdown: LoadBreakdown(), shards: answer.shards,
-            loadSeconds: scenario.durationSeconds, cores: workers ?? 1)
-        end.shardsWithoutBreakdown = answer.shardsWithoutBreakdown
-        end.failure = answer.failure
-        return end
-    }
-
-    func stop(_ ending: LoadResult.Ending) { stopped.withLock { $0.append(ending) } }
 }

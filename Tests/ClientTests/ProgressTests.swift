@@ -312,4 +312,20 @@ import Testing
         #expect(Destination.absolute("/a/./b/../c//d/") == "/a/c/d")
         #expect(Destination.absolute("/../..") == "/")
     }
+
+    @Test func nothingIsFetchedAtNoRate() {
+        var meter = ProgressMeter()
+        meter.update(status(), atSeconds: 0)
+        meter.update(status { $0.totals.bytes += 50 << 20 }, atSeconds: 1)
+        #expect(meter.catalog.bytesPerSecond ?? 0 > 0)
+        // A wait of a moment is none.
+        for second in [2.0, 3] {
+            meter.update(
+                status {
+                    $0.totals.bytes += 50 << 20
+                    $0.waits = [CatalogWait(.paused(assets: 2))]
+                }, atSeconds: second)
+        }
+        #expect(meter.catalog.bytesPerSecond == 0 && meter.catalog.secondsLeft == nil)
+    }
 }

@@ -120,6 +120,7 @@ import Testing
         site(#""serves":"https://edge.example/a b""#),
         site(#""serves":"http://h/\#(String(repeating: "a", count: 2_048))""#),
         site(#""adds":true"#),
+        site(#""name":"edge-1","schedule":"off""#),
         // A volume is recorded under a lease with jobs of the site.
         volume(#""site":1,"volume":"\#(id)""#),
         volume(#""site":1,"lease":"\#(id)","volume":"/srv""#),

@@ -190,6 +190,12 @@ import Titles
                 == ["2: the option split is ignored", "3: the option gid is ignored"])
         #expect(
             try notices("url,title\nhttp://h/1,x\n") == ["1: the column title is ignored"])
+        #expect(
+            try notices("url,sha\nhttp://h/1,x\n")
+                == ["1: the column sha is ignored; did you mean sha256?"])
+        #expect(
+            try notices("url,SHA-265\nhttp://h/1,x\n")
+                == ["1: the column SHA-265 is ignored; did you mean sha256?"])
         let nine = (1...9).map { "http://m/\($0)" }.joined(separator: "\t")
         #expect(try notices(nine) == ["1: mirrors beyond 7 are ignored"])
         let urls = (1...9).map { "<url>http://m/\($0)</url>" }.joined()

@@ -25,6 +25,8 @@ import Testing
         #expect(try Self.asset("\"keepFor\": \"48h\"").keepSeconds == 172_800)
         #expect(try Self.asset("\"keepFor\": \"30d\"").keepSeconds == 2_592_000)
         #expect(try Self.asset("\"refreshAfter\": \"6h\"").refreshSeconds == 21_600)
+        let byOrigin = try Self.asset("\"refreshAfter\": \"origin\"")
+        #expect(byOrigin.refreshByOrigin == true && byOrigin.refreshSeconds == nil)
     }
 
     @Test func limitsOfATitleAreRead() throws {
@@ -48,6 +50,7 @@ import Testing
         ("\"expiresAt\": \"2026-02-30T18:00Z\"", "expiresAt: given"),
         ("\"expiresAt\": 1795370400", "expiresAt"), ("\"keepFor\": \"0s\"", "keepFor: given"),
         ("\"refreshAfter\": \"59s\"", "refreshAfter: given"),
+        ("\"refreshAfter\": \"Origin\"", "origin, or 1m to 365d"),
         ("\"refreshAfter\": \"366d\"", "refreshAfter: given"),
         ("\"keepFor\": \"2 days\"", "keepFor: given"), ("\"keepFor\": 3", "keepFor"),
     ])

@@ -43,7 +43,14 @@ import Titles
                 "url,mirrors\nhttp://h/1,ftp://h/1\n", "input.url",
                 "line 2: field mirrors: must start"
             ),
-            ("\"http://h/1\",a,b\n", "input.field", "line 1: no column is named url"),
+            (
+                "\"http://h/1\",a,b\n", "input.field",
+                "line 1: this looks like CSV, and no column is named url"
+            ),
+            (
+                "link,size\nhttp://h/1,3\n", "input.field",
+                "line 1: this looks like CSV, and no column is named url"
+            ),
             ("TsvHttpData-2.0\nhttp://h/1\n", "input.malformed", "line 1, column 1: given \"Tsv"),
             (
                 "TsvHttpData-1.0\nhttp://h/1\tx\n", "input.field",

@@ -22,8 +22,8 @@ struct FixedLookup: HostLookup {
 struct FixedProbe: LoadProbe {
     func ask(
         _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
-    ) async -> [Failure?] {
-        objects.map { _ in nil }
+    ) async -> [LoadProbeAnswer] {
+        objects.map { _ in .good }
     }
 }
 

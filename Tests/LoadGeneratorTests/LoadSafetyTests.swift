@@ -89,14 +89,15 @@ import Transfer
     }
 
     @Test(arguments: [AssetKind.hls, .file])
-    func aRedirectIsNotFollowed(kind: AssetKind) async throws {
+    func aRedirectIsNotFollowedByRequests(kind: AssetKind) async throws {
         origin.route(
             "/r",
             FaultOrigin.Response(302, headers: [("Location", "\(elsewhere)?signature=S3CRET")]))
         let message = try await refusal(try scenario(origin.url("/r"), kind))
         #expect(message.contains("targets[0] (\(origin.url("/r"))): origin.redirected: "))
         #expect(
-            message.contains("a redirect to \(elsewhere)?…. A load test does not follow redirects"),
+            message.contains(
+                "a redirect to \(elsewhere)?…. Use the URL that the redirect leads to"),
             "\(message)")
         #expect(other.requests.isEmpty)
     }

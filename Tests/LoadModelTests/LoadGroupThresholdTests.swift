@@ -24,7 +24,7 @@ import Testing
         ("p99(total){kind=movie} < 5ms", "movie", "file, media"),
         ("p99(total){knd=media} < 5ms", "{knd=media}", "Did you mean kind?"),
         ("p99(total){media} < 5ms", "{media}", "{kind=…}"),
-        ("p99(total){target=} < 5ms", "", "the name of a target"),
+        ("p99(total){target=} < 5ms", "p99(total){target=} < 5ms", "the name of a target"),
         ("p99(total){status=20} < 5ms", "20", "100 to 999"),
         ("p99(total){status=200 < 5ms", "p99(total){status=200 < 5ms", "a group in braces"),
         ("throughput{kind=media} > 1MB/s", "throughput{kind=media}", "total and first_byte"),
@@ -41,11 +41,11 @@ import Testing
         var group = LoadGroup()
         for value in values {
             group.record(
-                total: value * 1_000, firstByte: value, isFailure: false,
+                total: value * 1_000, firstByte: value, bytes: 0, isFailure: false,
                 isAfterLoad: value % 2 == 0)
         }
         for _ in 0..<failed {
-            group.record(total: 5, firstByte: nil, isFailure: true, isAfterLoad: false)
+            group.record(total: 5, firstByte: nil, bytes: 0, isFailure: true, isAfterLoad: false)
         }
         return group
     }

@@ -43,6 +43,10 @@ import Testing
 
     @Test(arguments: [
         ("", "", "p99(first_byte) < 200ms"),
+        // What is missing is shown by the whole.
+        ("p99(total)<", "p99(total)<", "a time with its unit"),
+        ("< 5ms", "< 5ms", "p99(…)"),
+        ("p99(total){target=} < 5ms", "p99(total){target=} < 5ms", "the name of a target"),
         ("p99(first_byte)", "p99(first_byte)", "<, <=, > or >="),
         ("p99(first_byte) = 5ms", "p99(first_byte) = 5ms", "<, <=, > or >="),
         ("p99(firstbyte) < 5ms", "p99(firstbyte)", "Did you mean first_byte?"),
@@ -214,7 +218,8 @@ import Testing
                 LoadStage(seconds: 10, from: 1_000, to: 0),
             ])
         for text in ["", "30s", "30s:", ":5", "30s:5,", "30s:5:6", "30:5", "30s:-5"] {
-            #expect(throws: LoadInputError.self) { try LoadText.stages(text) }
+            let error = #expect(throws: LoadInputError.self) { try LoadText.stages(text) }
+            #expect(error?.given.isEmpty == text.isEmpty)
         }
     }
 }

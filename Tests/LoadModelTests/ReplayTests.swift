@@ -47,6 +47,10 @@ import Testing
         }
         #expect(schedule.next() == LoadArrival(seconds: 0, object: 0))
         #expect(LoadScenario().replay == nil)
+        // The default bound on errors holds for it too.
+        #expect(scenario.judgedThresholds == [.defaultErrorRate])
+        scenario.targets[0].mayFail = true
+        #expect(scenario.judgedThresholds.isEmpty)
     }
 
     @Test func aReplayThatCannotBeReadEnds() {

@@ -46,6 +46,38 @@ import Testing
         }
     }
 
+    /// A green file must not hide that the limit was not found.
+    @Test func aSearchHasACaseForItsResult() throws {
+        func result(_ ladder: LoadLadder) throws -> (
+            counts: [String?], kind: String?, says: String?
+        ) {
+            let text = LoadJUnit.text(ladder.steps[0].result, ladder: ladder)
+            let suite = try #require(
+                try Self.document(text).elements(forName: "testsuite").first)
+            let last = try #require(suite.elements(forName: "testcase").last)
+            #expect(Self.attribute(last, "name") == "search for the limit")
+            let content = last.children?.compactMap { $0 as? XMLElement }.first
+            return (
+                ["tests", "failures", "errors"].map { Self.attribute(suite, $0) }, content?.name,
+                content.flatMap { Self.attribute($0, "message") }
+            )
+        }
+        var ladder = SampleResult.search()
+        var found = try result(ladder)
+        #expect(found.counts == ["3", "0", "0"] && found.kind == nil)
+        ladder.steps[2].limit = .missedSends
+        found = try result(ladder)
+        #expect(found.counts == ["3", "0", "1"] && found.kind == "error")
+        #expect(found.says?.contains("the limit was not found") == true)
+        (ladder.lowestBroken, ladder.cap) = (nil, .seconds)
+        #expect(try result(ladder).kind == "error")
+        ladder.steps[2].limit = .threshold
+        (ladder.highest, ladder.lowestBroken, ladder.cap) = (nil, 300, nil)
+        found = try result(ladder)
+        #expect(found.counts == ["3", "1", "0"] && found.kind == "failure")
+        #expect(found.says == "No load passed all thresholds; 300/s is too much.")
+    }
+
     @Test func aScaleHasASuiteForEachStep() throws {
         let ladder = SampleResult.scale()
         let text = LoadJUnit.text(ladder.steps[3].result, ladder: ladder)

@@ -87,6 +87,16 @@ import Testing
         #expect(comparison.text.contains("B is worse by more than 5 %"), "\(comparison.text)")
     }
 
+    /// Ten values above a percentile are needed in each test.
+    @Test(arguments: [(10, 20, ["p50", "p90", "p95"]), (10, 19, ["p50", "p90"])])
+    func percentilesWithEnoughValuesAreShown(seconds: Int, perSecond: Int, names: [String]) throws {
+        let comparison = Self.compare(
+            try Self.report(seed: 1, seconds: seconds, perSecond: perSecond),
+            try Self.report(seed: 2, seconds: seconds, perSecond: perSecond + 1))
+        let shown = comparison.figures.map(\.name).filter { $0.hasPrefix("p") }
+        #expect(shown == names.map { "\($0)(total)" })
+    }
+
     @Test func moreErrorsAreWorseThoughAnswersAreFaster() throws {
         let comparison = Self.compare(
             try Self.report(seed: 1), try Self.report(seed: 2, milliseconds: 5, failed: 20))

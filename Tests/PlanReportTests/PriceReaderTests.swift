@@ -157,6 +157,20 @@ import Testing
         #expect(other.currency == "CHF" && other.exchange.isEmpty)
     }
 
+    /// Without any rate, and only if there is something to convert.
+    @Test func aCurrencyWithoutARateIsRefused() throws {
+        var scenario = Scenario()
+        (scenario.money.currency, scenario.money.provider) = ("XYZ", "hetzner")
+        var options = Plan.Options()
+        (options.prices, options.draws, options.months) = (try PriceReader.embedded(), 0, 0)
+        let failure = #expect(throws: Failure.self) {
+            try ExchangeRates.check(Plan(scenario, options), scenario.money)
+        }
+        #expect(failure?.message.contains("XYZ, which has no exchange rate for EUR") == true)
+        scenario.money.currency = "EUR"
+        try ExchangeRates.check(Plan(scenario, options), scenario.money)
+    }
+
     @Test func currenciesAreNotAddedUp() {
         let sum = Money(1, "EUR") + Money(2, "USD") + Money(3, "EUR")
         #expect(sum.amounts == ["EUR": 4, "USD": 2])

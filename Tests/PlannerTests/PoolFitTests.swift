@@ -27,11 +27,13 @@ import Testing
             var free = Array(repeating: 0.0, count: slots)
             // Bytes of all transfers pass the bucket one after the other.
             var bucket = 0.0
-            // At most so many requests begin in any second.
+            // At most so many requests begin in any second; workers count a limit's requests until
+            // a little over a second after they arrived (`RequestPacer`).
+            let window = limits.requestsPerSecond == nil ? 1 : 1.02 + min(latency, 0.1)
             var begins: [Double] = []
             for index in 0..<segments {
                 let next = free.indices.min { free[$0] < free[$1] } ?? 0
-                let begin = max(free[next], index < rate ? 0 : begins[index - rate] + 1)
+                let begin = max(free[next], index < rate ? 0 : begins[index - rate] + window)
                 begins.append(begin)
                 bucket = max(bucket, begin) + size / (limits.bytesPerSecond ?? .infinity) / 0.95
                 free[next] = max(begin + transfer, bucket + latency)

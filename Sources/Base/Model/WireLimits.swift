@@ -14,6 +14,13 @@ package enum WireLimits {
     package static let keepSeconds = 1.0...3_153_600_000
     /// Time after which an asset is refreshed, in seconds: a minute to a year.
     package static let refreshSeconds = 60.0...31_536_000
+    /// Time after which an asset is refreshed whose origin says when, in seconds: five minutes to 30
+    /// days.
+    package static let originRefreshSeconds = 300.0...2_592_000
+    /// That time if the origin states none: a day.
+    package static let unstatedRefreshSeconds = 86_400.0
+    /// Freshness of a response in seconds: up to the largest value of RFC 9111, 1.2.2.
+    package static let freshSeconds = 0...2_147_483_648
     /// Maximum fetches of a title within a period, and maximum sites that it is at.
     package static let fetchesPerTitle = 1...1_000_000
     package static let sitesPerTitle = 1...1_000_000
@@ -43,6 +50,8 @@ package enum WireLimits {
     package static let refusedSites = 1_000
     /// Longest reason of a decision about an origin in characters.
     package static let reasonCharacters = 400
+    /// Lengths of names of sites' queues: lower case letters, digits and dashes.
+    package static let siteName = 1...60
     /// Longest validator of a result; a longer one is ignored.
     package static let validatorCharacters = 256
     package static let pageRows = 5_000

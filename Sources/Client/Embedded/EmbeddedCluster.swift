@@ -192,7 +192,7 @@ private final class CoordinatorRunner: Service {
         do {
             let port = try await coordinator.start()
             // The state's previous user is gone, and its workers with it.
-            try await coordinator.queue.workers.forgetRoots()
+            try await coordinator.queue.workers.forgetWorkers()
             if configuration.interruptsOthers {
                 try await coordinator.queue.submissions.interruptAll()
             }
@@ -212,11 +212,8 @@ private final class CoordinatorRunner: Service {
         ]
         guard codes.contains(failure.code) else { return failure }
         let path = configuration.statePath
-        let isOutdated = [.clusterSchemaEdited, .clusterSchemaUnreleased].contains(failure.code)
-        let start = isOutdated ? "; to start over, remove that directory" : ""
         return Failure(
-            failure.code,
-            "\(failure.message) The database is in the state directory \(path)\(start).")
+            failure.code, "\(failure.message) The database is in the state directory \(path).")
     }
 
     /// Waits for its cancellation: the coordinator's own threads serve requests.
@@ -231,6 +228,7 @@ private final class CoordinatorRunner: Service {
 /// Runs a worker as a service that waits for the coordinator's port.
 private final class WorkerRunner: DrainableService {
     let name: String
+    private let number: Int
     private let configuration: EmbeddedCluster.Configuration
     private let token: AccessToken
     private let coordinator: CoordinatorRunner
@@ -241,6 +239,7 @@ private final class WorkerRunner: DrainableService {
         coordinator: CoordinatorRunner
     ) {
         name = "worker-\(number)"
+        self.number = number
         self.configuration = configuration
         self.token = token
         self.coordinator = coordinator
@@ -250,7 +249,8 @@ private final class WorkerRunner: DrainableService {
         var settings = WorkerService.Configuration(
             coordinators: [coordinator.url], token: token, roots: configuration.roots,
             connections: configuration.connectionsPerWorker,
-            name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
+            name: Workers.embeddedName(process: getpid(), number: number),
+            durability: configuration.durability,
             drainSeconds: configuration.drainSeconds)
         settings.tls.caFile = configuration.caFile
         settings.addressPolicy = configuration.addressPolicy

@@ -18,7 +18,7 @@ final class CoolingOrigins: Sendable {
 
     private struct State {
         var entries: [Entry] = []
-        var news = 0
+        var changes = 0
         var version = CoolingOrigins.version(of: [])
     }
 
@@ -27,32 +27,32 @@ final class CoolingOrigins: Sendable {
     let signal = WorkSignal()
 
     /// Number of times that a cooldown was new or longer.
-    var news: Int { state.withLock { $0.news } }
+    var changes: Int { state.withLock { $0.changes } }
 
     /// Stores the database's list, with seconds from now; returns true if a cooldown is new or
     /// longer.
     func set(_ cooling: [CoolingOrigin]) -> Bool {
         let now = Instant.now
-        let isNews = state.withLock { state in
+        let hasChanged = state.withLock { state in
             let known = Dictionary(state.entries.map { ($0.origin.origin, $0) }) { first, _ in first
             }
-            var isNews = false
+            var hasChanged = false
             state.entries = cooling.map { origin in
                 var entry = Entry(
                     origin: origin, end: now + .seconds(origin.seconds), updatedAt: now)
                 if let old = known[origin.origin], old.origin.until >= origin.until {
                     entry.updatedAt = old.updatedAt
                 } else {
-                    isNews = true
+                    hasChanged = true
                 }
                 return entry
             }
             state.version = Self.version(of: cooling)
-            if isNews { state.news += 1 }
-            return isNews
+            if hasChanged { state.changes += 1 }
+            return hasChanged
         }
-        if isNews { signal.fire() }
-        return isNews
+        if hasChanged { signal.fire() }
+        return hasChanged
     }
 
     /// The cooldowns for an answer; nil for none.

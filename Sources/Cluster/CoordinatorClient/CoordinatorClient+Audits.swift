@@ -56,7 +56,7 @@ extension CoordinatorClient {
 
     /// Leases an audit, unless another worker has it.
     package func lease(
-        _ id: SiteAuditID, _ request: SiteAuditLeaseRequest, retrySeconds: Double? = nil
+        _ id: SiteAuditID, _ request: WorkLeaseRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SiteAuditGrant {
         try await post(
             "/v1/site-audits/\(id)/leases", request, call: Call(retrySeconds: retrySeconds))

@@ -48,7 +48,7 @@ extension CoordinatorClient {
 
     /// Leases a source that is due, unless another worker has it.
     package func lease(
-        sourceOf catalog: CatalogID, _ request: SourceLeaseRequest, retrySeconds: Double? = nil
+        sourceOf catalog: CatalogID, _ request: WorkLeaseRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SourceGrant {
         try await post(
             "/v1/sources/\(catalog)/leases", request, call: Call(retrySeconds: retrySeconds))

@@ -29,7 +29,7 @@ package final class ListDownloader: Sendable {
         /// A command, which starts an engine with the first fetch. Signals end the process during a
         /// fetch.
         case command(TransferEngine.Options)
-        /// A worker, which goes on with its jobs meanwhile. The group cancels its transfers.
+        /// A worker, whose jobs continue meanwhile. The group cancels its transfers.
         case worker(TransferEngine, group: String)
     }
 

@@ -151,10 +151,11 @@ final class CSVList: ListDecoder {
         }
         let known = names.map { Column($0) }
         guard known.contains(.url) else {
-            guard cells.count <= 2 else {
+            let isURL = cells[0].contains { !Self.isOfWord($0) }
+            guard cells.count <= 2, isURL else {
                 throw Failure(
                     .inputField, at: .line(recordLine),
-                    "no column is named url, allowed a header with it among "
+                    "this looks like CSV, and no column is named url, allowed a header with it among "
                         + "\(Column.names), or URL,FILENAME without a header")
             }
             columns = [.url, .name]
@@ -164,7 +165,7 @@ final class CSVList: ListDecoder {
         for (column, name) in zip(known, names) {
             guard let column else {
                 output.notices.add(
-                    recordLine, "the column \(Redaction.shown(name)) is ignored",
+                    recordLine, "the column \(Redaction.shown(name)) is ignored" + hint(name),
                     topic: "column \(name)")
                 continue
             }
@@ -176,6 +177,25 @@ final class CSVList: ListDecoder {
         columns = known
         hasHeader = true
         return true
+    }
+
+    /// Returns true for a byte of a column's name, which is no URL.
+    static func isOfWord(_ byte: UInt8) -> Bool {
+        ASCII.isBlank(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+            || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+            || (0x30...0x39).contains(byte)
+    }
+
+    /// Returns the nearest known column of a name that is none, as `; did you mean sha256?`.
+    private func hint(_ name: String) -> String {
+        let name = name.lowercased()
+        let algorithm = ListDigests.algorithm(name + "256") == nil ? name : name + "256"
+        let names = Column.names.split(separator: ", ").map(String.init)
+        return suggestion(for: algorithm, from: names).map { "; \(lowercasingFirst($0))" } ?? ""
+    }
+
+    private func lowercasingFirst(_ text: String) -> String {
+        text.prefix(1).lowercased() + text.dropFirst()
     }
 
     private func asset(_ cells: [[UInt8]]) throws(Failure) -> AssetSubmission {

@@ -170,7 +170,9 @@ enum FormatDetector {
             }
             guard let first = line.first, bytes[first] != ASCII.hash else { continue }
             if isFirst {
-                if bytes[first] == ASCII.quote || isHeader(bytes, line) { return .csv }
+                if bytes[first] == ASCII.quote || isHeader(bytes, line) || areWords(bytes, line) {
+                    return .csv
+                }
                 guard isWeb(bytes, line) else { return .lines }
             }
             isFirst = false
@@ -194,6 +196,14 @@ enum FormatDetector {
             let cell = ASCII.trimmed(bytes, cell.startIndex..<cell.endIndex)
             return cell.count == 3 && ASCII.hasPrefixIgnoringCase(bytes, cell, "url")
         }
+    }
+
+    /// Returns true for words separated by commas, which are no URL: a header without `url`.
+    private static func areWords(_ bytes: [UInt8], _ line: Range<Int>) -> Bool {
+        line.count <= 4_096 && bytes[line].contains(ASCII.comma)
+            && bytes[line].allSatisfy {
+                $0 == ASCII.comma || CSVList.isOfWord($0)
+            }
     }
 
     /// Returns true for `URL,FILENAME`: one comma, followed by a plausible file name. A URL may

@@ -78,6 +78,14 @@ struct CostFacts {
         return parts.joined(separator: ", ")
     }
 
+    /// Explains the words of `quality`; nil if all prices have an address.
+    var legend: String? {
+        let prices = options.flatMap(\.prices)
+        guard prices.contains(where: { !$0.price.isCheckable }) else { return nil }
+        return "Assumed prices are guesses to replace by offers (--prices); unchecked ones have a "
+            + "source without an address."
+    }
+
     /// Describes the recommended option and the reason; nil without one.
     var recommendation: String? {
         guard let best = plan.recommendation else { return nil }

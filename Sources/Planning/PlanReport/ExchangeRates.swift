@@ -1,3 +1,4 @@
+package import Model
 package import Planner
 
 /// Exchange rates that stand in for missing ones, so that all options are in one currency.
@@ -18,5 +19,21 @@ package enum ExchangeRates {
         }
         money.exchangeDate = date
         money.exchangeSource = source
+    }
+
+    /// Throws `input.field` if costs are in other currencies, and there is no rate at all.
+    package static func check(_ plan: Plan, _ money: Scenario.MoneyChoice) throws(Failure) {
+        guard money.exchange.isEmpty, let currency = money.currency else { return }
+        let costs = plan.costs.map(\.perMonth) + plan.cdns.map(\.perMonth)
+        let others = Set(costs.flatMap { $0.amounts.filter { $0.value != 0 }.keys })
+            .subtracting([currency]).sorted()
+        guard let first = others.first else { return }
+        throw Failure(
+            .inputField,
+            "the currency is \(currency), which has no exchange rate for "
+                + others.joined(separator: " and "),
+            hint: "Use \(perEuro.keys.sorted().joined(separator: " or ")), or set "
+                + "money.exchange in SCENARIO: {\"currency\": \"\(currency)\", \"exchange\": "
+                + "{\"\(first)\": \(currency) for 1 \(first)}}.")
     }
 }

@@ -40,6 +40,30 @@ extension PlanFacts {
         ]
     }
 
+    /// Names what came from measurements and presets, a sentence for each source, and what did not.
+    var measured: [String] {
+        let inputs = givenInputs.filter { $0.source.hasPrefix("--") }
+        guard !inputs.isEmpty else { return [] }
+        let bySource = Dictionary(grouping: inputs) { input in
+            // Without the number of values, which differs by input.
+            input.source.split(separator: ", ").first.map(String.init) ?? input.source
+        }
+        let sentences = bySource.sorted { $0.key < $1.key }.map { source, inputs in
+            "From \(source): \(inputs.map(\.path).joined(separator: ", "))."
+        }
+        let catalog: [ScenarioInput] = [.titles, .catalogGigabytes]
+        let hasCatalog = givenInputs.contains { input in
+            catalog.contains { $0.row.path == input.path }
+        }
+        return sentences
+            + (hasCatalog
+                ? []
+                : [
+                    "The catalog is assumed, and storage and fill with it: set catalog.titles or "
+                        + "catalog.gigabytes."
+                ])
+    }
+
     static let priceHeadings = ["for", "price", "date", "source"]
 
     static func price(_ entry: ProviderCost.PriceInUse) -> [String] {
@@ -92,12 +116,12 @@ extension PlanFacts {
         }
         return [
             "Device-side: \(HumanFormat.count(device.originServers)) servers at the "
-                + "origin and all egress from there, \(MoneyText.text(device.perMonth)) a "
+                + "origin and all egress from there, \(MoneyText.rounded(device.perMonth)) a "
                 + "month, and \(Quantity.digits(device.deviceHours)) CPU hours on devices for "
                 + "the work of the workers\(limit ?? "").",
             "Load test: \(Quantity.hours(test.hours)) at the peak by "
                 + "\(HumanFormat.count(test.generators, "machine")), "
-                + "\(Quantity.bytes(test.egressBytes)) from the edge, \(MoneyText.text(test.cost)).",
+                + "\(Quantity.bytes(test.egressBytes)) from the edge, \(MoneyText.rounded(test.cost)).",
         ]
     }
 

@@ -27,8 +27,8 @@ struct PlanFacts {
     }
 
     private func assumed(_ path: String) -> String {
-        assumedInputs.contains { $0.path == path }
-            ? " (assumed)" : ""
+        guard plan.inputs.contains(where: { $0.path == path && $0.isAssumed }) else { return "" }
+        return assumedInputs.contains { $0.path == path } ? " (assumed)" : " (calculated)"
     }
 
     /// True if requests or their bytes were measured, so that viewers' bit rates do not determine
@@ -99,6 +99,18 @@ struct PlanFacts {
                 + "inputs are uncertain."
         }
         let draws = HumanFormat.count(uncertainty.draws)
+        let short = uncertainty.sufficiency.filter { $0.share < confidence }
+        guard short.isEmpty else {
+            let shares = short.map { figure in
+                plan.sizing.workers.total == nil && figure.figure == "workers"
+                    ? "no pool of workers suffices"
+                    : "\(figure.figure) \(Quantity.percent(figure.share))"
+            }
+            return "Not sized for \(Quantity.percent(confidence)) of \(draws) draws of the "
+                + "uncertain inputs: \(shares.joined(separator: ", ")). The other figures suffice "
+                + "in that share, and all together in "
+                + "\(Quantity.percent(uncertainty.allSuffice))."
+        }
         return "Sized so that each figure suffices in \(Quantity.percent(confidence)) of \(draws) "
             + "draws of the uncertain inputs, and all in "
             + "\(Quantity.percent(uncertainty.allSuffice))."

@@ -129,7 +129,8 @@ package struct PlanHTML {
 
     private func costs(_ charts: PlanCharts) -> String {
         let facts = CostFacts(plan)
-        var content = facts.recommendation.map { "<p>\(HTMLText.escaped($0))</p>\n" } ?? ""
+        var content = [facts.legend, facts.recommendation].compactMap(\.self)
+            .map { "<p>\(HTMLText.escaped($0))</p>\n" }.joined()
         content += charts.costs(facts) + charts.cumulative(facts)
         content += HTMLText.table(
             ["option"] + facts.headings, facts.options.map(facts.row), text: [0, 3])

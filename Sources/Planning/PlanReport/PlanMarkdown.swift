@@ -109,7 +109,8 @@ package struct PlanMarkdown {
         let facts = CostFacts(plan)
         var parts = [
             table(facts.title, ["option"] + facts.headings, facts.options.map(facts.row))
-                + (facts.recommendation.map { "\n\(Self.escaped($0))\n" } ?? ""),
+                + [facts.legend, facts.recommendation].compactMap(\.self)
+                .map { "\n\(Self.escaped($0))\n" }.joined(),
             table("Own edge servers", facts.detailHeadings, facts.details),
         ]
         for cost in plan.costs {

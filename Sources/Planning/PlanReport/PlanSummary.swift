@@ -17,7 +17,7 @@ package struct PlanSummary {
     package var text: String {
         let head =
             wrapped("\(facts.headline); \(plan.service.help).") + wrapped(facts.sizedFor)
-        var sections = [head]
+        var sections = [head + facts.measured.map(wrapped).joined()]
         if !plan.problems.isEmpty { sections.append(list("Problems", plan.problems)) }
         sections += [demand, resources]
         if let cost { sections.append(cost) }
@@ -114,10 +114,10 @@ package struct PlanSummary {
         }
         let table = aligned([costs.title] + costs.headings, rows, left: [0, 3])
         return table
-            + (costs.recommendation.map {
+            + [costs.legend, costs.recommendation].compactMap(\.self).map {
                 "  " + TextLayout.wrapped(printable($0), width: Self.width - 2, hangingIndent: 2)
                     + "\n"
-            } ?? "")
+            }.joined()
     }
 
     private var limits: String {

@@ -176,6 +176,7 @@ package struct PlanTable {
         let facts = CostFacts(plan)
         var text = table(
             facts.title, ["option"] + facts.headings, facts.options.map(facts.row), left: [0, 3])
+        if let legend = facts.legend { text += notes([legend]) }
         if let recommendation = facts.recommendation { text += notes([printable(recommendation)]) }
         text += "\n" + table("Own edge servers", facts.detailHeadings, facts.details)
         for cost in plan.costs {

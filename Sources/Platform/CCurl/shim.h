@@ -95,6 +95,26 @@ static inline CURLcode dray_easy_set_borrowed_body(
     return curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes ? bytes : "");
 }
 
+typedef size_t (*dray_read_callback)(
+    char *bytes, size_t size, size_t count, void *_Nullable user);
+typedef int (*dray_seek_callback)(void *_Nullable user, curl_off_t offset, int origin);
+
+/// Takes a body of `length` bytes from `read`. `seek` sets its next offset, from the start.
+static inline CURLcode dray_easy_set_read_body(
+    CURL *easy, int64_t length, dray_read_callback read, dray_seek_callback seek,
+    void *_Nullable user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_READDATA, user);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, user);
+    return code;
+}
+
+/// Return value of a read callback that ends its transfer.
+static inline size_t dray_read_abort(void) { return CURL_READFUNC_ABORT; }
+
 /// Borrows `list` until it is replaced.
 static inline CURLcode dray_easy_set_headers(CURL *easy, struct curl_slist *_Nullable list) {
     return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);

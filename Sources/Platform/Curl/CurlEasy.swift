@@ -34,6 +34,8 @@ package final class CurlEasy {
     /// Header bytes of the responses to the present request, and their maximum.
     fileprivate var headerBytes = 0
     fileprivate var maximumHeaderBytes = 300 << 10
+    /// Bytes that libcurl has taken of a body that its delegate provides.
+    var providedBytes: Int64 = 0
     /// The multi handle whose `onClose` gets the connections opened by this handle.
     private var closeUser: UnsafeMutableRawPointer?
 

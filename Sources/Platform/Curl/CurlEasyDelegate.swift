@@ -4,6 +4,12 @@
 package protocol CurlEasyDelegate: AnyObject {
     /// Receives a block of the body, which is valid during the call only.
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow
+    /// Fills `buffer` with bytes of the request's body from `offset` on; returns their number, at
+    /// least 1, or nil to end the transfer with `.abortedByCallback`. Only for
+    /// `setRequest(_:providing:)`.
+    func curl(
+        _ easy: CurlEasy, provides buffer: UnsafeMutableRawBufferPointer, from offset: Int64
+    ) -> Int?
     /// Returns whether a new connection to `address` may be opened.
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool
     /// Reports a new socket for an admitted address; it is not connected yet.
@@ -18,6 +24,9 @@ package protocol CurlEasyDelegate: AnyObject {
 }
 
 extension CurlEasyDelegate {
+    package func curl(
+        _ easy: CurlEasy, provides buffer: UnsafeMutableRawBufferPointer, from offset: Int64
+    ) -> Int? { nil }
     package func curl(_ easy: CurlEasy, opened socket: Int32) {}
     package func curlMaySend(_ easy: CurlEasy) -> Bool { true }
     package func curlBeginsAnswer(_ easy: CurlEasy) {}

@@ -122,8 +122,14 @@ extension FileDescriptor {
         var space = statvfs()
         _ = try retrying("fstatvfs") { fstatvfs(rawValue, &space) }
         return FileSystemSpace(
-            availableBytes: Int64(clamping: UInt64(space.f_bavail) * UInt64(space.f_frsize)),
-            totalBytes: Int64(clamping: UInt64(space.f_blocks) * UInt64(space.f_frsize)))
+            availableBytes: Self.bytes(UInt64(space.f_bavail), UInt64(space.f_frsize)),
+            totalBytes: Self.bytes(UInt64(space.f_blocks), UInt64(space.f_frsize)))
+    }
+
+    /// File systems without a size of their own state any number.
+    private static func bytes(_ blocks: UInt64, _ blockBytes: UInt64) -> Int64 {
+        let (bytes, isOver) = blocks.multipliedReportingOverflow(by: blockBytes)
+        return min(isOver ? .max : Int64(clamping: bytes), FileSystemSpace.maxBytes)
     }
 }
 
@@ -190,6 +196,9 @@ package struct FileStatus: Sendable {
 
 /// Space on a file system, in bytes; `availableBytes` is for ordinary users.
 package struct FileSystemSpace: Sendable {
+    /// A larger space counts as this: sums of it and of files stay within 64 bits.
+    package static let maxBytes: Int64 = 1 << 60
+
     package let availableBytes: Int64
     package let totalBytes: Int64
 }

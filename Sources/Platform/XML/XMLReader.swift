@@ -129,8 +129,8 @@ package final class XMLFeed {
         }
         fedLine += Self.lineFeeds(bytes)
         try parse(bytes, isLast: false)
-        if reading.told != reportedBefore { silentBytes = 0 }
-        reportedBefore = reading.told
+        if reading.reported != reportedBefore { silentBytes = 0 }
+        reportedBefore = reading.reported
         silentBytes += bytes.count
         let isInTag = parser.pointee.instate == XML_PARSER_START_TAG
         let most = isInTag ? min(XMLReader.tagBytes, maxSilentBytes) : maxSilentBytes
@@ -220,7 +220,7 @@ private final class Reading {
     private(set) var hasStopped = false
     var isWellFormed: Bool { failure == nil && !hasStopped }
     /// Number of elements, ends and pieces of text so far.
-    private(set) var told = 0
+    private(set) var reported = 0
     /// True if no more input follows.
     var isAtEnd = false
 
@@ -263,7 +263,7 @@ private final class Reading {
         let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
         // libxml2 reports extra content, or the content that it expected.
         let isInRoot =
-            told == 0 && error.code != XML_ERR_DOCUMENT_EMPTY.rawValue
+            reported == 0 && error.code != XML_ERR_DOCUMENT_EMPTY.rawValue
             && [XML_PARSER_START_TAG, XML_PARSER_ATTRIBUTE_VALUE].contains {
                 $0 == parser?.pointee.instate
             }
@@ -290,7 +290,7 @@ private final class Reading {
 
     func start(_ element: borrowing XMLElement) {
         guard !hasStopped else { return }
-        told += 1
+        reported += 1
         depth += 1
         guard depth <= XMLReader.depth else {
             return refuse("elements are nested more than \(XMLReader.depth) deep")
@@ -305,14 +305,14 @@ private final class Reading {
 
     func text(_ bytes: UnsafePointer<xmlChar>?, _ count: Int32) {
         guard !hasStopped, let bytes else { return }
-        told += 1
+        reported += 1
         let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
         if !handler.text(XMLText(bytes: text)) { stopByHandler() }
     }
 
     func end() {
         guard !hasStopped else { return }
-        told += 1
+        reported += 1
         depth -= 1
         if !handler.end() { stopByHandler() }
     }

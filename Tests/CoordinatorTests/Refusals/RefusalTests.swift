@@ -339,7 +339,7 @@ import Testing
             try await fixture.submit(["a", "b"])
             let before = try await fixture.tables()
             let catalogs = Self.catalogs + Self.keyQueries + Self.neighbours
-            for one in Self.malformed + Self.routes + catalogs + Self.work {
+            for one in Self.malformed + Self.routes + catalogs + Self.work + Self.refreshTimes {
                 let answer = try await fixture.send(
                     one.method, one.target, one.body, headers: one.headers)
                 #expect(answer.status == one.status, "\(one): \(answer)")

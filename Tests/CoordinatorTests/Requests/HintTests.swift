@@ -35,7 +35,7 @@ import Testing
                 (
                     "/v1/selections",
                     #"{"action":"retry","catalog":{"id":\#(catalog)},"asset":"none"}"#,
-                    "`dray assets \(catalog)`"
+                    "`dray assets list \(catalog)`"
                 ),
                 ("/v1/queues/none/control", #"{"action":"pause"}"#, "`dray queue`"),
                 ("/v1/sites/settings", #"{"site":"none","quotaBytes":5}"#, "`dray site list`"),

@@ -67,4 +67,19 @@ import Testing
             #expect(try await wanted(fixture, fixture.worker, grant, surplus: 1) == nil)
         }
     }
+
+    @Test func ofAnOriginWithALimitOfRequestsIdleWorkersKeepTheirPart() async throws {
+        try await F.with("surplus_rate") { fixture in
+            _ = try await fixture.submit((0..<60).map { F.file("\($0)") })
+            try await fixture.queue.origins.setLimits(
+                OriginLimitsChange(origin: nil, limits: OriginLimits(requestsPerSecond: 12)))
+            let idle = (0..<3).map { _ in WorkerID.random() }
+            for worker in idle { _ = try await wanted(fixture, worker, idle: 4) }
+            // Two seconds of a quarter.
+            #expect(try await fixture.lease(60).jobs.count == 6)
+            for worker in idle { _ = try await wanted(fixture, worker) }
+            // Two seconds of all, without those that it holds.
+            #expect(try await fixture.lease(60).jobs.count == 18)
+        }
+    }
 }

@@ -45,6 +45,33 @@ import Testing
         #expect(second.granted.connections == 3)
     }
 
+    @Test func aWorkerThatComesSecondHasItsPartSoon() {
+        let limit = QuotaAmounts(requests: 12)
+        var quotas = [Quota(first: 1), Quota(first: 2)]
+        quotas[0].divide(Self.pool(limit, users: 1), number: 3)
+        var due = [quotas[0].askAgainSeconds(in: Self.pool(limit, users: 1)), 0.01]
+        var (now, number) = (0.0, Int64(3))
+        while quotas[1].granted.requests != 6, now < 2 {
+            let index = due[0] <= due[1] ? 0 : 1
+            now = due[index]
+            number += 1
+            let pool = Self.pool(limit, users: 2, index: Int64(index), held: quotas[1 - index].held)
+            // The first worker has sent four requests of the first grant.
+            quotas[index].settle(
+                number: quotas[index].number, used: QuotaAmounts(requests: index == 0 ? 4 : 0))
+            quotas[index].divide(pool, number: number)
+            due[index] = now + quotas[index].askAgainSeconds(in: pool)
+        }
+        #expect(now < 0.25)
+        // All is divided: from now on the workers report less often.
+        for index in quotas.indices {
+            let pool = Self.pool(limit, users: 2, index: Int64(index), held: quotas[1 - index].held)
+            quotas[index].settle(number: quotas[index].number, used: QuotaAmounts(requests: 6))
+            quotas[index].divide(pool, number: number + 1 + Int64(index))
+            #expect(quotas[index].askAgainSeconds(in: pool) >= 0.25)
+        }
+    }
+
     @Test func aGrantWithoutAReportIsNotEnded() {
         var quota = Quota(first: 1)
         quota.divide(Self.pool(QuotaAmounts(requests: 4), users: 1), number: 2)

@@ -95,6 +95,22 @@ import Testing
         }
     }
 
+    @Test func anAssetThatItsListNoLongerNamesKeepsNoOtherWaiting() async throws {
+        try await F.with("asset_refresh_left") { fixture in
+            let refreshes = fixture.queue.assetRefreshes
+            let catalog = try await fixture.submit(
+                [file("left", every: 3_600), file("kept", every: 86_400)])
+            try await fixture.drain()
+            try await fixture.submit([file("kept", every: 86_400)])
+            try await fixture.drain()
+            try await pass(3_601, fixture)
+            #expect(try await refreshes.start() == 0)
+            #expect(try await states(fixture, catalog)["kept"] == .completed)
+            let due = "asset WHERE refresh_at <= now()"
+            #expect(try await fixture.count(due) == 0)
+        }
+    }
+
     @Test func whatTheListSaysHasChangedIsRefreshed() async throws {
         try await F.with("asset_modified") { fixture in
             let refreshes = fixture.queue.assetRefreshes

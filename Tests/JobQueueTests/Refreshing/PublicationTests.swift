@@ -232,4 +232,28 @@ import Testing
             #expect(check.kind == .fetch && check.previous == nil)
         }
     }
+
+    /// What lies under its key has no record any more, and is deleted with the asset nevertheless.
+    @Test func oneThatFailsForGoodLeavesNoFileBehindItsAsset() async throws {
+        try await F.with("publish_removed") { fixture in
+            let work = try await Refreshes(fixture, ["a", "b"])
+            #expect(try await work.request() == .accepted)
+            var grant = work.grant
+            for _ in 1...WireLimits.publicationAttempts {
+                let job = try #require(grant.jobs.first { $0.key.hasSuffix("/a") })
+                _ = try await fixture.report([F.failed(job, grant, "storage.permission")])
+                try await fixture.skipDelays()
+                grant = try await fixture.lease()
+            }
+            #expect(try await work.assets()[0].state == .failed)
+            // Nothing is deleted while it may be tried again.
+            _ = try await fixture.queue.purges.reconcile()
+            #expect(try await fixture.lease().jobs.isEmpty)
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(work.catalog), asset: "a"))
+            _ = try await fixture.queue.purges.reconcile()
+            #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/a"])
+            #expect(try await work.assets()[0].state == .removed)
+        }
+    }
 }

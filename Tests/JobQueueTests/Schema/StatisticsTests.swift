@@ -129,6 +129,7 @@ import Testing
                         "adopted": no, "verified": no, "validators": none,
                         "transfer_ms": one, "served_numbers": .int64Array([]),
                         "served_origins": .textArray([]),
+                        "refresh_seconds": .optionalIntArray(jobs.map { _ in nil }),
                     ])
             ),
             (

@@ -109,7 +109,7 @@ import Testing
             #expect(refused?.message.contains("a symlink on the way") == true)
 
             // Workers of a private cluster's previous run have gone.
-            try await fixture.queue.workers.forgetRoots()
+            try await fixture.queue.workers.forgetWorkers()
             #expect(try await fixture.queue.catalogs.status(of: early).trouble == nil)
             try await fixture.submit([QueueFixture.file("a")], site: "file:///etc")
         }

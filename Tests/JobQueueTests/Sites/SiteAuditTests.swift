@@ -16,7 +16,7 @@ import Testing
         let audit = try await audits.create(
             SiteAuditSubmission(site: QueueFixture.site, isDeep: true, repairs: repairs))
         let grant = try await audits.work.lease(
-            audit.id, SiteAuditLeaseRequest(worker: worker, name: "w", lease: lease))
+            audit.id, WorkLeaseRequest(worker: worker, name: "w", lease: lease))
         #expect(grant.work?.repairs == repairs)
         return audit.id
     }
@@ -216,7 +216,7 @@ import Testing
                     var report = SiteAuditReport(worker: worker, lease: next, page: 0)
                     try await fixture.pool.query("UPDATE site_audit SET expires_at = now()")
                     _ = try await audits.work.lease(
-                        audit, SiteAuditLeaseRequest(worker: worker, name: "w", lease: next))
+                        audit, WorkLeaseRequest(worker: worker, name: "w", lease: next))
                     report.failure = Failure(code, "It stops.")
                     _ = try await audits.work.report(audit, report)
                     #expect(try await audits.status(of: audit).state == .waiting)
@@ -231,6 +231,25 @@ import Testing
             try await audits.reconcile()
             let ended = try await audits.status(of: audit)
             #expect(ended.state == .failed && ended.failure?.code == .clusterNoWork)
+        }
+    }
+
+    @Test func whatARepairFetchesAgainIsNoFailureOfTheDay() async throws {
+        try await QueueFixture.with("audit_figures") { fixture in
+            try await fixture.submit(["a", "b"].map { QueueFixture.file($0) })
+            _ = try await fixture.drain()
+            let audit = try await leased(fixture)
+            let records = try await records(audit, fixture)
+            let lost = records.filter { !$0.contains("SHA256SUMS") }.map(Self.missing)
+            #expect(lost.count == 2)
+            #expect(try await report(lost, of: audit, fixture) == [.queued, .queued])
+            _ = try await fixture.drain()
+            try await fixture.fold()
+            let total = try await fixture.queue.daily.report(DailyReportQuery()).total
+            #expect(total.failed == 0 && total.done == 4)
+            #expect(total.assets?.failed == 0)
+            // One that is fetched again counts again.
+            #expect(total.assets?.completed == 4)
         }
     }
 }

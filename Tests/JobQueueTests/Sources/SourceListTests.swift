@@ -20,7 +20,7 @@ import Testing
     private func lease(_ fixture: F, _ catalog: CatalogID) async throws -> LeaseID {
         let lease = LeaseID.random()
         let grant = try await fixture.queue.sources.work.lease(
-            catalog, SourceLeaseRequest(worker: fixture.worker, name: "reader", lease: lease))
+            catalog, WorkLeaseRequest(worker: fixture.worker, name: "reader", lease: lease))
         #expect(grant.work != nil)
         return lease
     }
@@ -210,6 +210,57 @@ import Testing
             let status = try await fixture.queue.catalogs.status(of: catalog)
             #expect(status.generation == generation + 1 && status.totals.assets == 2)
             #expect(try await fixture.queue.sources.status(of: catalog).result == .applied)
+        }
+    }
+
+    @Test func aReadingThatCouldNotStartKeepsNoLaterOneWaiting() async throws {
+        try await F.with("source_not_started") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            try await setSource(fixture, catalog)
+            try await fixture.pool.query(
+                """
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN RAISE EXCEPTION ''refused''; END';
+                """)
+            try await fixture.pool.query(
+                """
+                CREATE TRIGGER refuse BEFORE UPDATE ON catalog FOR EACH ROW
+                    WHEN (NEW.generation <> OLD.generation) EXECUTE FUNCTION refuse()
+                """)
+            let lease = try await lease(fixture, catalog)
+            try await fixture.queue.sources.work.add(
+                [F.file("a"), F.file("b")], to: catalog, worker: fixture.worker, lease: lease)
+            await #expect(throws: Failure.self) {
+                try await report(fixture, catalog, lease, assets: 2)
+            }
+            var failed = SourceReport(worker: fixture.worker, lease: lease, result: .failed)
+            failed.failure = Failure(.clusterBusy, "the catalog was not started")
+            try await fixture.queue.sources.work.report(catalog, failed)
+            try await fixture.pool.query("DROP TRIGGER refuse ON catalog")
+
+            try await read(fixture, catalog, [[F.file("a"), F.file("b")]])
+            try await fixture.drain()
+            #expect(try await states(fixture, catalog)["b"] == .completed)
+        }
+    }
+
+    @Test func aReadingThatIsRequestedDuringAnotherFollowsIt() async throws {
+        try await F.with("source_again") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            try await setSource(fixture, catalog)
+            let first = try await lease(fixture, catalog)
+            _ = try await fixture.queue.sources.readNow(catalog)
+            func end(_ lease: LeaseID) async throws -> [CatalogID] {
+                try await fixture.queue.sources.work.report(
+                    catalog,
+                    SourceReport(worker: fixture.worker, lease: lease, result: .unchanged))
+                return try await fixture.queue.sources.called().map(\.id)
+            }
+            #expect(try await end(first) == [catalog])
+            let second = try await lease(fixture, catalog)
+            #expect(try await end(second).isEmpty)
         }
     }
 }

@@ -115,35 +115,79 @@ import Testing
         #expect(plan.keyInputs.isEmpty)
     }
 
+    /// Services, and what may be measured besides: requests, and users with them.
+    private static let demands: [(name: String, scenario: Scenario)] = {
+        let measured: [(String, [ScenarioInput: Double])] = [
+            ("", [:]), ("peak", [.peakRequests: 500]), ("mean", [.meanRequests: 200]),
+            ("both", [.meanRequests: 200, .peakRequests: 500]),
+            ("peak and users", [.peakRequests: 500, .monthlyActiveUsers: 20_000]),
+            ("mean and bytes", [.meanRequests: 200, .requestBytes: 1e6]),
+            ("users", [.monthlyActiveUsers: 200_000]),
+        ]
+        return ServiceKind.allCases.flatMap { service in
+            measured.map { name, values in
+                var scenario = scenario(service)
+                for (input, value) in values { scenario.given[input] = Estimate(value) }
+                return ("\(service) \(name)", scenario)
+            }
+        }
+    }()
+
+    /// Whatever was measured, each figure suffices with the confidence, and none is below likely.
+    @Test(arguments: demands.indices) func aPlanSufficesWhateverWasMeasured(index: Int) throws {
+        let (name, scenario) = Self.demands[index]
+        let plan = try Self.plan(scenario, confidence: 0.9)
+        for figure in try #require(plan.uncertainty).sufficiency {
+            #expect(figure.share >= 0.9, "\(name): \(figure.figure) in \(figure.share)")
+        }
+        let (sized, likely) = (plan.sizing.demand, plan.likely.demand)
+        let figures: [(String, (Demand) -> Double)] = [
+            ("users", \.peakConcurrentUsers), ("requests", \.peakRequestsPerSecond),
+            ("egress", \.peakEgressBitsPerSecond), ("a month", \.egressBytesPerMonth),
+            ("fill", \.fillBitsPerSecond), ("storage", \.edgeStorageBytes),
+            ("fetches", \.peakMissesPerSecond),
+        ]
+        for (figure, value) in figures {
+            #expect(value(sized) >= value(likely) * (1 - 1e-9), "\(name): \(figure)")
+        }
+    }
+
+    /// A figure that reaches its quantile before the other of its group gets no more than that.
+    @Test func noFigureIsSizedForMoreThanItsConfidence() throws {
+        var scenario = Scenario()
+        scenario.given[.monthlyActiveUsers] = Estimate(200_000)
+        let plan = try Self.plan(scenario, confidence: 0.9)
+        let demanded: Set<String> = ["edge storage", "fill", "peak requests", "peak egress"]
+        for figure in try #require(plan.uncertainty).sufficiency
+        where demanded.contains(figure.figure) {
+            #expect((0.9...0.92).contains(figure.share), "\(figure.figure) in \(figure.share)")
+        }
+    }
+
     /// An input at its unfavourable end never needs less of what its group is for.
-    @Test(arguments: ServiceKind.allCases)
-    func theUnfavourableEndNeedsNoLess(service: ServiceKind) {
-        let scenario = Self.scenario(service)
-        for input in ScenarioInput.allCases {
-            guard let estimate = scenario.estimate(input), !estimate.isExact else { continue }
-            // With a share at the peak, minutes only determine the mean.
-            if service == .live, input == .minutesPerDay { continue }
-            let adversity = Adversity(input)
+    @Test(arguments: demands.indices) func theUnfavourableEndNeedsNoLess(index: Int) {
+        let (name, scenario) = Self.demands[index]
+        for adversity in Adversity.all(scenario) {
+            guard let input = adversity.input, let own = scenario.estimate(input), !own.isExact
+            else { continue }
+            // With a share at the peak, minutes mainly determine the mean.
+            if scenario.service == .live, input == .minutesPerDay { continue }
             func figures(_ isHard: Bool) -> [Double] {
-                let end = adversity.isMoreHarder == isHard ? estimate.high : estimate.low
+                let end = adversity.isMoreHarder == isHard ? own.high : own.low
                 let values = ScenarioValues(scenario) { other, estimate in
                     other == input ? end : estimate.likely
                 }
                 let sizing = Sizing(values)
                 switch adversity.group {
-                case .audience:
-                    return [
-                        sizing.demand.peakRequestsPerSecond, sizing.demand.peakEgressBitsPerSecond,
-                    ]
-                case .catalog:
-                    return [sizing.demand.edgeStorageBytes, sizing.demand.fillBitsPerSecond]
+                case .audience, .catalog:
+                    return adversity.group.figures.map { $0.value(sizing.demand) }
                 case .edge: return [sizing.edge.coresInUse]
                 case .pool: return [Double(sizing.workers.total ?? .max)]
                 case .none: return []
                 }
             }
             for (easy, hard) in zip(figures(false), figures(true)) {
-                #expect(easy <= hard * (1 + 1e-9), "\(input.row.path)")
+                #expect(easy <= hard * (1 + 1e-9), "\(name): \(input.row.path)")
             }
         }
     }

@@ -95,8 +95,17 @@ import Testing
         ("time,users\n2026-10-10,x\n", "line 2, column users is 'x': use a number"),
         ("time,users\n2026-10-10,-1\n", "line 2, column users is '-1'"),
         ("time,hour,users\n2026-10-10,24,1\n", "line 2, column hour is '24'"),
-        ("time,users\n2026-10-10,1\n", "the table is 1 periods"),
-        ("time,users\n2026-10-10,1\n2026-10-20,1\n", "the table is periods of 10 days"),
+        ("time,users\n2026-10-10,1\n", "the number of periods is 1"),
+        ("time,users\n2026-10-10,1\n2026-10-20,1\n", "the time between two periods is 10 days"),
+        (
+            "Datum,Users\n2026-10-10,1\n",
+            "date hour, date, or map one with --analytics-column time=Datum"
+        ),
+        ("time,users\n2026-10-10,30.000\n", "column users is '30.000': write thousands without"),
+        ("time,requests\n2026-10-10,30.000\n", "column requests is '30.000'"),
+        ("time,users\n2026-10-10,30.5\n", "column users is '30.5': use a whole number"),
+        ("time;users\n2026-10-10;30,5\n", "column users is '30,5': use a number"),
+        ("time,users\n2026-10-10,0x10\n", "column users is '0x10'"),
     ])
     func badExportsAreNamed(text: String, says: String) {
         do throws(PlannerError) {
@@ -105,6 +114,15 @@ import Testing
         } catch {
             #expect("\(error)".contains(says), "\(error)")
         }
+    }
+
+    @Test(arguments: [
+        ("30000", 30_000), ("30,000", 30_000), ("1 234 567", 1_234_567), ("30000.0", 30_000),
+        ("3e4", 30_000), ("0", 0), ("1,234.0", 1_234),
+    ])
+    func thousandsAreGroupedByCommasAndBlanks(text: String, users: Double) throws {
+        let table = "time;users\n2026-10-10;\(text)\n2026-10-11;\(text)\n"
+        #expect(try Self.read(table).users?.mean ?? 0 == users)
     }
 
     @Test func presetsNameTheirSources() {

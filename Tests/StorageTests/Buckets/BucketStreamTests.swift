@@ -1,4 +1,6 @@
 import Digest
+import FileSystem
+import Glibc
 import Model
 import S3
 import TestSupport
@@ -39,7 +41,7 @@ import Testing
         try await waitUntil(deadlineSeconds: 60, "two parts in the bucket") {
             guard let content = try await storage.client.getSmall(storage.recordKey(of: name)),
                 let record = UploadRecord(content),
-                let parts = try await storage.client.parts(of: name, upload: record.id)
+                let parts = try await storage.client.parts(of: name, upload: record.uploadID)
             else { return false }
             found = record
             return parts.count == 2
@@ -93,7 +95,7 @@ import Testing
         #expect(try await first.keys().isEmpty)
         let second = try Bucket(url)
         let (whole, again) = try await Self.begin("big", in: second)
-        #expect(again.id == record.id)
+        #expect(again.state == record.state)
         try await Self.finish(whole, in: second)
         #expect(await second.has("big", Self.body))
         #expect(try await second.storage.client.uploads(prefix: record.key).isEmpty)
@@ -119,22 +121,26 @@ import Testing
     func aForgottenUploadBeginsAgain(_ kind: S3Server.Kind) async throws {
         let bucket = try Bucket(try await S3Server.shared(kind).url("forgotten"))
         let (object, record) = try await Self.begin("big", in: bucket)
-        try await bucket.storage.client.abort(record.key, upload: record.id)
+        try await bucket.storage.client.abort(record.key, upload: record.uploadID)
         try await Self.finish(object, in: bucket)
         #expect(await bucket.has("big", Self.body))
         #expect(try await bucket.storage.client.uploads(prefix: record.key).isEmpty)
     }
 
-    /// Bytes that differ from those that were received never become an object.
-    @Test(arguments: S3Server.installed)
-    func aBodyThatChangedInTheSpoolIsNotStored(_ kind: S3Server.Kind) async throws {
-        let bucket = try Bucket(try await S3Server.shared(kind).url("changed"))
+    /// Bytes that differ from those that were received never become an object. The server compares
+    /// them with the digest of the received ones; moto does not.
+    @Test(.enabled(if: S3Server.Kind.radosgw.isInstalled, S3Server.needs))
+    func aBodyThatChangedInTheSpoolIsNotStored() async throws {
+        let bucket = try Bucket(try await S3Server.shared(.radosgw).url("changed"))
         let (object, record) = try await Self.begin("big", in: bucket)
+        // Of the third part, which is not sent yet.
+        let file = try object.site.temporary.open(object.temporaryName, O_RDWR)
+        try [UInt8(Self.body[Self.firstTwo - 1] ^ 1)].withUnsafeBytes {
+            try file.write($0, at: Int64(Self.firstTwo - 1))
+        }
         try Self.write(Self.firstTwo..<Self.body.count, to: object)
-        var received = Self.body
-        received[3] ^= 1
         let failure = await #expect(throws: Failure.self) {
-            try await bucket.store(object, BucketTests.stored(received))
+            try await bucket.store(object, BucketTests.stored(Self.body))
         }
         #expect(failure?.code == .storageIO)
         #expect(try await bucket.keys().isEmpty)

@@ -143,7 +143,7 @@ import Testing
         let key = storage.key(try ObjectKey(key))
         let id = try await storage.client.beginUpload(key, sha256: nil)
         let record = UploadRecord(
-            id: id, key: key, bytes: Int64(bytes.count), partBytes: S3Storage.partBytes,
+            .begun(id: id), key: key, bytes: Int64(bytes.count), partBytes: S3Storage.partBytes,
             owner: .attempt(attempt))
         let content = record.content
         _ = try await storage.client.put(

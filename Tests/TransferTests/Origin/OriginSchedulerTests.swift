@@ -50,6 +50,9 @@ struct OriginSchedulerTests {
         // Bytes per second keep none from starting elsewhere.
         limit(OriginAllowance(bytesPerSecond: 1_000))
         #expect(Set(scheduler.unbegun(now: 1).map(\.id)) == Set(1..<12).subtracting(started))
+        // So it is with a quota that would let more start here.
+        limit(OriginAllowance(connections: 12, requestsPerSecond: 12))
+        #expect(Set(scheduler.unbegun(now: 1).map(\.id)) == Set(1..<12).subtracting(started))
         // With the origin's limits they could not start elsewhere either.
         limit(OriginAllowance(connections: 1))
         #expect(scheduler.unbegun(now: 1).isEmpty && scheduler.spareCount(now: 1) == 0)

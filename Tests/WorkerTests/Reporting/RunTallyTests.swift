@@ -11,21 +11,21 @@ import Testing
         let tally = RunTally(connections: 4)
         let (one, other) = (RunID(1), RunID(2))
         tally.began([one], now: start)
-        #expect(tally.news(now: start).isEmpty)
+        #expect(tally.unreported(now: start).isEmpty)
         // A failed attempt, and then a successful one.
         tally.used(one, seconds: 3, now: start)
         tally.used(one, seconds: 2, now: start)
         tally.ended(one, seconds: 2, now: start)
         tally.began([one, other], now: start + .seconds(4))
-        let first = tally.news(now: start + .seconds(5))
+        let first = tally.unreported(now: start + .seconds(5))
         var expected = RunWork(run: one, connections: 4)
         expected.add(seconds: 2)
         (expected.connectionSeconds, expected.ageSeconds) = (5, 5)
         #expect(first == [expected])
-        tally.told(first)
-        #expect(tally.news(now: start + .seconds(5)).isEmpty)
+        tally.reported(first)
+        #expect(tally.unreported(now: start + .seconds(5)).isEmpty)
         tally.used(other, seconds: 1, now: start + .seconds(6))
-        let second = tally.news(now: start + .seconds(6))
+        let second = tally.unreported(now: start + .seconds(6))
         #expect(second.map(\.run) == [other] && second.map(\.ageSeconds) == [2])
     }
 
@@ -33,9 +33,9 @@ import Testing
     @Test func aResultAfterTheReportIsNews() {
         let tally = RunTally(connections: 1)
         tally.used(RunID(1), seconds: 1)
-        tally.told(tally.news())
+        tally.reported(tally.unreported())
         tally.ended(RunID(1), seconds: 1)
-        #expect(tally.news().map(\.fetches) == [1])
+        #expect(tally.unreported().map(\.fetches) == [1])
     }
 
     @Test func onlySoManyRunsAreRemembered() {
@@ -45,6 +45,6 @@ import Testing
         for number in 2...2_000 { tally.began([RunID(Int64(number))], now: start) }
         #expect(tally.count == 1_000)
         // It has news.
-        #expect(tally.news().map(\.run) == [RunID(1)])
+        #expect(tally.unreported().map(\.run) == [RunID(1)])
     }
 }

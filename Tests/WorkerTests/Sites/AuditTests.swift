@@ -242,7 +242,7 @@ import Testing
                 SiteAuditSubmission(site: "file://\(cluster.edge.path)"))
             let (worker, lease) = (WorkerID.random(), LeaseID.random())
             let grant = try await cluster.client.lease(
-                audit.id, SiteAuditLeaseRequest(worker: worker, name: "dead", lease: lease))
+                audit.id, WorkLeaseRequest(worker: worker, name: "dead", lease: lease))
             #expect(grant.work?.page == 0)
             for page in 0..<2 {
                 let records = try await cluster.client.records(
@@ -263,7 +263,7 @@ import Testing
             unfinished.findings = [.init(kind: .foreign, path: "never seen again")]
             _ = try await cluster.client.report(unfinished, of: audit.id)
             let other = try await cluster.client.lease(
-                audit.id, SiteAuditLeaseRequest(worker: .random(), name: "w", lease: .random()))
+                audit.id, WorkLeaseRequest(worker: .random(), name: "w", lease: .random()))
             #expect(other.work == nil)
 
             try cluster.startWorker()

@@ -42,6 +42,11 @@ import Testing
             try await client.getSmall("\(prefix)/\(key)")
         }
 
+        /// Path of the record of an object's digest.
+        func digestName(of key: String) -> String {
+            String(storage.digestKey(of: "\(prefix)/\(key)").dropFirst(prefix.count + 1))
+        }
+
         func delete(_ key: String) async throws { try await client.delete(["\(prefix)/\(key)"]) }
     }
 
@@ -130,10 +135,19 @@ import Testing
             let key = "\(bucket.prefix)/gone"
             let upload = try await bucket.client.beginUpload(key, sha256: nil)
             let foreignUpload = try await bucket.client.beginUpload(key, sha256: nil)
-            let record = "dray upload 2\n\(upload)\n9\n9\nlease \(lease) 0\n\(key)"
+            let record = "dray upload 3\nbegun \(upload)\n9\n9\nlease \(lease) 0\n\(key)"
             try await bucket.put(".dray/uploads/1", Array(record.utf8))
             try await bucket.put(".dray/tmp/\(lease)-7-1", [1])
-            expected[.leftover] = [".dray/uploads/1", ".dray/tmp/\(lease)-7-1"]
+            // An upload whose number was not recorded before a worker was killed.
+            let unnamed = "\(bucket.prefix)/unnamed"
+            _ = try await bucket.client.beginUpload(unnamed, sha256: nil)
+            let beginning = "dray upload 3\nbeginning\n9\n9\nlease \(lease) 0\n\(unnamed)"
+            try await bucket.put(".dray/uploads/2", Array(beginning.utf8))
+            expected[.leftover] = [
+                ".dray/uploads/1", ".dray/uploads/2", ".dray/tmp/\(lease)-7-1",
+                // The digest of the object that was replaced.
+                bucket.digestName(of: root + "/d0/large"),
+            ]
 
             let shallow = try await Self.audit(cluster, bucket, deep: false)
             var light = expected
@@ -141,7 +155,10 @@ import Testing
             #expect(shallow == light)
             #expect(try await Self.audit(cluster, bucket) == expected)
             let before = cluster.origin.requests.count
-            #expect(try await Self.audit(cluster, bucket, repair: true) == expected)
+            var repaired = try await Self.audit(cluster, bucket, repair: true)
+            // The object may be fetched again before its digest is looked at.
+            repaired[.leftover]?.insert(bucket.digestName(of: root + "/d0/large"))
+            #expect(repaired == expected)
             _ = try await cluster.end(of: catalog)
             // Only what was damaged was fetched again.
             #expect(cluster.origin.requests.count == before + 21)
@@ -149,6 +166,7 @@ import Testing
                 try await Self.audit(cluster, bucket) == [.foreign: expected[.foreign] ?? []])
             #expect(try await bucket.get("foreign") == [1, 2, 3])
             #expect(try await bucket.client.uploads(prefix: key).map(\.id) == [foreignUpload])
+            #expect(try await bucket.client.uploads(prefix: unnamed).isEmpty)
             for number in 0..<20 {
                 let path = "/d\(number % 7)/f\(number)"
                 #expect(try await bucket.get(root + path) == bodies[path])

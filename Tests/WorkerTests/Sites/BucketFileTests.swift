@@ -2,10 +2,10 @@ import API
 import Digest
 import Model
 import S3
-import Storage
 import TestSupport
 import Testing
 
+@testable import Storage
 @testable import Worker
 
 /// Large files in buckets, and bodies that cannot be stored at once.

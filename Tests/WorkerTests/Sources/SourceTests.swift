@@ -165,10 +165,10 @@ import Testing
             try await cluster.client.set(source(cluster), of: catalog)
             // A worker that dies after half of the list.
             let (worker, lease) = (WorkerID.random(), LeaseID.random())
-            let request = SourceLeaseRequest(worker: worker, name: "dies", lease: lease)
+            let request = WorkLeaseRequest(worker: worker, name: "dies", lease: lease)
             let grant = try await cluster.client.lease(sourceOf: catalog, request)
             #expect(grant.work?.assets == 0)
-            let other = SourceLeaseRequest(worker: .random(), name: "late", lease: .random())
+            let other = WorkLeaseRequest(worker: .random(), name: "late", lease: .random())
             #expect(try await cluster.client.lease(sourceOf: catalog, other).work == nil)
             let assets = try ["/b", "/half"].map { path in
                 var asset = try cluster.file(path)

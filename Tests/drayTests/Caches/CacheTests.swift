@@ -198,7 +198,10 @@ extension EndToEnd {
             let home = try await EmbeddedHome(.current)
             let list = try Self.list(home, ["http://127.0.0.1:9/f/a.bin"])
             let site = "cache:http://edge.example?pop=127.0.0.2"
-            for options in [["--prune"], ["--expires", "2099-01-01"], ["--keep-for", "1h"]] {
+            for options in [
+                ["--prune"], ["--expires", "2099-01-01"], ["--keep-for", "1h"],
+                ["--refresh-after", "1h"], ["--refresh-after", "origin"],
+            ] {
                 let process = try Self.warm(home, list, site, options)
                 #expect(try await process.wait() == .exited(2), "\(process.errors)")
                 #expect(process.errors.contains("(input.cacheSite)"), "\(process.errors)")

@@ -46,7 +46,7 @@ extension EndToEnd {
             // Of whatever catalog.
             let resumed = try await run(
                 cluster, "assets", "resume", "--state", "paused,interrupted")
-            #expect(resumed.hasPrefix("Resumed: \(left) assets, "), "\(resumed)")
+            #expect(resumed.hasPrefix("Resumed: \(left) assets."), "\(resumed)")
             try await cluster.waitForSegments(totals.segmentsDone + 5)
         }
 

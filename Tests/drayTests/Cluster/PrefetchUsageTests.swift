@@ -8,6 +8,10 @@ import Testing
             ["prefetch", "list.txt", "--to", "edge", "--expires", "2020-01-31T18:00Z"],
             "--expires is '2020-01-31T18:00Z', which has passed"
         ),
+        (
+            ["prefetch", "list.txt", "--to", "edge", "--refresh-after", "59s"],
+            "--refresh-after is '59s'"
+        ),
         // Without the mirror's files, everything would be fetched.
         (["adopt", "none", "--catalog", "list.txt"], "/none: No such file or directory"),
         (["adopt", "list.txt", "--catalog", "list.txt"], "/list.txt: Not a directory"),

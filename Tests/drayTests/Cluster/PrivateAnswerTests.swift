@@ -62,7 +62,10 @@ extension EndToEnd {
             let status = try home.start(["status"])
             #expect(try await status.wait() == .exited(3))
             #expect(status.errors.contains("DRAY_COORDINATOR is not set"))
-            #expect(status.errors.contains("`dray status --state /"), "\(status.errors)")
+            #expect(status.errors.contains("add `--state /"), "\(status.errors)")
+            let watch = try home.start(["watch"])
+            #expect(try await watch.wait() == .exited(3))
+            #expect(watch.errors.contains("no cluster runs at "), "\(watch.errors)")
             // A URL's host and path name its catalog.
             let name = "127.0.0.1:\(origin.port)/one.bin"
             let assets = try home.start(["assets", "list", name])
@@ -71,8 +74,53 @@ extension EndToEnd {
             let catalog = try home.start(["catalog", "status", name])
             #expect(try await catalog.wait() == .exited(0), "\(catalog.errors)")
             #expect(catalog.output.contains("1 of 1 asset completed"), "\(catalog.output)")
-            let cancel = try home.start(["catalog", "cancel", name])
-            #expect(try await cancel.wait() == .exited(3), "\(cancel.errors)")
+            // The same list, without a command.
+            let listed = try home.start(["assets", name])
+            #expect(try await listed.wait() == .exited(0), "\(listed.errors)")
+            #expect(listed.output == assets.output)
+            // Commands that change something find it, too.
+            for words in [["catalog", "cancel", name], ["assets", "pause", name]] {
+                let change = try home.start(words)
+                #expect(try await change.wait() == .exited(0), "\(change.errors)")
+                #expect(change.output.hasPrefix("Nothing to "), "\(change.output)")
+            }
+            // A directory names its site.
+            let audit = try home.start(["audit", home.edge])
+            #expect(try await audit.wait() == .exited(0), "\(audit.errors)")
+            let report = try home.start(["report", "--site", home.edge])
+            #expect(try await report.wait() == .exited(0), "\(report.errors)")
+        }
+
+        /// Records of a run that was killed do not say that it continues.
+        @Test func whatWasKilledIsStopped() async throws {
+            let origin = try FaultOrigin()
+            let gate = Gate()
+            origin.route("/slow.bin", FaultOrigin.Response(text: "slow").held(at: gate))
+            let home = try await EmbeddedHome(.current)
+            let list = origin.url("/slow.bin")
+            let first = try home.prefetch(list, ["--name", "slow"])
+            try await waitUntil(deadlineSeconds: 60, "the request") {
+                guard first.ending == nil else { throw POSIXFailure(first.errors) }
+                return origin.count("/slow.bin") == 1
+            }
+            kill(first.pid, SIGKILL)
+            _ = try await first.wait()
+            gate.open()
+
+            let state = ["--state", home.stateDirectory]
+            let show = try home.start(["catalog", "show", "slow"] + state)
+            #expect(try await show.wait() == .exited(0), "\(show.errors)")
+            #expect(show.output.contains("stopped: nothing works on it now"), "\(show.output)")
+            #expect(!show.output.contains("active:"), "\(show.output)")
+            let status = try home.start(["status"] + state)
+            #expect(try await status.wait() == .exited(0), "\(status.errors)")
+            #expect(status.output.contains("Workers: none"), "\(status.output)")
+            #expect(status.output.contains("stopped: nothing works on it now"))
+            #expect(!(show.errors + status.errors).contains("silent"), "\(status.errors)")
+
+            let again = try home.prefetch(list, ["--name", "slow"])
+            #expect(try await again.wait() == .exited(0), "\(again.errors)")
+            #expect(!again.errors.contains("silent"), "\(again.errors)")
         }
 
         /// While `dray prefetch` runs, other commands of its user see its cluster.

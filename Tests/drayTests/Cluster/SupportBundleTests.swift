@@ -47,7 +47,7 @@ extension EndToEnd {
                 failed.output.hasSuffix(
                     """
 
-                      why: dray assets 1 --asset-state failed
+                      why: dray assets list 1 --asset-state failed
                       next: dray catalog retry 1, or submit the catalog again
 
                     """), "\(failed.output)")

@@ -75,9 +75,24 @@ import Testing
             "\(origin.url)/vod", "--replay", "access.log", "--speed-up", "100", "--match", "*.ts",
             "--match", "*n=3", "--quiet",
         ])
-        #expect(some.ending == .exited(0), "\(some.errors)")
+        // Five of them are gone, which breaks the default bound on errors.
+        #expect(some.ending == .exited(99), "\(some.errors)")
+        #expect(some.output.contains("✗ error_rate <= 1% (default)"), "\(some.output)")
         #expect(some.output.contains("21 requests of a log of"), "\(some.output)")
         #expect(some.output.contains("3 URLs of access.log"))
+    }
+
+    /// A wrong TARGET: the test starts, and fails.
+    @Test func aReplayThatFailsIsNoSuccess() async throws {
+        try directory.write([1], to: "file")
+        let origin = try await NginxServer(root: directory.path)
+        try log((0..<20).map { (second: $0 / 10, target: "/\($0).ts") })
+        let answer = try await dray([
+            "\(origin.url)/wrong", "--replay", "access.log", "--speed-up", "20", "--duration", "3s",
+            "--quiet",
+        ])
+        #expect(answer.ending == .exited(99), "\(answer.errors)")
+        #expect(answer.output.contains("✗ error_rate <= 1% (default)"), "\(answer.output)")
     }
 
     @Test(
@@ -116,6 +131,9 @@ import Testing
         (["--match", "x"], "--match needs --replay"),
         (["--replay", "access.log", "--rate", "5"], "--replay and --rate cannot be combined"),
         (["--replay", "access.log", "--cluster"], "--replay and --cluster cannot be combined"),
+        (["--replay", "access.log", "--rate", "5"], "their times; omit --rate."),
+        (["--replay", "access.log", "--cluster"], "Workers cannot read the log; omit --cluster."),
+        (["--replay", "access.log", "--match", "*.x"], "or omit --match."),
         (["--replay", "missing"], "missing: No such file"),
         (["--replay", "bad.log"], "bad.log: no line can be read"),
         (["--replay", "access.log", "--match", "*.x"], "no answered GET request matches --match"),

@@ -69,6 +69,35 @@ import Testing
         )
     }
 
+    /// The first screen says what came from a log, and that the catalog did not.
+    @Test func whatCameFromALogIsNamed() async throws {
+        let lines = (0..<120).map { index in
+            "h - - [10/Oct/2026:1\(index / 60):\(index % 60 < 10 ? "0" : "")\(index % 60):00 +0000] "
+                + "\"GET /t/\(index % 60)/a.ts HTTP/1.1\" 200 500000\n"
+        }
+        try directory.write(Array(lines.joined().utf8), to: "a.log")
+        let (code, output, errors) = try await plan(["--from-access-log", "a.log"])
+        try #require(code == 0, "\(errors)")
+        let text = output.split(separator: "\n").joined(separator: " ")
+        #expect(text.contains("From --from-access-log a.log: "), "\(output)")
+        #expect(text.contains("edge.peakRequestsPerSecond"))
+        #expect(text.contains("The catalog is assumed, and storage and fill with it"))
+        #expect(text.contains("monthly active users (calculated)"))
+        #expect(text.contains("unchecked ones have a source"))
+        let (done, known, _) = try await plan(["--from-access-log", "a.log", "--titles", "60"])
+        #expect(done == 0 && !known.contains("The catalog is assumed"))
+    }
+
+    @Test func aPresetHasItsKindOfService() async throws {
+        let (code, output, errors) = try await plan(["--preset", "hotstar-2019", "--draws", "0"])
+        #expect(code == 0 && output.contains("events and channels"), "\(errors)")
+        #expect(!output.contains("titles on demand"))
+        let (set, vod, _) = try await plan([
+            "--preset", "hotstar-2019", "--draws", "0", "--service", "vod",
+        ])
+        #expect(set == 0 && vod.contains("titles on demand"))
+    }
+
     @Test func aPresetNamesItsSource() async throws {
         let (code, output, errors) = try await plan([
             "--preset", "steam-2020", "--draws", "0", "--months", "0", "--json",

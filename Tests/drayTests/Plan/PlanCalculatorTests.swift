@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("N,X\n1,2\n2,three\n", "line 3, column X is 'three': use a number above 0"),
+        ("N,X\n1,2\n2,three\n", "line 3, column X is 'three' (input.field)\nUse a number above 0"),
         ("N,X\n1,2\n2,3\n", "N is 2 different values"), ("", "the table is empty"),
     ])
     func badMeasurementsAreNamed(text: String, says: String) async throws {

@@ -79,6 +79,58 @@ import Testing
         #expect(ok == 0 && table.contains("Most missed") && table.contains("in the range"))
     }
 
+    /// A line of a CDN's log, whose paths are below an origin's URL.
+    private static func line(_ path: String, day: Int) -> String {
+        "h - - [0\(day)/Oct/2026:12:00:00 +0000] \"GET \(path) HTTP/1.1\" 200 1000 \"-\" \"-\"\n"
+    }
+
+    /// The check reads logs as the plan did; options replace that.
+    @Test func aPlanKeepsHowItsLogsAreRead() async throws {
+        let paths = ["/vod/t0/master.m3u8", "/vod/t0/1.ts", "/vod/t1/master.m3u8"]
+        let log = try file("cdn.log", paths.map { Self.line("/media\($0)", day: 1) }.joined())
+        let out = directory.path("plan")
+        _ = try await fill([
+            "--site", "s=1GB", "--log", log, "--origin", "http://o.example:8080/x/",
+            "--prefix", "/media", "--out", out,
+        ])
+        let plan = try String(contentsOfFile: "\(out)/plan.json", encoding: .utf8)
+        #expect(plan.contains("\"origin\" : \"http://o.example:8080/x/\""))
+        #expect(plan.contains("\"prefix\" : \"/media\""))
+        let list = try String(contentsOfFile: "\(out)/s.ndjson", encoding: .utf8)
+        #expect(list.contains("\"url\":\"http://o.example:8080/x/vod/t0/master.m3u8\""))
+        let next = try file("next.log", paths.map { Self.line("/media\($0)", day: 2) }.joined())
+        func ratio(_ words: [String]) async throws -> Double? {
+            let check = try await fill(["--plan", out, "--check"] + words)
+            let site = try #require((check["sites"] as? [[String: Any]])?.first)
+            return (site["hitRatio"] as? [String: Any])?["measured"] as? Double
+        }
+        #expect(try await ratio([next]) == 1)
+        // The log of an edge.
+        let edge = try file(
+            "edge.log", paths.map { Self.line("/o.example:8080/x\($0)", day: 2) }.joined())
+        #expect(try await ratio([edge, "--prefix", "/"]) == 1)
+        let (code, _, err) = try await dray([
+            "plan", "fill", "--plan", out, "--check", next, "--prefix", "/",
+        ])
+        #expect(code == 2 && err.contains("no request of s is of a title of its plan"), "\(err)")
+        #expect(err.contains("Use --origin URL"))
+    }
+
+    /// Paths that begin with no host would make URLs of no host.
+    @Test func pathsWithoutAHostAreRefused() async throws {
+        let log = try file(
+            "access.log",
+            Self.line("/vod/t0/master.m3u8", day: 1) + Self.line("/vod/t0/1.ts", day: 1))
+        let out = directory.path("refused")
+        let words = ["plan", "fill", "--site", "s=1GB", "--log", log]
+        let (code, _, err) = try await dray(words + ["--out", out])
+        #expect(code == 2 && err.contains("'vod/t0/master.m3u8'"), "\(err)")
+        #expect(err.contains("--origin URL") && err.contains("--prefix PATH"))
+        let list = try file("other.txt", "https://o.example/t0/master.m3u8\n")
+        let (other, _, message) = try await dray(words + [list])
+        #expect(other == 2 && message.contains("none of the 2 requests"), "\(message)")
+    }
+
     @Test func sitesHaveLogsOfTheirOwnOrShareThem() async throws {
         func line(_ name: String) -> String {
             "h - - [01/Oct/2026:12:00:00 +0000] \"GET /o.example/\(name) HTTP/1.1\" 200 1000\n"
@@ -154,9 +206,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("url,weight\nhttps://o/a,x\n", "line 2, column weight is 'x'"),
-        ("name,weight\nx,1\n", "the header is name, weight: name a column for the URL"),
-        ("url,weight\nftp://o/a,1\n", "line 2 is invalid"),
+        ("url,weight\nhttps://o/a,x\n", "line 2, column weight is 'x' (input.field)\nUse a number"),
+        (
+            "name,weight\nx,1\n",
+            "the header is name, weight (input.field)\nName a column for the URL"
+        ),
+        ("url,weight\nftp://o/a,1\n", "line 2, column URL is invalid"),
+        ("url,bytes\nhttps://o/a,1.500\n", "line 2, column size is '1.500'"),
         ("url,bytes\nhttps://o/a,5\n", "nothing shows which titles are popular"),
         ("url,weight\nhttps://o/a,5\n", "no title has a size"),
     ])

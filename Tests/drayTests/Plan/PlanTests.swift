@@ -68,7 +68,7 @@ import Testing
         (["--wait-seconds", "0"], "--wait-seconds is 0", "0.001 to 86400 s"),
         (["--users", "1:2"], "--users is '1:2'", "LOW:LIKELY:HIGH"),
         (["--users", "3:2:1"], "--users is 3:2:1", "low ≤ likely ≤ high"),
-        (["--set", "edge.hitRatoi=1"], "edge.hitRatoi=1", "Did you mean edge.hitRatio?"),
+        (["--set", "edge.hitRatoi=1"], "edge.hitRatoi", "Did you mean edge.hitRatio?"),
         (["--set", "edge.hitRatio"], "--set is 'edge.hitRatio'", "hitRatio"),
         (["--provider", "azure"], "\"azure\"", "alibaba, aws, gcp, hetzner, on-premises"),
         (["--users", "10", "--peak-users", "20"], "audience.peakConcurrentUsers", "at most 10"),
@@ -80,27 +80,42 @@ import Testing
         ),
         (["--ladder", "100,x"], "--ladder is '100,x'", "1100,3000,6000"),
         (["--codec", "mpeg2", "--width", "64", "--height", "64"], "--codec is 'mpeg2'", "hevc"),
-        (["--codec", "hevc"], "media.codec", "set the picture"),
+        (["--codec", "hevc"], "media.codec", "Set the picture"),
         (["--correction", "none"], "--correction is 'none'", "allen-cunneen or kimura"),
         (
-            ["--ladder", "1000,2000", "--bitrate", "3000"], "media.kilobitsPerSecond: given 3000",
+            ["--ladder", "1000,2000", "--bitrate", "3000"], "media.kilobitsPerSecond is 3000",
             "1000 to 2000"
         ),
         (
             ["--users", "100000", "--peak-users", "1000"], "audience.peakConcurrentUsers",
-            "use at least 3438"
+            "Use at least 3438"
         ),
         (
             [
                 "--peak-users", "1000", "--daily-users", "5000", "--set",
                 "audience.peakToMean=1.5",
-            ], "audience.peakToMean: given 1.5", "omit it or audience.peakConcurrentUsers"
+            ], "audience.peakToMean is 1.5", "Omit it or audience.peakConcurrentUsers"
         ),
         (["--confidence", "1"], "--confidence is '1'", "0.5 to 0.99"),
         (["--confidence", "0.9", "--draws", "20"], "--draws 20 are too few", "Use 50 or more"),
         (["--draws", "0", "--confidence", "0.9"], "--confidence needs draws", "Omit --draws"),
         (["--service", "radio"], "--service is 'radio'", "downloads"),
         (["--currency", "euro"], "--currency is 'euro'", "ISO 4217"),
+        (
+            ["--currency", "XYZ"],
+            "the currency is XYZ, which has no exchange rate for EUR and USD",
+            "Use EUR or USD, or set money.exchange"
+        ),
+        (["--set", "foo=1"], "--set names an unknown input 'foo'", "dray plan --full"),
+        (["--set", "titles=1"], "unknown input 'titles'", "Did you mean catalog.titles?"),
+        (["--set", "catalog.titels=1"], "unknown input", "Did you mean catalog.titles?"),
+        (["--users", "30.000"], "--users is 30.000", "30000, not 30.000"),
+        (["--width", "1280"], "media.height is missing", "Give media.width and media.height"),
+        (
+            ["--width", "1280", "--height", "720", "--ladder", "500"],
+            "media.ladderKilobitsPerSecond is given beside media.width", "Give the ladder"
+        ),
+        (["--from-access-log", "no.log"], "dray: no.log: No such file", "exists and can be read"),
         (["--full", "--json"], "cannot be combined", "Use one of them."),
         (["--jobs", "5000"], "--jobs needs --simulate", "Use both"),
         (["none.json"], "none.json: No such file", "Check that"),

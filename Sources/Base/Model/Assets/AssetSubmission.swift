@@ -27,6 +27,9 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     /// Its files are checked at their origins so many seconds after it was submitted or refreshed,
     /// `WireLimits.refreshSeconds`; nil for never.
     package var refreshSeconds: Double?
+    /// True if its origin says when instead: once the response to its file, or to one of its
+    /// manifests, is no longer fresh, within `WireLimits.originRefreshSeconds`.
+    package var refreshByOrigin: Bool?
     /// When the list says that it was changed last, in seconds since 1970; nil if it does not.
     package var modified: Double?
     /// The licence that counts its fetches and its sites, 1 to 200 characters; nil for its URL without

@@ -27,6 +27,10 @@ package struct TitleOptions: Codable, Hashable, Sendable {
     /// True if a live title is stored with the segments it lists when resolved. Nil is false, and
     /// such a title fails.
     package var takesSnapshots: Bool?
+    /// True if a live title is recorded: followed to its end. Nil is false.
+    package var records: Bool?
+    /// Time at which recordings end, in seconds since 1970; nil for the end of the title.
+    package var recordsUntilSeconds: Double?
     /// True if a manifest that breaks a rule is rejected. Nil is false: it is read as players read
     /// it, with a warning.
     package var isStrict: Bool?

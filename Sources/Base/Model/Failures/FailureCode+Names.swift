@@ -50,6 +50,7 @@ extension FailureCode {
     package static let originSignatureExpired = FailureCode("origin.signatureExpired")
     package static let originAddressBlocked = FailureCode("origin.addressBlocked")
     package static let originAddressNotOfTarget = FailureCode("origin.addressNotOfTarget")
+    package static let originRedirectLoop = FailureCode("origin.redirectLoop")
     package static let originHTTP400 = FailureCode("origin.http.400")
     package static let originHTTP401 = FailureCode("origin.http.401")
     package static let originHTTP403 = FailureCode("origin.http.403")

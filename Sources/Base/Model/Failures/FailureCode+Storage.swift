@@ -33,7 +33,8 @@ extension FailureCode {
             "A file of unknown length did not fit at the site; free space."),
         row(
             511, .storageTooLarge, .never,
-            "The file is larger than the site's file system, or a limit of the process, allows."),
+            "The file is larger than the site's file system, a limit of the process, or S3 (5 TiB) "
+                + "allows."),
         row(
             512, .storageOutsideRoots, .never,
             "Store beneath a root of the workers, or start a worker with --root of that directory."),

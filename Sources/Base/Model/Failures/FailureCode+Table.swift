@@ -135,7 +135,7 @@ extension FailureCode {
             204, .originReset, .attempts(5), "The connection was reset; check the origin's logs."),
         row(205, .originTruncated, .attempts(5), "The body ended before its declared length."),
         row(206, .originProtocol, .attempts(3), "The answer was not valid HTTP."),
-        row(207, .originRedirectLimit, .never, "More than 5 redirects; use the final URL."),
+        row(207, .originRedirectLimit, .never, "Too many redirects; use the final URL."),
         row(208, .originRedirectRefused, .never, "A redirect must lead to http or https."),
         row(209, .originTooLarge, .never, "The body is larger than the limit for its role."),
         row(
@@ -158,7 +158,8 @@ extension FailureCode {
                 + "a whole."),
         row(
             215, .originRedirected, .never,
-            "A load test does not follow redirects; use the URL that the redirect leads to."),
+            "Use the URL that the redirect leads to; or let the test follow redirects, as viewers "
+                + "do, with \"http\": {\"maxRedirects\": 10}."),
         row(
             216, .originAddressForbidden, .never,
             "Use a routable address of the origin or webhook; this one is always refused."),
@@ -174,8 +175,12 @@ extension FailureCode {
         row(
             219, .originAddressNotOfTarget, .never,
             "Check the host's DNS: since the test's preflight it has changed from a private address "
-                + "to a public one or back, or to one outside the blocks of \"allow\". Run it again."
+                + "to a public one or back, or to one outside the blocks of \"allow\". A host that a "
+                + "redirect or a steering server names while the test runs must be in \"allow\"."
         ),
+        row(
+            220, .originRedirectLoop, .never,
+            "Redirects lead back to a URL that redirected before; correct them at the origin."),
         row(240, .originHTTP400, .never, "The origin refuses the request; check the URL."),
         row(
             241, .originHTTP401, .never,
@@ -236,7 +241,7 @@ extension FailureCode {
         row(402, .manifestMalformed, .never, "Correct the manifest at the line in the message."),
         row(
             403, .manifestLive, .never,
-            "The title is live; wait for its end, or use --live snapshot."),
+            "The title is live; use --live record or snapshot, or wait for its end."),
         row(404, .manifestTooLarge, .never, "The manifest exceeds the size limit."),
         row(
             405, .manifestTooMany, .never, "The manifest exceeds the limits of one title."),
@@ -318,9 +323,9 @@ extension FailureCode {
                 + "Then submit the catalogs again: their files are fetched again."),
         row(
             718, .clusterSchemaEdited, .never,
-            "Use the release that created the database, or a later one. If an unreleased build created "
-                + "it, drop the schema or use another database; for a private cluster, remove its state "
-                + "directory. Then submit the catalogs again: their files are fetched again."),
+            "Use the build that created the database. To start over, remove the state directory of a "
+                + "private cluster, or drop the schema. Then submit the catalogs again: their files are "
+                + "fetched again."),
         row(
             719, .clusterJobUnreadable, .attempts(5),
             "Run the same release on all coordinators. If somebody edited the database, submit the "

@@ -10,7 +10,11 @@ package struct EventKind: Hashable, Sendable, RawRepresentable {
     /// All kinds, by subject.
     package static let all: [EventKind] =
         kinds("catalog", CatalogState.allCases.map(\.rawValue) + ["listApplied", "listFailed"])
-        + kinds("asset", AssetState.allCases.map(\.rawValue) + ["paused", "resumed", "evicted"])
+        + kinds(
+            "asset",
+            AssetState.allCases.map(\.rawValue) + [
+                "paused", "resumed", "evicted", "gap", "recorded",
+            ])
         + kinds("worker", ["joined", "lost", "returned", "troubled", "recovered"])
         + kinds("origin", ["cooldown", "open", "halfOpen", "failing", "closed"])
         + kinds("site", ["faulty", "recovered", "closed", "opened", "audited", "damaged"])

@@ -53,6 +53,8 @@ package enum EventLine {
         if let code = event.code {
             parts.append(
                 "\(code)" + (event.message.map { ": \(Redaction.message($0))" } ?? ""))
+        } else if let message = event.message {
+            parts.append(Redaction.message(message))
         }
         return parts.isEmpty ? "" : " (\(printable(parts.joined(separator: ", "))))"
     }

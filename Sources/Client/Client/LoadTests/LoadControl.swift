@@ -118,7 +118,10 @@ package final class LoadControl: Sendable {
             throw Failure(
                 .inputUnreadable,
                 "process \(process) is no running load test of this user: \(printable(path)) does "
-                    + "not answer")
+                    + "not answer",
+                hint:
+                    "Give the process id of a running `dray loadtest` of this user that sends its "
+                    + "load itself; `pgrep -f 'dray loadtest'` lists them.")
         }
         guard answer == "ok" else { throw Failure(.inputField, printable(answer)) }
     }
@@ -167,7 +170,9 @@ package final class LoadControl: Sendable {
         else {
             throw Failure(
                 .inputUnreadable,
-                "\(printable(folder)) is no directory that only this user can reach")
+                "\(printable(folder)) is no directory that only this user can reach",
+                hint: "Give it mode 0700 and this user as its owner, or set XDG_RUNTIME_DIR to "
+                    + "another directory, also for the load test.")
         }
         return "\(folder)/loadtest-\(process).sock"
     }

@@ -23,6 +23,7 @@ package final class LoadTestDisplay: Sendable {
         var new = LoadProgress(scenario, cores: 1)
         new.step = step
         progress.withLock { $0 = new }
+        screen.begin()
     }
 
     /// Shows another plan from now on.

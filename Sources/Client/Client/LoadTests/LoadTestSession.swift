@@ -112,9 +112,17 @@ package final class LoadTestSession: Sendable {
         var search = LoadSearch(first: first, most: max(most, first), isWhole: !isOpen)
         var caps: LoadCaps? = scenario.caps
         var failure: Failure?
+        var repeated: Double?
+        func hasTime(_ ladder: LoadLadder) -> Bool {
+            Double(ladder.steps.count + 1) * stepSeconds <= seconds
+        }
         while let level = search.next {
-            guard let left = caps, Double(ladder.steps.count + 1) * stepSeconds <= seconds else {
-                ladder.isCapped = true
+            guard let left = caps else {
+                ladder.cap = .requests
+                break
+            }
+            guard hasTime(ladder) else {
+                ladder.cap = .seconds
                 break
             }
             var one = scenario.held(at: level, seconds: stepSeconds)
@@ -128,6 +136,11 @@ package final class LoadTestSession: Sendable {
             ladder.steps[ladder.steps.count - 1].limit = limit
             guard result.ending != .interrupted else { break }
             caps = left.left(after: result)
+            // A busy moment of the machine may look like the generator's limit: once more.
+            if limit == .generator, repeated != level, caps != nil, hasTime(ladder) {
+                repeated = level
+                continue
+            }
             // A step that a cap ended neither passed nor failed.
             if limit == .cap { caps = nil } else { search.record(holds: limit == nil) }
         }
@@ -143,7 +156,7 @@ package final class LoadTestSession: Sendable {
         var failure: Failure?
         for count in workers {
             guard let left = caps else {
-                ladder.isCapped = true
+                ladder.cap = .requests
                 break
             }
             var one = scenario.multiplied(by: Double(count))
@@ -198,8 +211,12 @@ package final class LoadTestSession: Sendable {
     ) -> Outcome {
         var result = result
         if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
-        if ladder.isCapped {
+        switch ladder.cap {
+        case .requests:
             result.notes.append("It ended early: a limit of requests or bytes was reached.")
+        case .seconds:
+            result.notes.append("It ended early: its duration leaves no time for another step.")
+        case nil: break
         }
         var failure = failure
         if failure?.code == .workerCancelled {

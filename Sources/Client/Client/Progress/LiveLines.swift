@@ -19,14 +19,11 @@ package final class LiveLines: Sendable {
         var hasEnded = false
         /// True while a question stands on the terminal.
         var isPaused = false
-        var lastPlainLine: ContinuousClock.Instant?
+        var plainLines = LineSchedule()
     }
 
     let mode: Mode
     private let state = Mutex(State())
-
-    /// Time between two plain lines.
-    private static let plainInterval = Duration.seconds(5)
 
     /// Returns `live` if stderr is a terminal that supports more than plain text.
     package static func mode(isQuiet: Bool, environment: [String: String]) -> Mode {
@@ -36,6 +33,9 @@ package final class LiveLines: Sendable {
     }
 
     init(mode: Mode) { self.mode = mode }
+
+    /// Starts the time to the first plain line, unless one was shown before.
+    func begin() { state.withLock { $0.plainLines.begin(at: .now) } }
 
     /// Shows the current lines in the form of the mode.
     ///
@@ -48,11 +48,7 @@ package final class LiveLines: Sendable {
             switch mode {
             case .quiet: return
             case .plain:
-                let now = ContinuousClock.now
-                if let last = state.lastPlainLine, now - last < Self.plainInterval { return }
-                // The first line is due after one interval: a short run needs none.
-                if state.lastPlainLine != nil { Console.note(plain()) }
-                state.lastPlainLine = now
+                if state.plainLines.isDue(at: .now) { Console.note(plain()) }
             case .live:
                 begin(&state)
                 let size = Self.terminalSize()

@@ -80,11 +80,16 @@ struct ProgressMeter {
         }
         waits.update(status.state == .running ? status.waits ?? [] : [], atSeconds: seconds)
         // The speed before a wait does not predict the speed after it.
-        if waits.current.contains(where: \.stopsWork) { window = ProgressWindow() }
+        if waits.current.contains(where: \.stopsWork) {
+            window = ProgressWindow()
+            fetched = Gauge(value: Double(bytes - totals.adoptedBytes), perSecond: 0)
+        }
         catalog = Reading(
             fraction: known.map { _ in highest.value }, bytes: bytes,
             expectedBytes: totals.expectedBytes, bytesPerSecond: fetched?.perSecond,
-            secondsLeft: known.flatMap { window.secondsLeft($0.rest, atSeconds: seconds) })
+            // What live titles will list is not known.
+            secondsLeft: status.recording?.recording ?? 0 > 0
+                ? nil : known.flatMap { window.secondsLeft($0.rest, atSeconds: seconds) })
         updateActive(status.active, elapsed, atSeconds: seconds)
     }
 

@@ -26,7 +26,7 @@ struct ProgressText {
             line.append("  \(trouble)", .yellow)
             lines.append(line)
         }
-        for text in [WaitText.line(meter.waits.current), deadline].compactMap(\.self) {
+        for text in [WaitText.line(meter.waits.current), deadline, recording].compactMap(\.self) {
             var line = StyledLine()
             line.append("  \(text)", .yellow)
             lines.append(line)
@@ -129,6 +129,11 @@ struct ProgressText {
         return line
     }
 
+    /// The line of recordings that continue.
+    private var recording: String? {
+        status.recording.flatMap { $0.recording > 0 ? RecordingText.line($0) : nil }
+    }
+
     /// The deadline's line of a running catalog; the summary has it for ended ones.
     private var deadline: String? {
         status.state == .running ? DeadlineText.line(status) : nil
@@ -142,12 +147,16 @@ struct ProgressText {
             "\(HumanFormat.count(totals.ended)) of "
                 + HumanFormat.count(totals.assets, "asset")
         ]
-        if reading.fraction != nil { parts.append(trimmed(percent(reading.fraction))) }
+        if recording == nil, reading.fraction != nil {
+            parts.append(trimmed(percent(reading.fraction)))
+        }
         parts.append(HumanFormat.bytes(reading.bytes))
         if let speed = reading.bytesPerSecond {
             parts.append(HumanFormat.rate(bytesPerSecond: speed))
         }
-        if let seconds = reading.secondsLeft, seconds < 360_000 {
+        if let recording {
+            parts.append(recording)
+        } else if let seconds = reading.secondsLeft, seconds < 360_000 {
             parts.append("\(HumanFormat.clock(seconds: seconds)) left")
         } else if status.state == .running {
             parts.append("time left unknown")

@@ -181,6 +181,8 @@ package struct ReportWriter {
         let name: String
         /// The final key; for a title, that of its entry file.
         let path: String?
+        /// Figures of a recorded live title; nil for others.
+        let recording: AssetRecording?
         let refreshed: RefreshOutcome?
         let state: AssetState
         let url: String
@@ -193,6 +195,7 @@ package struct ReportWriter {
             media = findings.flatMap { Media(asset, $0) }
             missing = asset.missing
             path = asset.path
+            recording = asset.recording
             refreshed = asset.refreshed
             warnings = asset.warnings
         }

@@ -21,12 +21,30 @@ package struct SiteNames: Sendable {
         }
     }
 
+    /// Help of operands that name a site.
+    package static let help = "Name of the site's queue, its directory or its storage URL."
+
+    /// Reads a site as the cluster names it: a name of a queue as it is, and a directory or storage URL
+    /// as `--to` takes it. A directory below the current one begins with `./`.
+    package static func site(_ text: String) -> String {
+        let isName =
+            !text.contains("/") && !text.contains(":") && ![".", ".."].contains(text)
+        guard !isName else { return text }
+        // Links are resolved on this machine, as for `dray prefetch`; the cluster answers for what is no
+        // site.
+        if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
+            return local.storageURL
+        }
+        return (try? Destination(remote: text))?.storageURL ?? text
+    }
+
     /// Returns the sites. Throws `input.notFound` for one that the cluster does not have, and
     /// `input.duplicate` for one that is named twice.
     package func sites(_ client: CoordinatorClient) async throws(Failure) -> [SiteStatus] {
         let known = try await client.sites(retrySeconds: 3).sites
         var sites: [SiteStatus] = []
-        for name in names {
+        for given in names {
+            let name = Self.site(given)
             let found =
                 known.first { $0.storageURL == name } ?? known.first { $0.queue == name }
             guard let found else {

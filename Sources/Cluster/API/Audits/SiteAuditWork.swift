@@ -3,7 +3,7 @@ package import Model
 // Audits of sites, from a worker's perspective.
 
 /// An audit that needs a worker.
-package struct SiteAuditCall: Codable, Hashable, Sendable {
+package struct SiteAuditCall: Codable, WorkCall {
     package var id: SiteAuditID
     /// Queue of the site.
     package var queue: String
@@ -12,27 +12,9 @@ package struct SiteAuditCall: Codable, Hashable, Sendable {
         self.id = id
         self.queue = queue
     }
-
-    /// Returns true if a worker of these queues may do it; an empty list means all queues.
-    package func isFor(_ queues: [String]) -> Bool { queues.isEmpty || queues.contains(queue) }
 }
 
-/// `POST /v1/site-audits/{audit}/leases`: a worker takes an audit, from where another one stopped.
-package struct SiteAuditLeaseRequest: Codable, Sendable {
-    package var worker: WorkerID
-    /// Host and process, 1 to 200 characters.
-    package var name: String
-    /// Identity of the lease: a repeated request has the same answer.
-    package var lease: LeaseID
-
-    package init(worker: WorkerID, name: String, lease: LeaseID) {
-        self.worker = worker
-        self.name = name
-        self.lease = lease
-    }
-}
-
-/// The answer to `SiteAuditLeaseRequest`; without work, if another worker has it or it has ended.
+/// The answer to `WorkLeaseRequest`; without work, if another worker has it or it has ended.
 package struct SiteAuditGrant: Codable, Sendable {
     package var work: Work?
 

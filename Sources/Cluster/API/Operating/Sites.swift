@@ -6,6 +6,9 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     package var site: String
     /// Creates the site, which its storage URL names, if there is none.
     package var adds: Bool?
+    /// With `adds`: the name of its queue, `WireLimits.siteName` characters; nil for one made from
+    /// its storage URL.
+    package var name: String?
     /// A `TransferSchedule`; empty for none: everything is allowed at any time.
     package var schedule: String?
     /// Maximum bytes per second in addition to the schedule, within `Bandwidth.allowed`; 0 for no

@@ -3,6 +3,7 @@ package import Model
 /// `GET /v1/catalogs/{id}/caches?after=…`: how the POPs of a cache served a catalog's objects when
 /// they were last requested, and a page of those that it does not have.
 package struct CacheReport: Codable, Hashable, Sendable {
+    /// Empty on later pages.
     package var pops: [POP]
     package var findings: [Finding]
     package var next: String?

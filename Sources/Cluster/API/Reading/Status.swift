@@ -34,6 +34,8 @@ package struct CatalogStatus: Codable, Sendable {
     package var finish: CatalogFinish?
     /// Outlook of the deadline; nil while it may be met.
     package var outlook: DeadlineOutlook?
+    /// Figures of its recorded live titles; nil without any.
+    package var recording: CatalogRecording?
     package var totals: CatalogTotals
     /// Assets in progress, most recently changed first, 20 at most.
     package var active: [AssetStatus]
@@ -127,6 +129,8 @@ package struct AssetStatus: Codable, Sendable {
     /// The first rules that a title's manifests break, as of its resolution; nil for none, and in
     /// pages that omit them.
     package var warnings: ManifestWarnings?
+    /// Figures of its recording, if it is a live title; nil otherwise, and in pages that omit them.
+    package var recording: AssetRecording?
 
     /// Its state, or `paused`.
     package var stateName: String {

@@ -31,6 +31,7 @@ extension CatalogSubmission: SchemaBounded {
             "priority": [.range(0...9)], "notBefore": Schema.Bound.time,
             "deadline": Schema.Bound.time, "expiresAt": Schema.Bound.time,
             "keepSeconds": [.range(WireLimits.keepSeconds)],
+            "refreshSeconds": [.range(WireLimits.refreshSeconds)],
             "maxSites": [.range(WireLimits.sitesPerTitle)],
             "neighbours": [
                 .items(0...WireLimits.neighboursPerCatalog, each: .characters(8...2_048))
@@ -148,8 +149,9 @@ extension OriginLimits: SchemaBounded {
 extension SiteSettings: SchemaBounded {
     package static var bounds: [String: [Schema.Bound]] {
         [
-            "site": Schema.Bound.text(1...2_048), "floorBytes": [.range(0...1 << 60)],
-            "quotaBytes": [.range(0...1 << 60)],
+            "site": Schema.Bound.text(1...2_048),
+            "name": [.characters(WireLimits.siteName), .pattern("^[a-z0-9-]+$")],
+            "floorBytes": [.range(0...1 << 60)], "quotaBytes": [.range(0...1 << 60)],
             "maxSites": [.range(0...WireLimits.sitesPerTitle.upperBound)],
             "keepSeconds": [.range(0...WireLimits.keepSeconds.upperBound)],
             "maximumBytesPerSecond": [.range(0...Int(Bandwidth.allowed.upperBound))],

@@ -3,7 +3,7 @@ package import Model
 // Sources of catalogs, as workers see them.
 
 /// A source that is due and needs a worker.
-package struct SourceCall: Codable, Hashable, Sendable {
+package struct SourceCall: Codable, WorkCall {
     package var id: CatalogID
     /// Queue of the catalog.
     package var queue: String
@@ -12,27 +12,9 @@ package struct SourceCall: Codable, Hashable, Sendable {
         self.id = id
         self.queue = queue
     }
-
-    /// Returns true if a worker of these queues may read it; an empty list means all queues.
-    package func isFor(_ queues: [String]) -> Bool { queues.isEmpty || queues.contains(queue) }
 }
 
-/// `POST /v1/sources/{catalog}/leases`: a worker takes a source.
-package struct SourceLeaseRequest: Codable, Sendable {
-    package var worker: WorkerID
-    /// Host and process, 1 to 200 characters.
-    package var name: String
-    /// Identity of the lease: a repeated request has the same answer.
-    package var lease: LeaseID
-
-    package init(worker: WorkerID, name: String, lease: LeaseID) {
-        self.worker = worker
-        self.name = name
-        self.lease = lease
-    }
-}
-
-/// The answer to `SourceLeaseRequest`; without work, if another worker has it or it is not due.
+/// The answer to `WorkLeaseRequest`; without work, if another worker has it or it is not due.
 package struct SourceGrant: Codable, Sendable {
     package var work: Work?
 

@@ -37,7 +37,7 @@ extension AssetSubmission: WireRow {
     package enum Field: Int, WireField {
         case name, url, kind, key, bytes, sha256, mirrors, digests, sidecars
         case notBefore, expiresAt, keepSeconds, found, title, maxFetches, maxSites
-        case refreshSeconds, modified
+        case refreshSeconds, refreshByOrigin, modified
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -64,6 +64,9 @@ extension AssetSubmission: WireRow {
         try coder.codeJSON(.maxFetches, &maxFetches)
         try coder.code(.maxSites, &maxSites)
         try coder.code(.refreshSeconds, &refreshSeconds)
+        var byOrigin = refreshByOrigin == true
+        try coder.codeFlag(.refreshByOrigin, &byOrigin)
+        refreshByOrigin = byOrigin ? true : nil
         try coder.code(.modified, &modified)
     }
 }

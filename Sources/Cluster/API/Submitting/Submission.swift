@@ -23,6 +23,11 @@ package struct CatalogSubmission: Codable, Sendable {
     /// Files of an asset are deleted so many seconds after it was first complete; nil for never. An
     /// asset's or its site's own time holds if it is shorter.
     package var keepSeconds: Double?
+    /// Its assets are refreshed so many seconds after each submission or refresh,
+    /// `WireLimits.refreshSeconds`; nil for never. An asset's own time holds instead.
+    package var refreshSeconds: Double?
+    /// True if origins say when instead, within `WireLimits.originRefreshSeconds`.
+    package var refreshByOrigin: Bool?
     /// Maximum fetches of a title within a period; nil for no limit. Assets' and the
     /// site's own limits hold as well.
     package var maxFetches: FetchLimit?

@@ -153,6 +153,8 @@ package struct AssetSource: Hashable, Sendable {
     package var kind: AssetKind
     /// Options for the title; nil for all tracks.
     package var titles: TitleOptions?
+    /// The place from which its recording continues; nil unless one has begun.
+    package var recording: RecordingPosition?
 
     package init(url: String, key: String, kind: AssetKind, titles: TitleOptions? = nil) {
         self.url = url
@@ -181,6 +183,7 @@ package enum JobField: Int, WireField {
     case stated, parts
     case assetKind, titles
     case neighbour
+    case recording
 
     package static let layout = RowLayout(of: JobField.self)
 }
@@ -325,6 +328,7 @@ extension AssetSource {
         try coder.code(.key, &key)
         try coder.code(.assetKind, &kind)
         try coder.codeJSON(.titles, &titles)
+        try coder.codeJSON(.recording, &recording)
     }
 }
 

@@ -63,6 +63,9 @@ package struct JobReport: Hashable, Sendable {
         package var segments: Int?
         /// Result of a refresh: `unchanged` or `changed`.
         package var refreshed: RefreshOutcome?
+        /// Seconds for which the origin's response is fresh, `WireLimits.freshSeconds`: of a file, or of
+        /// the manifest of a title that is fresh for the shortest time. Nil if none states it.
+        package var freshSeconds: Int?
         /// How a cache served the object: a text of `CacheAnswer`; nil for other sites.
         package var cache: String?
 
@@ -187,7 +190,7 @@ package enum ReportField: Int, WireField {
     case outcome
     case digests, segments, refreshed
     case failureCode, failureMessage, refused, retryAfterSeconds, origins
-    case cache
+    case cache, freshSeconds
 
     package static let layout = RowLayout(of: ReportField.self)
 }
@@ -230,6 +233,7 @@ extension JobReport: WireObject {
         try coder.code(.digests, &done.digests)
         try coder.code(.segments, &done.segments)
         try coder.code(.refreshed, &done.refreshed)
+        try coder.code(.freshSeconds, &done.freshSeconds)
         try coder.code(.failureCode, &code)
         try coder.code(.failureMessage, &message)
         try coder.code(.refused, &refused)

@@ -10,6 +10,9 @@ package struct SegmentBatch: Codable, Sendable {
     /// With the title's first segment: rules that its manifests break,
     /// `WireLimits.warningsPerAsset` at most. Nil for none.
     package var warnings: ManifestWarnings?
+    /// Of a live title that is recorded: what the reload of its playlists found. Their ordinals are
+    /// indexes then. Nil for others.
+    package var recording: RecordingUpdate?
 
     package init(worker: WorkerID, job: JobID, lease: LeaseID, segments: [ResolvedSegment]) {
         self.worker = worker
@@ -23,7 +26,7 @@ package struct SegmentBatch: Codable, Sendable {
 
 extension SegmentBatch: WireTable {
     package enum Field: Int, WireField {
-        case worker, job, lease, warnings
+        case worker, job, lease, warnings, recording
 
         package static let layout = RowLayout(of: Field.self)
     }
@@ -44,6 +47,7 @@ extension SegmentBatch: WireTable {
         try coder.code(.job, &job)
         try coder.code(.lease, &lease)
         try coder.codeJSON(.warnings, &warnings)
+        try coder.codeJSON(.recording, &recording)
     }
 }
 

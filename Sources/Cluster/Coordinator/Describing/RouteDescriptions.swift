@@ -70,7 +70,7 @@ extension RouteDescription {
             body: SiteVolumeRequest.self, .json(SiteVolumeAnswer.self)),
         "POST /v1/site-audits/{audit}/leases": Self(
             "Leases an audit, unless another worker has it.",
-            body: SiteAuditLeaseRequest.self, .json(SiteAuditGrant.self)),
+            body: WorkLeaseRequest.self, .json(SiteAuditGrant.self)),
         "POST /v1/site-audits/{audit}/records": Self(
             "Returns a page of what is recorded as stored at the site of a leased audit.",
             body: SiteAuditRecordsRequest.self, .rows(SiteAuditRecords.self)),

@@ -1,3 +1,4 @@
+import API
 import JobQueue
 import Model
 import Services
@@ -11,8 +12,8 @@ struct ClusterMemory: Sendable {
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
-    let audits = CalledAudits()
-    let sources = CalledSources()
+    let audits = CalledWork<SiteAuditCall>()
+    let sources = CalledWork<SourceCall>()
     let access: Access
     private let failures: BackgroundFailures
 

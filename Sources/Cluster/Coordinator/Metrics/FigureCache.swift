@@ -73,7 +73,7 @@ final class FigureCache: Service {
         }
         scraped.fire()
         guard isOld else { return }
-        // A read of a database that hangs goes on; this request does not wait for it.
+        // A read of a database that hangs continues; this request does not wait for it.
         _ = await result(atMost: Self.patience) { await self.refresh() }
     }
 

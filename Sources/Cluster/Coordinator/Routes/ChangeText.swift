@@ -40,7 +40,7 @@ enum ChangeText {
     static func text(of settings: SiteSettings) -> String {
         "site \(redacted(url: settings.site)): settings"
             + list([
-                ("adds", settings.adds.map { "\($0)" }),
+                ("adds", settings.adds.map { "\($0)" }), ("name", settings.name),
                 ("schedule", settings.schedule.map { $0.isEmpty ? "none" : "'\($0)'" }),
                 ("maximumBytesPerSecond", settings.maximumBytesPerSecond.map { "\($0)" }),
                 ("floorBytes", settings.floorBytes.map { "\($0)" }),

@@ -11,8 +11,8 @@ struct LeaseRoutes: Sendable {
     let signal: WorkSignal
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
-    let audits: CalledAudits
-    let sources: CalledSources
+    let audits: CalledWork<SiteAuditCall>
+    let sources: CalledWork<SourceCall>
     let metrics: CoordinatorMetrics
 
     /// Leases a batch. Without jobs, it waits until some appear, the client's time is over, or
@@ -26,7 +26,7 @@ struct LeaseRoutes: Sendable {
         let clock = ContinuousClock()
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
-        let known = cooling.news
+        let known = cooling.changes
         let lease = wanted.lease ?? .random()
         while true {
             let version = signal.version
@@ -35,10 +35,10 @@ struct LeaseRoutes: Sendable {
                 // The worker must have no jobs during the test.
                 return try .wire(grant(loadTest: call), for: request)
             }
-            if let call = audits.first(for: wanted) {
+            if let call = audit(for: wanted) {
                 return try .wire(grant(audit: call), for: request)
             }
-            if let call = sources.take(for: wanted) {
+            if wanted.takesSources, let call = sources.take(for: wanted.queues) {
                 return try .wire(grant(source: call), for: request)
             }
             let askedAt = clock.now
@@ -55,7 +55,7 @@ struct LeaseRoutes: Sendable {
                 return try .wire(grant, for: request)
             }
             let rest = clock.now.duration(to: deadline)
-            guard rest > .zero, !signal.isClosed, cooling.news == known else {
+            guard rest > .zero, !signal.isClosed, cooling.changes == known else {
                 return try .wire(grant, for: request)
             }
             // No notification announces that a worker may try a job alone.
@@ -67,6 +67,11 @@ struct LeaseRoutes: Sendable {
             // Jobs that are leased to a worker that is gone are idle until the lease expires.
             guard request.isPeerConnected() else { return .done }
         }
+    }
+
+    private func audit(for request: LeaseRequest) -> SiteAuditCall? {
+        guard let past = request.pastAudits else { return nil }
+        return audits.first(for: request.queues) { past.contains($0.id) }
     }
 
     private func grant(

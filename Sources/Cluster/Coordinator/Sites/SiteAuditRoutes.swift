@@ -81,7 +81,7 @@ struct SiteAuditRoutes: Sendable {
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> HTTPResponse {
         let id = try Self.audit(path)
-        let lease: SiteAuditLeaseRequest = try RequestBody.read(request)
+        let lease: WorkLeaseRequest = try RequestBody.read(request)
         try Validation.text(lease.name, "name", 1...200)
         if caller.isBoundToQueues {
             try await caller.require(try await queue.siteAudits.status(of: id).site, queue.tokens)

@@ -22,7 +22,7 @@ extension RouteDescription {
     static let sourceWork: [String: RouteDescription] = [
         "POST /v1/sources/{catalog}/leases": Self(
             "Leases a source that is due, unless another worker has it.",
-            body: SourceLeaseRequest.self, .json(SourceGrant.self)),
+            body: WorkLeaseRequest.self, .json(SourceGrant.self)),
         "POST /v1/sources/{catalog}/checks": Self(
             "Returns how many assets of a leased source's list the catalog has.",
             body: SourceCheck.self, .json(SourceChecked.self)),

@@ -67,7 +67,7 @@ struct SourceRoutes: Sendable {
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> HTTPResponse {
         let catalog = try Self.catalog(path)
-        let lease: SourceLeaseRequest = try RequestBody.read(request)
+        let lease: WorkLeaseRequest = try RequestBody.read(request)
         try Validation.text(lease.name, "name", 1...200)
         if caller.isBoundToQueues {
             try await caller.require(try await queue.sources.site(of: catalog), queue.tokens)

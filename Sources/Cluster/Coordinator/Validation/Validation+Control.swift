@@ -111,6 +111,7 @@ extension Validation {
     static func check(_ settings: SiteSettings) throws(Failure) -> TransferSchedule? {
         try text(settings.site, "site", 1...2_048)
         if settings.adds == true { try storageURL(settings.site, "site") }
+        if let name = settings.name { try check(siteName: name, adds: settings.adds == true) }
         guard
             settings.adds == true || settings.schedule != nil
                 || settings.maximumBytesPerSecond != nil
@@ -149,6 +150,19 @@ extension Validation {
             throw wrong("schedule", "in \(schedule.timeZone)", "a time zone such as Europe/Berlin")
         }
         return schedule
+    }
+
+    private static func check(siteName name: String, adds: Bool) throws(Failure) {
+        guard adds else { throw wrong("name", "a name without adds", "a name of a site to add") }
+        let isName =
+            WireLimits.siteName.contains(name.utf8.count) && name.first != "-" && name.last != "-"
+            && name.utf8.allSatisfy {
+                (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
+            }
+        guard isName else {
+            throw wrong(
+                "name", name, "1 to 60 lower case letters, digits and dashes within, as edge-1")
+        }
     }
 
     private static func bandwidth(_ rate: Int64, _ field: String) throws(Failure) {

@@ -24,8 +24,8 @@ extension Validation {
         try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
         let sites = heartbeat.sites ?? []
         try range(sites.count, "sites", 0...WireLimits.sitesPerHeartbeat)
-        for sighting in sites where (sighting.availableBytes ?? 0) < 0 {
-            throw wrong("sites", "\(sighting.availableBytes ?? 0) bytes", "0 or more")
+        for sighting in sites {
+            try range(Int(sighting.availableBytes ?? 0), "sites.availableBytes", 0...1 << 60)
         }
         try range(heartbeat.progress.count, "progress", 0...10_000)
         for (asset, progress) in heartbeat.progress {

@@ -28,8 +28,21 @@ extension Validation {
         if let modified = asset.modified, !WireLimits.pointsInTime.contains(modified) {
             throw wrong(prefix() + "modified", "\(modified)", pointsInTime)
         }
+        try refresh(asset.refreshSeconds, byOrigin: asset.refreshByOrigin, prefix())
+    }
+
+    /// Checks when assets are refreshed: after a time, or when their origins say.
+    static func refresh(
+        _ seconds: Double?, byOrigin: Bool?, _ prefix: @autoclosure () -> String
+    ) throws(Failure) {
         let range = WireLimits.refreshSeconds
-        guard let seconds = asset.refreshSeconds, !range.contains(seconds) else { return }
+        guard let seconds else { return }
+        guard byOrigin != true else {
+            throw wrong(
+                prefix() + "refreshSeconds, " + prefix() + "refreshByOrigin",
+                "\(seconds) and true", "one of them")
+        }
+        guard !range.contains(seconds) else { return }
         throw wrong(
             prefix() + "refreshSeconds", "\(seconds)",
             "\(Int(range.lowerBound)) to \(Int(range.upperBound))")

@@ -21,6 +21,12 @@ extension Validation {
                 try text(name, "titles.tracks.\(field)[\(index)]", 1...100)
             }
         }
+        if titles.records ?? false, titles.takesSnapshots ?? false {
+            throw wrong("titles.records", "true", "true only without titles.takesSnapshots")
+        }
+        if let time = titles.recordsUntilSeconds, !WireLimits.pointsInTime.contains(time) {
+            throw wrong("titles.recordsUntilSeconds", "\(time)", pointsInTime)
+        }
         if let rules = titles.keyQueries { try check(rules) }
     }
 

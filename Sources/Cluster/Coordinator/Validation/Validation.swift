@@ -14,6 +14,7 @@ enum Validation {
             notBefore: submission.notBefore, expiresAt: submission.expiresAt,
             keepSeconds: submission.keepSeconds, "")
         try limits(submission.maxFetches, submission.maxSites, "")
+        try refresh(submission.refreshSeconds, byOrigin: submission.refreshByOrigin, "")
         try check(neighbours: submission.neighbours ?? [], of: submission.storageURL)
     }
 
@@ -153,6 +154,9 @@ enum Validation {
                 milliseconds, "\(result()).milliseconds", 0...WireLimits.transferMilliseconds)
         }
         if let digests = done.digests { try stated(digests, "\(result()).digests") }
+        if let seconds = done.freshSeconds {
+            try range(seconds, "\(result()).freshSeconds", WireLimits.freshSeconds)
+        }
         if let validator = done.validator {
             try text(validator, "\(result()).validator", 1...WireLimits.validatorCharacters)
         }
@@ -162,7 +166,10 @@ enum Validation {
     }
 
     static func check(_ batch: SegmentBatch) throws(Failure) {
-        try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
+        // A reload of a live title may bring nothing.
+        let minSegments = batch.recording == nil ? 1 : 0
+        try range(batch.segments.count, "segments", minSegments...WireLimits.segmentsPerRequest)
+        if let update = batch.recording { try check(update, of: batch.segments) }
         try check(batch.segments, maxOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
         if let warnings = batch.warnings { try check(warnings) }
     }
@@ -204,23 +211,7 @@ enum Validation {
         }
     }
 
-    static func check(_ request: SplitRequest) throws(Failure) {
-        let size = PartSize(request.partBytes)
-        guard size.bytes >= PartSize.minBytes else {
-            throw wrong("partBytes", "\(size.bytes)", "\(PartSize.minBytes) or more")
-        }
-        guard size.splits(request.totalBytes), request.totalBytes <= maxBytes,
-            size.count(of: request.totalBytes) <= PartSize.maxParts
-        else {
-            throw wrong(
-                "totalBytes", "\(request.totalBytes)",
-                "more than partBytes, at most \(PartSize.maxParts) parts, at most \(maxBytes)")
-        }
-        try text(request.validator, "validator", 1...1_000)
-        if let digests = request.digests { try stated(digests, "digests") }
-    }
-
-    private static func stated(_ digests: String, _ field: String) throws(Failure) {
+    static func stated(_ digests: String, _ field: String) throws(Failure) {
         guard !FurtherDigests.isStatement(digests) else { return }
         throw wrong(
             field, digests,
@@ -297,7 +288,7 @@ enum Validation {
     }
 
     /// Checks a path below the site: no empty, `.` or `..` component, nothing under `.dray`.
-    private static func key(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
+    static func key(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
         var value = value
         let isKey = value.withUTF8 { $0.count <= WireLimits.keyBytes && isPath($0) }
         guard isKey else {

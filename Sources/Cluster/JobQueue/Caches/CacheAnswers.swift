@@ -6,8 +6,9 @@ import Postgres
 package struct CacheAnswers: Sendable {
     let database: QueueDatabase
 
-    /// Returns the counts of each POP, and a page of the objects that a cache does not have or of
-    /// which POPs served different bytes; `after` is the previous page's `next`.
+    /// Returns a page of the objects that a cache does not have or of which POPs served different
+    /// bytes, and with the first page the counts of each POP; `after` is the previous page's
+    /// `next`, or 0.
     ///
     /// A catalog of a site with storage has none. Throws `input.notFound`.
     package func report(
@@ -22,9 +23,12 @@ package struct CacheAnswers: Sendable {
             guard try StorageURL(try row.string("storage_url")).cache != nil else {
                 return CacheReport(pops: [], findings: [], next: nil)
             }
-            let pops = try await connection.query(SQL.CacheAnswers.pops, id).rows.map {
-                try CacheReport.POP(row: $0)
-            }
+            let pops =
+                after > 0
+                ? []
+                : try await connection.query(SQL.CacheAnswers.pops, id).rows.map {
+                    try CacheReport.POP(row: $0)
+                }
             let page = try await connection.query(
                 SQL.CacheAnswers.findings,
                 id + ["after": .int(after), "limit": .int(Int64(limit))]

@@ -13,6 +13,8 @@ struct CachedAssets {
         guard try StorageURL(submission.storageURL).cache != nil else { return }
         try refuse(submission.expiresAt != nil, "expiresAt")
         try refuse(submission.keepSeconds != nil, "keepSeconds")
+        try refuse(submission.refreshSeconds != nil, "refreshSeconds")
+        try refuse(submission.refreshByOrigin == true, "refreshByOrigin")
         try refuse(submission.neighbours?.isEmpty == false, "neighbours")
     }
 
@@ -32,6 +34,7 @@ struct CachedAssets {
             try Self.refuse(asset.expiresAt != nil, "expiresAt of \(asset.name)")
             try Self.refuse(asset.keepSeconds != nil, "keepSeconds of \(asset.name)")
             try Self.refuse(asset.refreshSeconds != nil, "refreshSeconds of \(asset.name)")
+            try Self.refuse(asset.refreshByOrigin == true, "refreshByOrigin of \(asset.name)")
             try Self.refuse(asset.found != nil, "found of \(asset.name)")
             for pop in cache.pops { all.append(try self.asset(asset, at: pop)) }
         }

@@ -48,6 +48,7 @@ package struct AssetListings: Sendable {
             catalog: catalog,
             assets: try found.map { row in
                 var asset = try AssetStatus(row: row)
+                asset.bytes += try row.int64("received_bytes")
                 asset.path = try row.string("key")
                 asset.warnings = try row.warnings
                 asset.changed = Double(try row.int64("changed_microseconds")) / 1e6

@@ -145,5 +145,8 @@ extension AssetStatus {
         freedBytes = try row.optionalInt64("freed_bytes")
         adoptedBytes = try row.int64("adopted_bytes")
         failure = try Failure(in: row)
+        recording = try row.optionalString("recording").map {
+            try WireJSON.decode(AssetRecording.self, from: Array($0.utf8))
+        }
     }
 }

@@ -70,7 +70,7 @@ struct Selection {
         if let name = action.asset, action.failureCode == nil, assets.isEmpty {
             throw Failure.notFound(
                 "There is no asset \(name.prefix(100)) in catalog \(catalog).",
-                listedBy: "dray assets \(catalog)")
+                listedBy: "dray assets list \(catalog)")
         }
         return assets
     }

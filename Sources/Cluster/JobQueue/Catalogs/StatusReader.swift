@@ -79,6 +79,9 @@ extension CatalogStatus {
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
             generation: Int(try row.int64("generation")), totals: totals, active: [])
         priority = Int(try row.int64("priority"))
+        recording = try row.optionalString("recording").map {
+            try WireJSON.decode(CatalogRecording.self, from: Array($0.utf8))
+        }
         traceID = try row.optionalString("traceparent").flatMap { TraceContext($0)?.traceID }
         trouble = try Failure(catalogOf: row)
         troubleSeconds = try row.optionalDouble("trouble_seconds")
@@ -102,6 +105,10 @@ extension CatalogStatus {
                     totals, limits, pace: pace, waits: waits,
                     siteFailure: isSiteFailing ? trouble?.code : nil
                 ).estimate
+        }
+        if recording?.recording ?? 0 > 0, case .finishes = estimate {
+            // What live titles will list is not known.
+            estimate = .unknown(.noSize)
         }
         var secondsLeft: Double?
         if case .finishes(_, let seconds, _) = estimate { secondsLeft = seconds }

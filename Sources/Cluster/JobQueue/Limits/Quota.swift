@@ -144,10 +144,13 @@ struct Quota: Hashable, Sendable {
 
     /// Returns the seconds until the worker asks again, so that it soon learns of free amounts and
     /// reductions. With many users the interval is longer.
+    ///
+    /// It asks soon while it waits for its part, after a grant with other amounts, and until it
+    /// reports that it uses no more than was granted: others wait for what it gives up.
     func askAgainSeconds(in pool: Pool) -> Double {
-        let isBelowPart = isBelowPart(of: pool)
+        let isSoon = isBelowPart(of: pool) || since == number || held != granted
         let users = Double(pool.users)
-        return isBelowPart ? min(max(users / 200, 0.05), 1) : min(max(users / 100, 0.25), 1)
+        return isSoon ? min(max(users / 200, 0.05), 1) : min(max(users / 100, 0.25), 1)
     }
 }
 

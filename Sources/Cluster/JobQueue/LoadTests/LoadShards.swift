@@ -38,10 +38,10 @@ package struct LoadShards: Sendable {
     package func report(
         _ report: LoadTestReport, of id: LoadTestID
     ) async throws(Failure) -> LoadTestOrder {
-        let isNews = try await database.transaction { connection in
+        let hasChanged = try await database.transaction { connection in
             try await Self.take(report, of: id, connection)
         }
-        if isNews { try await supervision.reconcile(id) }
+        if hasChanged { try await supervision.reconcile(id) }
         return try await order(of: id, worker: report.worker)
     }
 

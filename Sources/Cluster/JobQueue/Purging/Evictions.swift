@@ -9,7 +9,7 @@ package struct Evictions: Sendable {
 
     /// Maximum number of assets of one eviction.
     private static let assetsPerEviction = 10_000
-    /// Seconds that a coordinator has for the assets of a catalog: after that, another one goes on.
+    /// Seconds that a coordinator has for the assets of a catalog: after that, another one continues.
     private static let catalogSeconds = 120.0
     /// Time after which a request counts half, in seconds: a week.
     static let halfLifeSeconds = 604_800.0

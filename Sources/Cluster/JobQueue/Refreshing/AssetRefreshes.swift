@@ -14,7 +14,8 @@ package struct AssetRefreshes: Sendable {
     /// Starts the refreshes of assets that are due, once their catalogs have ended. Safe to run on all
     /// coordinators at once. Returns the number of assets that are checked.
     ///
-    /// A catalog that cannot be refreshed holds up no other; it is tried again after a minute.
+    /// A catalog that cannot be refreshed holds up no other; it is tried again after a minute. Throws the
+    /// first failure that none but the database or the cluster can cause, after the last catalog.
     @discardableResult
     package func start() async throws(Failure) -> Int {
         let due = try await database.withConnection { connection in
@@ -24,18 +25,20 @@ package struct AssetRefreshes: Sendable {
             }
         }
         var assets = 0
+        var failure: Failure?
         for catalog in due {
             do throws(Failure) {
                 assets += try await refresh(catalog)
             } catch {
-                // It was interrupted, or is being submitted.
-                guard error.code.family == "input" else { throw error }
+                // With an input code it was interrupted, or is being submitted.
+                if error.code.family != "input" { failure = failure ?? error }
                 try await database.withConnection { connection in
                     _ = try await connection.query(
                         SQL.Refreshing.delayDue, ["catalog": .int(catalog)])
                 }
             }
         }
+        if let failure { throw failure }
         return assets
     }
 

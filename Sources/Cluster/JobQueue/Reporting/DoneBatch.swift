@@ -18,6 +18,7 @@ struct DoneBatch {
     private var areVerified: [Bool] = []
     private var validators: [String?] = []
     private var milliseconds: [Int64] = []
+    private var refreshSeconds: [Int64?] = []
     /// Number of the report, and the result's position in its `done`.
     private var sources: [(report: Int, place: Int)] = []
     /// Outcomes of origins, by index; of few results only.
@@ -38,6 +39,7 @@ struct DoneBatch {
             areVerified.append(done.isVerified)
             validators.append(done.validator)
             milliseconds.append(Int64(done.milliseconds ?? 0))
+            refreshSeconds.append(done.freshSeconds.map(RefreshTime.seconds(ofFresh:)))
             sources.append((reports, place))
         }
         reports += 1
@@ -70,6 +72,7 @@ struct DoneBatch {
         areVerified = sorted(areVerified)
         validators = sorted(validators)
         milliseconds = sorted(milliseconds)
+        refreshSeconds = sorted(refreshSeconds)
         sources = sorted(sources)
         guard !origins.isEmpty else { return }
         var moved: [Int: [OriginOutcome]] = [:]
@@ -94,6 +97,7 @@ struct DoneBatch {
             "served_origins": .textArray(served.names),
             "validators": .optionalTextArray(validators),
             "transfer_ms": .int64Array(milliseconds),
+            "refresh_seconds": .optionalIntArray(refreshSeconds),
         ]
     }
 

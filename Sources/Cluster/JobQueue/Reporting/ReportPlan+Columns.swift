@@ -164,6 +164,17 @@ extension ReportPlan {
         }
     }
 
+    /// Assets whose responses say for how long they are fresh: parallel columns.
+    struct RefreshTimes {
+        var assets: [Int64] = []
+        var seconds: [Int64] = []
+
+        mutating func add(_ job: HeldJob, fresh: Int) {
+            assets.append(job.asset)
+            seconds.append(RefreshTime.seconds(ofFresh: fresh))
+        }
+    }
+
     /// Refreshes that ended, and their publications: parallel columns, and what is to be done before for those that
     /// found something.
     struct Refreshes {

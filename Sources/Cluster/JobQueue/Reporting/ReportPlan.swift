@@ -23,6 +23,7 @@ struct ReportPlan {
     var retried = Retried()
     var checksums = Checksums()
     var refreshes = Refreshes()
+    var refreshTimes = RefreshTimes()
     var purges = Purges()
     /// Purge jobs whose workers have reported, whatever.
     var reportedPurges = Purges()
@@ -67,6 +68,7 @@ struct ReportPlan {
             return true
         case .done(let done):
             guard finish(job, done) else { return false }
+            if let fresh = done.freshSeconds { refreshTimes.add(job, fresh: fresh) }
             if !done.isReused { note(report.origins, of: job) }
             return true
         }

@@ -54,6 +54,14 @@ struct ReportPlanExecutor: Sendable {
         for step in plan.steps {
             if try await execute(step, connection) { wakes = true }
         }
+        if !plan.refreshTimes.assets.isEmpty {
+            _ = try await connection.query(
+                SQL.Refreshing.setTimes,
+                [
+                    "assets": .int64Array(plan.refreshTimes.assets),
+                    "seconds": .int64Array(plan.refreshTimes.seconds),
+                ])
+        }
         let outcomes = plan.outcomes
         if !outcomes.isEmpty {
             _ = try await connection.query(SQL.Reporting.noteOutcomes, outcomes.values)
@@ -115,8 +123,7 @@ struct ReportPlanExecutor: Sendable {
         case .resolved(let job, let segments):
             return try await TitleResolution.finish(job, segments: segments, connection)
         case .resolveFailed(let job, let failure):
-            try await TitleResolution.fail(job, failure, connection)
-            return false
+            return try await TitleResolution.unread(job, failure, connection)
         case .partDone(let whole, let bytes, let stated):
             return try await MultipartFiles.partDone(
                 of: whole, bytes: bytes, stated: stated, connection)

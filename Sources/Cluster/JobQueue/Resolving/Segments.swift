@@ -27,6 +27,10 @@ package struct Segments: Sendable {
                 try await renewals.renew(batch.segments, origins, of: job.asset, connection)
                 return .accepted
             }
+            if let update = batch.recording {
+                try await Recording.add(batch, update, origins, of: job, connection)
+                return .accepted
+            }
             let ordinals = batch.segments.map(\.ordinal)
             guard let first = ordinals.min(), let last = ordinals.max() else { return .accepted }
             // The job is locked: no other request adds segments of its asset.

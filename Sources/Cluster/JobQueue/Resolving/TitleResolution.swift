@@ -7,6 +7,9 @@ enum TitleResolution {
     static func finish(
         _ job: HeldJob, segments: Int, _ connection: PostgresConnection
     ) async throws -> Bool {
+        if let recording = try await Recording.find(job.asset, connection) {
+            return try await recording.advance(job, after: nil, connection)
+        }
         let asset: SQLValues = ["asset": .int(job.asset)]
         let found = try await connection.pipeline([
             PurgeGuard.share(asset: job.asset),
@@ -24,9 +27,7 @@ enum TitleResolution {
                 .clusterProtocol,
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
-        if let taken = try await connection.query(SQL.KeyConflicts.resolvedHolder, asset).firstRow {
-            return try await refuse(job, taken, connection)
-        }
+        if try await isRefused(job, from: 0, connection) { return false }
         let sources = try found[4].rows.map { try $0.int64("id") }
         if !sources.isEmpty { try await noteKnown(job.asset, from: sources, connection) }
         let lanes: SQLValues = [
@@ -43,6 +44,31 @@ enum TitleResolution {
         return true
     }
 
+    /// Ends a job that could not read a manifest: its title fails, unless it is recorded, which
+    /// continues. True if jobs became due.
+    static func unread(
+        _ job: HeldJob, _ failure: Failure, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        if let recording = try await Recording.find(job.asset, connection) {
+            return try await recording.advance(job, after: failure, connection)
+        }
+        try await fail(job, failure, connection)
+        return false
+    }
+
+    /// Fails a title one of whose keys, from an ordinal on, holds another object; false if none
+    /// does.
+    static func isRefused(
+        _ job: HeldJob, from ordinal: Int64, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        let taken = try await connection.query(
+            SQL.KeyConflicts.resolvedHolder, ["asset": .int(job.asset), "first": .int(ordinal)]
+        ).firstRow
+        guard let taken else { return false }
+        try await refuse(job, taken, connection)
+        return true
+    }
+
     /// Fails a title whose manifest cannot be read, or lists segments that cannot be stored.
     static func fail(
         _ job: HeldJob, _ failure: Failure, _ connection: PostgresConnection
@@ -56,14 +82,13 @@ enum TitleResolution {
     /// `KeyConflicts.resolvedHolder`.
     private static func refuse(
         _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
-    ) async throws -> Bool {
+    ) async throws {
         let key = Redaction.key(try taken.string("key")).prefix(300)
         let holder = redacted(url: try taken.string("holder")).prefix(300)
         let message = KeyConflicts.message(
             String(key), String(holder), of: try taken.string("holder_catalog"),
             isOther: try taken.bool("is_other_catalog"))
         try await fail(job, Failure(.storagePathConflict, message), connection)
-        return false
     }
 
     /// Records, for the segments of a title, files known from before it was resolved. Skips

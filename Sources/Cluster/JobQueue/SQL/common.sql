@@ -196,6 +196,38 @@ AND a.state NOT IN ('new', 'publishing', 'removing', 'expiring')
 -- fragment: isPaused
 a.is_paused AND a.state IN ({{assetUnsettled}})
 
+-- fragment: isReporting
+-- Worker w reports its transfers. Another resumes the bytes of one that has stopped.
+w.last_seen > now() - interval '15 seconds'
+      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
+
+-- fragment: receiving
+-- What workers have of assets without a result yet; nothing is known of a transfer that waits for its
+-- first byte.
+SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigint AS bytes,
+       sum(CASE WHEN (e.value->>'transfers')::bigint > 0
+                THEN (e.value->>'expectedBytes')::bigint END)::bigint AS expected,
+       sum((e.value->>'transfers')::bigint)::bigint AS transfers
+FROM worker w, jsonb_each(w.progress) AS e
+WHERE {{isReporting}}
+GROUP BY 1
+
+-- fragment: lackingBytes
+-- What asset a lacks, where its length is known. The result of a transfer may be recorded before the
+-- next heartbeat without it.
+CASE WHEN a.expected_bytes IS NOT NULL THEN greatest(a.expected_bytes - a.bytes, 0)
+     ELSE 9223372036854775807 END
+
+-- fragment: lackingSegments
+(a.segments - a.segments_done - a.segments_failed)
+
+-- fragment: receivedBytes
+-- Bytes of asset a without a result: of transfers r, or received before it was paused.
+CASE WHEN {{lackingSegments}} > 0 AND a.state IN ({{assetUnsettled}})
+    THEN least(coalesce(r.bytes, CASE WHEN a.is_paused OR a.segments = 1
+                                      THEN a.paused_received_bytes END, 0), {{lackingBytes}})
+    ELSE 0 END
+
 -- fragment: inStates
 -- Asset a is in one of the @states or, if @is_paused, paused; all are while @states is null.
 (@states::text[] IS NULL OR CASE WHEN {{isPaused}} THEN @is_paused::bool ELSE a.state = ANY(@states) END)
@@ -205,12 +237,25 @@ a.is_paused AND a.state IN ({{assetUnsettled}})
 CASE WHEN a.is_waiting THEN extract(epoch FROM a.not_before)::float8 END AS not_before,
 extract(epoch FROM least(a.expires_at, a.kept_until))::float8 AS expires_at
 
+-- fragment: behindLive
+-- Seconds that recording w lacks of what its first playlist lists: what is not read, and what is not
+-- stored of its last segments.
+CASE WHEN w.ended_at IS NULL THEN w.behind_seconds + coalesce((
+    SELECT sum(e.seconds)
+    FROM (SELECT seconds, ordinal FROM recorded_segment
+          WHERE asset_id = w.asset_id AND playlist = 0 ORDER BY sequence DESC LIMIT 100) AS e
+    JOIN segment s ON s.asset_id = w.asset_id AND s.ordinal = e.ordinal AND s.part = 0
+    WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id)), 0) ELSE 0 END
+
 -- fragment: assetColumns
 -- Columns of an asset as clients see it.
 a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
        a.segments_done, a.bytes, a.adopted_bytes, a.expected_bytes, a.retries, a.refreshed,
        a.warnings, a.freed_files, a.freed_bytes, a.is_pinned, {{rights}},
-       {{isPaused}} AS is_paused
+       {{isPaused}} AS is_paused,
+       (SELECT json_strip_nulls(json_build_object('segments', w.segments, 'gaps', w.gaps,
+                   'behindSeconds', {{behindLive}}, 'end', w.end_reason))::text
+        FROM recording w WHERE w.asset_id = a.id) AS recording
 
 -- name: notifyWork
 -- One notification a transaction, whatever the number of jobs.

@@ -62,6 +62,9 @@ WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.
            NOT EXISTS (SELECT FROM directory d WHERE d.id = x.target_id)
            OR EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id AND c.state = 'completed')
        ELSE NOT EXISTS (SELECT FROM asset a WHERE a.id = x.target_id)
+           -- A recording that has gone on since.
+           OR EXISTS (SELECT FROM recording r WHERE r.asset_id = x.target_id
+                      AND r.changed_at > x.lost_at)
            OR EXISTS (SELECT FROM asset a WHERE a.id = x.target_id AND a.state = 'completed'
                       AND a.changed_at > x.lost_at)
       END
@@ -177,6 +180,10 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM cache_answer k USING chosen WHERE k.asset_id = chosen.id
 ), held AS (
     DELETE FROM unneeded_file f USING chosen WHERE f.asset_id = chosen.id AND f.due_at = 'infinity'
+), recordings AS (
+    DELETE FROM recording r USING chosen WHERE r.asset_id = chosen.id
+), recorded AS (
+    DELETE FROM recorded_segment r USING chosen WHERE r.asset_id = chosen.id
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (

@@ -8,22 +8,27 @@ SELECT EXISTS (
 ) AS is_lacking
 
 -- name: postponeDue
--- Assets that are due and have nothing at their site are looked at again after their time.
+-- Assets that are due and have nothing at their site, that their list no longer names, and recordings,
+-- are looked at again after their time.
 WITH due AS MATERIALIZED (
-    SELECT id FROM asset WHERE refresh_at <= now() AND state IN ({{assetGone}}, 'failed', 'cancelled')
-    ORDER BY id LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED
+    SELECT a.id FROM asset a JOIN catalog c ON c.id = a.catalog_id
+    WHERE a.refresh_at <= now()
+      AND (a.state IN ({{assetGone}}, 'failed', 'cancelled') OR a.generation < c.generation
+           OR EXISTS (SELECT FROM recording r WHERE r.asset_id = a.id))
+    ORDER BY a.id LIMIT 1000 FOR NO KEY UPDATE OF a SKIP LOCKED
 )
 UPDATE asset a SET refresh_at = now() + make_interval(secs => a.refresh_seconds)
 FROM due WHERE a.id = due.id
 
 -- name: catalogsDue
--- Catalogs with assets whose time has come: none that runs, is being submitted, was cancelled or has
--- expired.
-SELECT id FROM catalog
-WHERE id IN (SELECT catalog_id FROM asset WHERE refresh_at <= now() AND state = 'completed')
-  AND state IN ('completed', 'failed') AND opened_generation = generation
-  AND (expires_at IS NULL OR expires_at > now())
-ORDER BY id LIMIT 20
+-- Catalogs with assets whose time has come, by that time: none that runs, is being submitted, was
+-- cancelled or has expired.
+SELECT c.id FROM asset a JOIN catalog c ON c.id = a.catalog_id
+WHERE a.refresh_at <= now() AND a.state = 'completed' AND a.generation = c.generation
+  AND NOT a.redefined AND NOT a.sidecars_changed
+  AND c.state IN ('completed', 'failed') AND c.opened_generation = c.generation
+  AND (c.expires_at IS NULL OR c.expires_at > now())
+GROUP BY c.id ORDER BY min(a.refresh_at) LIMIT 20
 
 -- name: due
 SELECT id FROM asset
@@ -35,6 +40,12 @@ ORDER BY id LIMIT @limit::int
 -- They cannot be refreshed now; nothing of them is due before that.
 UPDATE asset SET refresh_at = now() + interval '1 minute'
 WHERE catalog_id = @catalog::bigint AND refresh_at <= now()
+
+-- name: setTimes
+-- Pairwise assets, which are locked, and seconds after which those are due whose origins say when.
+UPDATE asset a SET refresh_at = now() + make_interval(secs => r.seconds)
+FROM unnest(@assets::bigint[], @seconds::bigint[]) AS r(asset, seconds)
+WHERE a.id = r.asset AND a.refresh_by_origin
 
 -- unprepared: lanes
 -- The lanes of what can be refreshed, made.
@@ -56,6 +67,8 @@ WITH wanted AS MATERIALIZED (
     FROM asset a
     WHERE catalog_id = @catalog::bigint AND generation = @generation::int AND state = 'completed'
       AND NOT redefined AND NOT sidecars_changed
+      -- Its origin has its segments no longer.
+      AND NOT EXISTS (SELECT FROM recording r WHERE r.asset_id = a.id)
       AND (@assets::bigint[] IS NULL OR id IN (SELECT unnest(@assets::bigint[])))
 ), files AS (
     DELETE FROM refreshed_file f USING wanted w WHERE f.asset_id = w.id
@@ -286,6 +299,15 @@ WITH gone AS MATERIALIZED (
     DELETE FROM result r USING files f, segment s
     WHERE f.staged IS NOT NULL AND s.asset_id = f.asset_id AND s.key = f.key
       AND r.segment_id = s.id
+    RETURNING s.asset_id, s.key, r.bytes
+), held AS (
+    -- What lies there has no record now: it is deleted when the asset is complete or removed, unless
+    -- it is needed then.
+    INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
+    SELECT c.site_id, c.id, f.asset_id, f.key, coalesce(r.bytes, 0), 'infinity'
+    FROM files f JOIN asset a ON a.id = f.asset_id JOIN catalog c ON c.id = a.catalog_id
+    LEFT JOIN results r ON r.asset_id = f.asset_id AND r.key = f.key
+    WHERE f.staged IS NOT NULL
 ), unknown AS (
     UPDATE segment s SET known_bytes = NULL, known_sha256 = NULL, known_verified = NULL,
         known_validator = NULL

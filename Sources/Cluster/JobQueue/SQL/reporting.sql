@@ -6,14 +6,14 @@
 SELECT settle_done(
     @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
     @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
-    @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
+    @refresh_seconds::bigint[], @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
 
 -- name: settleDoneAgain
 -- As settleDone, of segments some of which have results.
 SELECT settle_done_again(
     @jobs::bigint[], @lease_numbers::bigint[], @bytes::bigint[], @sha256::text[],
     @adopted::bool[], @verified::bool[], @validators::text[], @transfer_ms::bigint[],
-    @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
+    @refresh_seconds::bigint[], @leases::uuid[], @workers::uuid[], @served_numbers::bigint[], @served_origins::text[]) AS places
 
 -- name: reportedJobs
 -- Those of @jobs that the named leases of this worker hold, locked; pairwise.

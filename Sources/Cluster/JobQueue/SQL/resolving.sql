@@ -205,6 +205,8 @@ FROM unnest(@jobs::bigint[], @segments::bigint[], @assets::bigint[]) AS r(job, s
 JOIN asset a ON a.id = r.asset
 JOIN stored n ON n.id = a.id
 LEFT JOIN segment s ON s.id = r.segment
+-- A live manifest does not list them again.
+WHERE NOT EXISTS (SELECT FROM recording w WHERE w.asset_id = a.id)
 
 -- name: queueReads
 -- Pairwise assets, which are locked, how often in a row their manifests are then read for fresh

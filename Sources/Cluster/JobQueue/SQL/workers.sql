@@ -151,7 +151,22 @@ WITH lost AS MATERIALIZED (
 UPDATE worker w SET silent_since = w.last_seen FROM lost l WHERE w.id = l.id
 RETURNING w.id
 
--- name: forgetRoots
--- What workers that have gone may have written to no longer counts.
-UPDATE worker SET roots = NULL, refused_sites = '{}', queues = NULL
-WHERE roots IS NOT NULL OR refused_sites <> '{}' OR queues IS NOT NULL
+-- name: forgetWorkers
+-- Workers that have gone: what they may have written to, and what they had under way, no longer
+-- counts. Those of processes of a private cluster, which `@names` is a pattern for, are not shown as
+-- alive either.
+WITH gone AS MATERIALIZED (
+    SELECT id, name ~ @names AS is_own FROM worker
+    WHERE roots IS NOT NULL OR refused_sites <> '{}' OR queues IS NOT NULL OR name ~ @names
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE worker w SET roots = NULL, refused_sites = '{}', queues = NULL,
+    progress = CASE WHEN g.is_own THEN '{}' ELSE w.progress END,
+    active_transfers = CASE WHEN g.is_own THEN 0 ELSE w.active_transfers END,
+    idle_connections = CASE WHEN g.is_own THEN 0 ELSE w.idle_connections END,
+    surplus_jobs = CASE WHEN g.is_own THEN 0 ELSE w.surplus_jobs END,
+    silent_since = CASE WHEN g.is_own THEN coalesce(w.silent_since, w.last_seen)
+                   ELSE w.silent_since END,
+    last_seen = CASE WHEN g.is_own THEN least(w.last_seen, now() - interval '1 minute')
+                ELSE w.last_seen END
+FROM gone g WHERE w.id = g.id

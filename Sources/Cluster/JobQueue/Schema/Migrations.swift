@@ -101,11 +101,10 @@ package enum Migrations {
                 "The database has schema version \(version); this binary knows versions up to "
                     + "\(currentVersion).")
         }
-        if let edited = try row.optionalInt64("edited") {
+        if try row.optionalInt64("edited") != nil {
             throw Failure(
                 .clusterSchemaEdited,
-                "The database was created by another text of schema version \(edited) than this binary has."
-            )
+                "Another build of Dray created the database, which has other tables.")
         }
         return version
     }

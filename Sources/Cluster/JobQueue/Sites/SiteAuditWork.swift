@@ -12,7 +12,7 @@ package struct SiteAuditWork: Sendable {
     /// Leases an audit to a worker, from the first page that is not done. A repeated request has the
     /// same answer.
     package func lease(
-        _ id: SiteAuditID, _ request: SiteAuditLeaseRequest
+        _ id: SiteAuditID, _ request: WorkLeaseRequest
     ) async throws(Failure) -> SiteAuditGrant {
         try await database.withConnection { connection in
             let row = try await connection.query(

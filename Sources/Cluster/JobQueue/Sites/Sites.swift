@@ -88,11 +88,19 @@ package struct Sites: Sendable {
             var before = try await connection.query(SQL.Sites.status, named)
             // The row of a site that exists is locked last.
             if settings.adds == true, before.rows.isEmpty {
-                _ = try await Submissions.site(settings.site, connection)
+                _ = try await Submissions.site(
+                    settings.site, named: settings.name, connection)
                 before = try await connection.query(SQL.Sites.status, named)
             }
             guard let row = before.firstRow else {
                 throw Failure.unknownSite(settings.site)
+            }
+            let queue = try row.string("queue")
+            if let name = settings.name, name != queue {
+                throw Failure(
+                    .inputField,
+                    "name: \(name) was given; the site is there already, with the name \(queue), "
+                        + "which does not change.")
             }
             let maximum = try Self.bound(
                 settings.maximumBytesPerSecond, row, "max_bytes_per_second")

@@ -110,7 +110,8 @@ package struct CatalogSources: Sendable {
     /// Starts the refreshes of catalogs that are due. Safe to run on all coordinators at once. Returns the
     /// number of assets that are checked.
     ///
-    /// A catalog that cannot be refreshed holds up no other; it is tried again, soon if it was busy.
+    /// A catalog that cannot be refreshed holds up no other; it is tried again, soon if it was busy. Throws
+    /// the first failure that none but the database or the cluster can cause, after the last catalog.
     @discardableResult
     package func refreshDue() async throws(Failure) -> Int {
         let due = try await database.withConnection { connection in
@@ -119,20 +120,26 @@ package struct CatalogSources: Sendable {
             }
         }
         var assets = 0
+        var failure: Failure?
         for catalog in due {
             do throws(Failure) {
                 assets += try await selections.apply(
                     SelectionAction(.refresh, catalog: CatalogReference(catalog))
                 ).assets
             } catch {
-                // It is interrupted, or was forgotten: nothing to check before the next time.
-                guard error.code.family == "input" else { throw error }
+                // With an input code it is interrupted, or was forgotten: nothing to check before the
+                // next time. Others were claimed for a minute.
+                guard error.code.family == "input" else {
+                    failure = failure ?? error
+                    continue
+                }
             }
             try await database.withConnection { connection in
                 _ = try await connection.query(
                     SQL.Sources.noteRefreshed, ["catalog": .int(catalog.rawValue)])
             }
         }
+        if let failure { throw failure }
         return assets
     }
 

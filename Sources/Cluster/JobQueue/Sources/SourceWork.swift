@@ -13,7 +13,7 @@ package struct SourceWork: Sendable {
 
     /// Leases a source that is due to a worker. A repeated request has the same answer.
     package func lease(
-        _ catalog: CatalogID, _ request: SourceLeaseRequest
+        _ catalog: CatalogID, _ request: WorkLeaseRequest
     ) async throws(Failure) -> SourceGrant {
         try await database.withConnection { connection in
             let row = try await connection.query(
@@ -81,11 +81,11 @@ package struct SourceWork: Sendable {
                     _ = try await connection.query(SQL.Sources.notify)
                     return
                 }
-                // The same failure again is no news.
-                let isNews = try held.optionalString("failure_code") != failure.code.rawValue
+                // The same failure again is not reported again.
+                let isNew = try held.optionalString("failure_code") != failure.code.rawValue
                 try await finish(
                     catalog, report, failure: failure, dropped: 0,
-                    message: isNews ? failure.message : nil, connection)
+                    message: isNew ? failure.message : nil, connection)
             }
         }
         var dropped = 0

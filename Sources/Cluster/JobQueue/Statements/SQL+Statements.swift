@@ -77,10 +77,18 @@ extension SQL {
         static let file = SQL.file(sql_resolving())
     }
 
+    enum Recording: String, SQLSubject {
+        case begin, known, insert, markOptional, update, unread, find, end, outcome, lost,
+            nameGaps
+        case keep, playlist, written, origins, jobs, delay
+
+        static let file = SQL.file(sql_recording())
+    }
+
     enum Refreshing: String, SQLSubject {
         case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantPublication, isGranted
         case found, segments, results, settle, failPublication, summary, failures, dropDeadline
-        case postponeDue, catalogsDue, due, delayDue
+        case postponeDue, catalogsDue, due, delayDue, setTimes
 
         static let file = SQL.file(sql_refreshing())
     }
@@ -177,7 +185,8 @@ extension SQL {
     }
 
     enum Workers: String, SQLSubject {
-        case seen, backlog, busy, ofQueue, noteMinute, noteRuns, ofRun, history, silent, forgetRoots
+        case seen, backlog, busy, ofQueue, noteMinute, noteRuns, ofRun, history, silent,
+            forgetWorkers
 
         static let file = SQL.file(sql_workers())
     }

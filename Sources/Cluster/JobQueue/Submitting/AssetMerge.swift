@@ -68,7 +68,9 @@ struct AssetMerge {
             encoder.field(asset.maxFetches.map { Int64($0.count) })
             encoder.field(asset.maxFetches?.periodSeconds)
             encoder.field(asset.maxSites.map { Int64($0) })
-            encoder.field(asset.refreshSeconds)
+            let refresh = RefreshTime(asset.refreshSeconds, byOrigin: asset.refreshByOrigin)
+            encoder.field(refresh.seconds)
+            encoder.field(refresh.byOrigin ? "t" : "f")
             encoder.field(asset.modified)
         }
     }

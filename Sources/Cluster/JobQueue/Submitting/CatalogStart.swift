@@ -84,7 +84,6 @@ struct CatalogStart {
     /// - Parameter awaits: true if assets may wait for neighbours.
     private func endPrevious(queue: Int64, awaits: Bool) -> [PostgresStatement] {
         [
-
             // Reports of assets that are started again count first.
             PostgresStatement(SQL.Catalogs.fold, id),
             PostgresStatement(SQL.Daily.foldStarted, id),

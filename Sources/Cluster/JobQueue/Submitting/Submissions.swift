@@ -34,6 +34,8 @@ package struct Submissions: Sendable {
         _ submission: CatalogSubmission, trace: TraceContext? = nil, key: RequestKey? = nil
     ) async throws(Failure) -> CatalogHandle {
         try CachedAssets.check(submission)
+        let refresh = RefreshTime(
+            submission.refreshSeconds, byOrigin: submission.refreshByOrigin)
         return try await database.once(key) { connection in
             let (site, queue) = try await Self.site(submission.storageURL, connection)
             try Self.checkOpen(try queue.string("name"), state: try queue.string("state"))
@@ -51,6 +53,8 @@ package struct Submissions: Sendable {
                     "max_fetches": .optionalInt(submission.maxFetches.map { Int64($0.count) }),
                     "fetch_seconds": .optionalDouble(submission.maxFetches?.periodSeconds),
                     "max_sites": .optionalInt(submission.maxSites.map { Int64($0) }),
+                    "refresh_seconds": .optionalDouble(refresh.seconds),
+                    "refresh_by_origin": .bool(refresh.byOrigin),
                 ]
             ).only()
             try await Neighbours.choose(
@@ -69,19 +73,27 @@ package struct Submissions: Sendable {
         }
     }
 
-    /// Returns the site of a storage URL and its queue, which are created on first use.
+    /// Returns the site of a storage URL and its queue, which are created on first use. Throws
+    /// `input.duplicate` if another site has the name that is given.
+    ///
+    /// - Parameter given: nil for a name made from the URL.
     static func site(
-        _ url: String, _ connection: PostgresConnection
+        _ url: String, named given: String? = nil, _ connection: PostgresConnection
     ) async throws -> (id: Int64, queue: PostgresRow) {
         try await checkBucket(url, connection)
         let site = try await connection.query(
             SQL.Submitting.site, ["storage_url": .text(url)]
         ).only().int64("id")
-        let name = queueName(of: url)
+        let name = given ?? queueName(of: url)
         let queue = try await connection.query(
             SQL.Submitting.queue,
             ["site": .int(site), "name": .text(name), "other_name": .text("\(name)-\(site)")]
         ).only()
+        if given != nil, try queue.string("name") != name {
+            throw Failure(
+                .inputDuplicate,
+                "name: \(name) was given, which another site has; allowed: a name of its own.")
+        }
         return (site, queue)
     }
 

@@ -167,11 +167,18 @@ package struct Workers: Sendable {
         }
     }
 
-    /// Deletes the roots of workers, all of which are gone: a private cluster calls it before it
-    /// starts.
-    package func forgetRoots() async throws(Failure) {
+    /// Name of a worker in the process of a private cluster.
+    package static func embeddedName(process: Int32, number: Int) -> String {
+        "embedded-\(process)-worker-\(number)"
+    }
+
+    /// Forgets what workers had under way, all of which are gone: a private cluster calls it before
+    /// it starts. Their leases end as others do, so that a job that kills workers is found.
+    package func forgetWorkers() async throws(Failure) {
         try await database.withConnection { connection in
-            _ = try await connection.query(SQL.Workers.forgetRoots)
+            _ = try await connection.query(
+                SQL.Workers.forgetWorkers,
+                ["names": .text(#"^embedded-[0-9]+-worker-[0-9]+$"#)])
         }
     }
 }

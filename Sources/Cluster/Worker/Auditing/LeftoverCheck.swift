@@ -8,6 +8,8 @@ struct LeftoverCheck: Sendable {
     let held: AuditLease
     let storage: SiteStorage
     let repairs: Bool
+    /// True if it ends an audit of the whole site.
+    let isOfWhole: Bool
     let blocking: BlockingCalls
 
     /// Age after which files whose owners this cluster does not know are leftovers: those that might
@@ -18,9 +20,11 @@ struct LeftoverCheck: Sendable {
     /// Ends the audit with what is found.
     func run(page: Int) async throws(Failure) {
         held.begin(page: page)
-        let storage = storage
+        let (storage, isOfWhole) = (storage, isOfWhole)
         let files = try await blocking.run {
-            Result { () throws(Failure) in try storage.privateFiles() }
+            Result { () throws(Failure) in
+                try storage.privateFiles() + (isOfWhole ? storage.staleDigests() : [])
+            }
         }.get()
         var findings: [SiteAuditReport.Finding] = []
         let most = WireLimits.findingsPerAuditReport
@@ -56,7 +60,7 @@ struct LeftoverCheck: Sendable {
                 switch file.kind {
                 case .symlink: finding.kind = .symlink
                 case .foreign: finding.kind = .foreign
-                case .object, .partialObject, .multipart, .record, .probe:
+                case .object, .partialObject, .multipart, .record, .digest, .probe:
                     guard owners.haveLeft(file, isOnNetwork: storage.isOnNetwork),
                         storage.isUnlocked(file)
                     else { return nil }
@@ -83,6 +87,7 @@ struct LeftoverCheck: Sendable {
             let isAbandoned = file.idleSeconds > LeftoverCheck.abandonedSeconds
             switch file.kind {
             case .symlink, .foreign: return false
+            case .digest: return true
             case .probe: return file.idleSeconds > 3_600
             case .object(let lease, let isStaged):
                 switch leases[lease] ?? .unknown {
@@ -120,7 +125,7 @@ struct LeftoverCheck: Sendable {
                 assets.insert(asset)
             case .record(let lease): lease.map { _ = leases.insert($0) }
             case .multipart(let id): multiparts.append(id)
-            case .probe, .symlink, .foreign: break
+            case .digest, .probe, .symlink, .foreign: break
             }
         }
         let (named, bodies) = (Array(leases), Array(assets))

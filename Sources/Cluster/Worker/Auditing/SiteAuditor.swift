@@ -6,11 +6,20 @@ import Storage
 
 /// Audits sites, one after the other, beside the worker's jobs. Safe from any thread.
 final class SiteAuditor: Sendable {
+    /// An audit that coordinators need not offer to this worker: one that waits here, that it has, or
+    /// that it cannot do.
+    private struct Past {
+        var id: SiteAuditID
+        /// After that it may be offered again; nil for never.
+        var until: ContinuousClock.Instant?
+
+        var isOver: Bool { until.map { $0 <= .now } ?? false }
+    }
+
     private struct State {
         var calls: [SiteAuditCall] = []
-        /// Audits that coordinators need not offer to this worker: those that wait here, that it has,
-        /// or that it cannot do; the latest last.
-        var past: [SiteAuditID] = []
+        /// The latest last.
+        var past: [Past] = []
         var task: Task<Void, Never>?
     }
 
@@ -32,17 +41,28 @@ final class SiteAuditor: Sendable {
     }
 
     /// Audits that were offered before.
-    var past: [SiteAuditID] { state.withLock { $0.past } }
+    var past: [SiteAuditID] {
+        state.withLock { state in
+            state.past.removeAll(where: \.isOver)
+            return state.past.map(\.id)
+        }
+    }
 
-    /// True if no audit waits here or is under way: what this worker takes does not change soon.
-    var isIdle: Bool { state.withLock { $0.task == nil } }
+    /// True if no audit waits here or is under way, and none may be offered again: what this worker
+    /// takes does not change soon.
+    var isIdle: Bool {
+        state.withLock { state in
+            state.task == nil && !state.past.contains { $0.until != nil && !$0.isOver }
+        }
+    }
 
     /// Records an audit that needs a worker, and begins with it once the others are done.
     func take(_ call: SiteAuditCall?) {
         guard let call, call.isFor(worker.queues), !draining.isDraining else { return }
         state.withLock { state in
-            guard !state.past.contains(call.id) else { return }
-            state.past = Array((state.past + [call.id]).suffix(WireLimits.pastAudits))
+            state.past.removeAll(where: \.isOver)
+            guard !state.past.contains(where: { $0.id == call.id }) else { return }
+            state.past = Array((state.past + [Past(id: call.id)]).suffix(WireLimits.pastAudits))
             state.calls.append(call)
             if state.task == nil { state.task = Task { await self.work() } }
         }
@@ -61,8 +81,11 @@ final class SiteAuditor: Sendable {
         while let call = next() {
             guard await audit(call.id) else { continue }
             // It may be offered again. Not at once: what a coordinator knows of it may be old.
-            try? await Task.sleep(for: .seconds(draining.isDraining ? 0 : 1))
-            state.withLock { $0.past.removeAll { $0 == call.id } }
+            let until = ContinuousClock.now + .seconds(1)
+            state.withLock { state in
+                guard let index = state.past.firstIndex(where: { $0.id == call.id }) else { return }
+                state.past[index].until = until
+            }
         }
     }
 
@@ -81,7 +104,7 @@ final class SiteAuditor: Sendable {
         let lease = LeaseID.random()
         do {
             let grant = try await client.lease(
-                id, SiteAuditLeaseRequest(worker: worker.id, name: worker.name, lease: lease),
+                id, WorkLeaseRequest(worker: worker.id, name: worker.name, lease: lease),
                 retrySeconds: 5)
             guard let work = grant.work else { return true }
             log.info("audit leased", ["audit": id, "page": work.page])
@@ -123,7 +146,8 @@ final class SiteAuditor: Sendable {
             page = try await comparison.run(from: page)
         }
         let leftovers = LeftoverCheck(
-            held: held, storage: storage, repairs: work.repairs, blocking: blocking)
+            held: held, storage: storage, repairs: work.repairs,
+            isOfWhole: !work.isOfLeftovers, blocking: blocking)
         try await leftovers.run(page: page)
     }
 }
@@ -166,7 +190,7 @@ struct AuditLease: Sendable {
     private let reports = Shared(0)
     /// The page that is compared.
     private let page = Shared(0)
-    private let isLost = Shared(false)
+    private let hold = WorkHold()
 
     init(
         audit: SiteAuditID, worker: WorkerID, lease: LeaseID, seconds: Double,
@@ -181,7 +205,7 @@ struct AuditLease: Sendable {
 
     /// Throws `worker.leaseLost` if another worker may have the audit.
     func require() throws(Failure) {
-        guard !isLost.withLock(\.self) else {
+        guard hold.isHeld else {
             throw Failure(.workerLeaseLost, "The audit is another worker's, or has ended.")
         }
     }
@@ -192,16 +216,9 @@ struct AuditLease: Sendable {
 
     /// Reports progress regularly, until the task is cancelled or the audit is lost.
     func keep() async {
-        let pause = min(max(seconds / 4, 0.2), 2)
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(pause))
-            guard !Task.isCancelled else { return }
-            do throws(Failure) {
-                try await post(
-                    SiteAuditReport(worker: worker, lease: lease, page: page.withLock(\.self)))
-            } catch {
-                if error.code == .workerLeaseLost { return isLost.withLock { $0 = true } }
-            }
+        await hold.keep(every: min(max(seconds / 4, 0.2), 2)) { () async throws(Failure) in
+            try await post(
+                SiteAuditReport(worker: worker, lease: lease, page: page.withLock(\.self)))
         }
     }
 

@@ -178,7 +178,7 @@ struct SiteComparison: Sendable {
         }
     }
 
-    /// Returns nil if a file cannot be read, which is damage. Throws what says nothing of the file: a
+    /// Returns nil if a file cannot be read, which is damage, or is replaced meanwhile. Throws what says nothing of the file: a
     /// limit of the process, or a site that is not there.
     private static func readable<Value>(
         _ body: () throws(Failure) -> Value?
@@ -186,7 +186,9 @@ struct SiteComparison: Sendable {
         do throws(Failure) {
             return try body()
         } catch {
-            guard [.storageIO, .storagePermission].contains(error.code) else { throw error }
+            guard [.storageIO, .storagePermission, .contentChanged].contains(error.code) else {
+                throw error
+            }
             return nil
         }
     }

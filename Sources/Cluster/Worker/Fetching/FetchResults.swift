@@ -34,7 +34,9 @@ struct FetchResults: Sendable {
             Task { await self.fail(work, transfer, result, failure, split, plan) }
         case .success(let fetched) where fetched.isUnchanged:
             pace.ended(1)
-            reporter.done(StoredFiles.report(work, reused: work.fetch.previous?.stored))
+            reporter.done(
+                StoredFiles.report(
+                    work, reused: work.fetch.previous?.stored, fresh: fetched.freshSeconds))
         case .success(let fetched):
             defer { pace.ended(1) }
             tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
@@ -49,9 +51,11 @@ struct FetchResults: Sendable {
             // A mirror's validator says nothing about the job's own origin. A part's multipart file
             // has the validator.
             if plan.isAtMain, !work.fetch.isPart { done.validator = fetched.validator }
+            if plan.isAtMain { done.freshSeconds = fetched.freshSeconds }
             // The digest says that these are the bytes that the origin served to the neighbour.
             if let neighbour = work.fetch.neighbour {
                 done.validator = neighbour.validator
+                done.freshSeconds = nil
                 done.isVerified = neighbour.isVerified
             }
             done.digests = FurtherDigests.text(of: fetched.stated)

@@ -98,6 +98,7 @@ extension FetchTransfers {
                 length: part.length, isFirstTry: job.attempt == 1)
         }
         if let first = split.takeFirstPart() { return first }
+        if let bytes { try work.storage.require(bytes: bytes) }
         let object = try work.storage.receiving.createTemporary(
             lease: work.lease, job: job.id, key: work.fetch.key, reservingBytes: bytes)
         if let bytes { stream(object, bytes, of: work) }

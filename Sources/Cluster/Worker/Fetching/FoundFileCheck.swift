@@ -30,8 +30,9 @@ struct FoundFileCheck: Sendable {
                 }
                 held.downloaded(work.leased)
                 pace.ended(1)
-                let done = JobReport.Done(
+                var done = JobReport.Done(
                     stored: stored, isReused: true, validator: answer.validator)
+                done.freshSeconds = answer.freshSeconds
                 reporter.done(
                     JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
             case .failure(let failure) where failure.code == .workerCancelled:

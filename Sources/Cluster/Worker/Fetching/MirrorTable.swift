@@ -115,10 +115,10 @@ struct MirrorPlan: Sendable {
         var outcome: OriginOutcome? {
             origin.map { origin in
                 // The cooldown is recorded already.
-                let isNews = failure.code != .originLimited
+                let isOfOrigin = failure.code != .originLimited
                 return OriginOutcome(
                     origin: origin, code: failure.code,
-                    retryAfterSeconds: isNews ? retryAfterSeconds : nil)
+                    retryAfterSeconds: isOfOrigin ? retryAfterSeconds : nil)
             }
         }
     }

@@ -61,13 +61,18 @@ struct StoredFiles: Sendable {
     }
 
     /// Creates the report of a job whose bytes are already stored under their key.
-    static func report(_ work: Assignment, reused stored: StoredObject?) -> JobReport {
+    ///
+    /// - Parameter fresh: freshness of the response that confirmed them; nil if it states none.
+    static func report(
+        _ work: Assignment, reused stored: StoredObject?, fresh: Int? = nil
+    ) -> JobReport {
         let fetch = work.fetch
         let isVerified =
             fetch.sha256 != nil || fetch.digests != nil || fetch.previous?.isVerified == true
-        let done = JobReport.Done(
+        var done = JobReport.Done(
             stored: stored, isReused: true, isVerified: isVerified,
             validator: fetch.previous?.validator)
+        done.freshSeconds = fresh
         return JobReport(job: work.job.id, lease: work.lease, outcome: .done(done))
     }
 }

@@ -25,14 +25,16 @@ struct HeartbeatSource: Sendable {
         var urgent: [LeaseID]
         var uses: Limits.Uses
         var idleConnections: Int
+        var surplusJobs: Int
     }
 
     func state() -> State {
         State(
             failure: failures.toReport, outsideRoots: excluded.outsideRoots,
-            done: tally.news(busySeconds: held.busySeconds), runs: tally.runs.news(),
+            done: tally.unreported(busySeconds: held.busySeconds), runs: tally.runs.unreported(),
             urgent: held.leasesToExtend(),
-            uses: limits.uses(), idleConnections: surplus.idleConnections())
+            uses: limits.uses(), idleConnections: surplus.idleConnections(),
+            surplusJobs: surplus.count())
     }
 
     /// Returns true if coordinators must learn at once of a change since `last`.
@@ -40,13 +42,15 @@ struct HeartbeatSource: Sendable {
         (state.failure == nil) != (last?.failure == nil)
             || state.outsideRoots != last?.outsideRoots || sites.hasUnreported
             || state.idleConnections > 0 && (last?.idleConnections ?? 0) == 0
+            || surplus.isLarge(state.surplusJobs) && !surplus.isLarge(last?.surplusJobs ?? 0)
             || held.isEmpty && (state.done != nil || !state.runs.isEmpty)
     }
 
     /// Returns the time between heartbeats. An idle worker reports that it lives, one without work
-    /// its failure; one with work polls for changes to its jobs.
+    /// its failure; one with work polls for changes to its jobs, more often while others could begin
+    /// some of them.
     func patience(_ state: State) -> Duration {
-        guard held.isEmpty else { return .seconds(1) }
+        guard held.isEmpty else { return state.surplusJobs > 0 ? .milliseconds(500) : .seconds(1) }
         return .seconds(state.failure == nil ? WireLimits.idleHeartbeatSeconds : 10)
     }
 
@@ -61,8 +65,7 @@ struct HeartbeatSource: Sendable {
             activeTransfers: active, origins: originReports(), siteShares: state.uses.sites)
         heartbeat.originShares = state.uses.origins
         heartbeat.idleConnections = state.idleConnections > 0 ? state.idleConnections : nil
-        let surplus = surplus.count()
-        heartbeat.surplusJobs = surplus > 0 ? surplus : nil
+        heartbeat.surplusJobs = state.surplusJobs > 0 ? state.surplusJobs : nil
         heartbeat.trouble = state.failure
         heartbeat.sites = sites.siteReports()
         heartbeat.done = state.done
@@ -90,8 +93,8 @@ struct HeartbeatSource: Sendable {
 
     /// Records that a coordinator received a heartbeat.
     func reported(_ state: State) {
-        if let done = state.done { tally.told(done) }
-        tally.runs.told(state.runs)
+        if let done = state.done { tally.reported(done) }
+        tally.runs.reported(state.runs)
         limits.reported(state.uses)
     }
 

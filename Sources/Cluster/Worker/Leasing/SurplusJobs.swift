@@ -43,6 +43,10 @@ final class SurplusJobs: Sendable {
     /// connection.
     func count(now: Instant = .now) -> Int { max(unbegun.count - pace.reserve(now: now), 0) }
 
+    /// Returns true for so many surplus jobs that coordinators learn of them at once: more than small
+    /// jobs have by chance between two reports.
+    func isLarge(_ count: Int) -> Bool { count > connections }
+
     /// Returns up to `count` surplus jobs to their queue, those that would begin last. For a while
     /// the worker then requests only what its connections can begin.
     func giveBack(_ count: Int, now: Instant = .now) {

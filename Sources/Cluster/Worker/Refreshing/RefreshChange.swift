@@ -32,7 +32,7 @@ struct RefreshChange: Sendable {
         /// True if the file must be requested or written.
         var isAsked = true
         /// True if the coordinator's record of the file is outdated.
-        var isNews = false
+        var isChanged = false
 
         init(_ file: RefreshFile, isThere: Bool) {
             segment = file.segment
@@ -57,7 +57,7 @@ struct RefreshChange: Sendable {
             // The source of a rewritten manifest, or its result, is stored already.
             let isRight = isThere && segment.sha256 != nil && segment.sha256 == stored?.sha256
             isAsked = !isRight
-            isNews = known?.segment != segment
+            isChanged = known?.segment != segment
         }
 
         var isManifest: Bool { segment.isManifest }
@@ -66,7 +66,7 @@ struct RefreshChange: Sendable {
         mutating func take(_ answer: RefreshAnswer) -> PendingObject? {
             guard let now = answer.stored else { return nil }
             let isSame = isThere && now == stored
-            if !isSame || validator != answer.validator { isNews = true }
+            if !isSame || validator != answer.validator { isChanged = true }
             validator = answer.validator
             isVerified = answer.isVerified || isSame && isVerified
             stored = now
@@ -80,6 +80,8 @@ struct RefreshChange: Sendable {
     var files: [File]
     /// Number of files in the manifest if it lists others than before, or else 0.
     private(set) var listed = 0
+    /// Freshness of the responses to the file, or to the title's manifests; nil if none states it.
+    var freshSeconds: Int?
     /// Rules that the title's newly resolved manifest breaks.
     var warnings: ManifestWarnings?
 
@@ -123,10 +125,10 @@ struct RefreshChange: Sendable {
     /// Returns the files to report: all of a new listing, or those that changed.
     ///
     /// - Parameter staged: indexes of files with new bytes.
-    func told(staged: Set<Int>) -> [RefreshedFile] {
+    func reported(staged: Set<Int>) -> [RefreshedFile] {
         files.enumerated().compactMap { place, file in
             let isListed = isRelisted && file.segment.ordinal < WireLimits.segmentsPerAsset
-            guard isListed || file.isNews, let stored = file.stored else { return nil }
+            guard isListed || file.isChanged, let stored = file.stored else { return nil }
             return RefreshedFile(
                 segment: file.segment, stored: stored, validator: file.validator,
                 verified: file.isVerified, staged: staged.contains(place) ? place + 1 : nil)

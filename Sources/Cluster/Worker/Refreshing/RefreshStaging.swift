@@ -11,10 +11,13 @@ struct RefreshAnswer: Sendable {
     var stored: StoredObject?
     var validator: String?
     var isVerified = false
+    /// Freshness of the response, as `Fetched` has it.
+    var freshSeconds: Int?
 
     init() {}
 
     init(_ fetched: Fetched) {
+        freshSeconds = fetched.freshSeconds
         guard !fetched.isUnchanged else { return }
         object = fetched.object
         stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
@@ -45,6 +48,9 @@ struct RefreshStaging: Sendable {
                 let turn = indexes[start..<min(start + Self.filesAtATime, indexes.count)]
                 let answers = try await ask(turn, of: change.files, attempt)
                 let objects = answers.compactMap { index, answer in
+                    if change.files[index].segment.role == .file {
+                        change.freshSeconds = answer.freshSeconds
+                    }
                     let object = change.files[index].take(answer)
                     // An unchanged file needs no space.
                     attempt.begin(object == nil ? 0 : answer.stored?.bytes ?? 0, index)

@@ -64,8 +64,9 @@ struct Refresher: Sendable {
     private func refreshed(_ attempt: RefreshAttempt) async throws -> JobReport {
         var change = try await wanted(attempt)
         let staged = try await staging.stage(&change, attempt)
-        let files = change.told(staged: Set(staged.map(\.index)))
+        let files = change.reported(staged: Set(staged.map(\.index)))
         var done = JobReport.Done()
+        done.freshSeconds = change.freshSeconds
         if staged.isEmpty {
             try await publishing.report(files, of: change, attempt)
             done.refreshed = change.isRelisted ? .changed : .unchanged
@@ -96,23 +97,34 @@ struct Refresher: Sendable {
         guard attempt.source.kind != .file else {
             return RefreshChange(files: files)
         }
-        let hasChanged = try await hasOtherManifest(files, attempt.work)
-        guard hasChanged else { return RefreshChange(files: files, playlistsAreRight: true) }
-        let objects = try await manifests.objects(of: attempt.work)
+        var freshness = ManifestFreshness()
+        guard try await hasOtherManifest(files, attempt.work, &freshness) else {
+            var change = RefreshChange(files: files, playlistsAreRight: true)
+            change.freshSeconds = freshness.seconds
+            return change
+        }
+        guard case .whole(let objects, let fresh) = try await manifests.reading(of: attempt.work)
+        else {
+            throw Failure(
+                .manifestLive, "the title is live again; only its recording can follow it")
+        }
         var change = RefreshChange(files: files, listing: objects.map(\.checked))
         change.warnings = objects.warnings.ofAsset ?? ManifestWarnings()
+        change.freshSeconds = fresh.seconds
         return change
     }
 
     /// Returns true if a playlist of a title changed. One that was rewritten for the edge cannot be
     /// compared.
     private func hasOtherManifest(
-        _ files: [RefreshChange.File], _ work: Leased<AssetSource>
+        _ files: [RefreshChange.File], _ work: Leased<AssetSource>,
+        _ freshness: inout ManifestFreshness
     ) async throws -> Bool {
         for file in files where file.isManifest {
             guard !file.isRewritten, let stored = file.stored, file.isThere else { return true }
             let fetched = try await manifests.manifest(
                 file.segment.url, work, unless: file.validator)
+            freshness.add(fetched)
             if !fetched.isUnchanged, fetched.sha256 != stored.sha256 { return true }
         }
         return false

@@ -11,10 +11,10 @@ final class RunTally: Sendable {
         let since: Instant
         var usedAt: Instant
         /// What a coordinator has received: fetches, and seconds of connections.
-        var told = (fetches: 0, seconds: 0.0)
+        var reported = (fetches: 0, seconds: 0.0)
 
         var hasNews: Bool {
-            work.fetches > told.fetches || work.connectionSeconds > told.seconds
+            work.fetches > reported.fetches || work.connectionSeconds > reported.seconds
         }
     }
 
@@ -58,7 +58,7 @@ final class RunTally: Sendable {
     var count: Int { runs.withLock { $0.count } }
 
     /// Returns the counts to report: those of runs with transfers since the last report.
-    func news(now: Instant = .now) -> [RunWork] {
+    func unreported(now: Instant = .now) -> [RunWork] {
         runs.withLock { runs in
             runs.values.lazy.filter(\.hasNews).prefix(WireLimits.runsPerHeartbeat).map { run in
                 var work = run.work
@@ -69,10 +69,10 @@ final class RunTally: Sendable {
     }
 
     /// Records that a coordinator received a report.
-    func told(_ works: [RunWork]) {
+    func reported(_ works: [RunWork]) {
         runs.withLock { runs in
             for work in works {
-                runs[work.run]?.told = (work.fetches, work.connectionSeconds)
+                runs[work.run]?.reported = (work.fetches, work.connectionSeconds)
             }
         }
     }

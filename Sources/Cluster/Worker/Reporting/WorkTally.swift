@@ -7,7 +7,7 @@ import Synchronization
 final class WorkTally: Sendable {
     private struct State {
         var done: WorkDone
-        var toldFetches = 0
+        var reportedFetches = 0
     }
 
     private let state: Mutex<State>
@@ -31,15 +31,15 @@ final class WorkTally: Sendable {
     }
 
     /// Returns the counts to report; nil if no fetch has ended since the last report.
-    func news(busySeconds: Double) -> WorkDone? {
-        var news = state.withLock { $0.done.fetches > $0.toldFetches ? $0.done : nil }
-        news?.busySeconds = busySeconds
-        if countsCPU { news?.cpuSeconds = Self.cpuSeconds }
-        return news
+    func unreported(busySeconds: Double) -> WorkDone? {
+        var unreported = state.withLock { $0.done.fetches > $0.reportedFetches ? $0.done : nil }
+        unreported?.busySeconds = busySeconds
+        if countsCPU { unreported?.cpuSeconds = Self.cpuSeconds }
+        return unreported
     }
 
-    func told(_ done: WorkDone) {
-        state.withLock { $0.toldFetches = max($0.toldFetches, done.fetches) }
+    func reported(_ done: WorkDone) {
+        state.withLock { $0.reportedFetches = max($0.reportedFetches, done.fetches) }
     }
 
     private static var cpuSeconds: Double {

@@ -4,6 +4,25 @@ import Model
 import Titles
 import Transfer
 
+/// What a resolve job has read.
+enum TitleReading: Sendable {
+    /// Every object of a title, with rewritten manifests and the playlists' digests.
+    case whole(ResolvedSegments, ManifestFreshness)
+    /// What a live title lists beyond what is recorded of it.
+    case recording(RecordingPass)
+}
+
+/// For how long the responses to several manifests are fresh: until the first one is no longer.
+struct ManifestFreshness {
+    /// Nil if none states it.
+    private(set) var seconds: Int?
+
+    mutating func add(_ fetched: Fetched) {
+        guard let stated = fetched.freshSeconds else { return }
+        seconds = min(seconds ?? stated, stated)
+    }
+}
+
 /// Reads the manifests of titles.
 struct ManifestReader: Sendable {
     let engine: TransferEngine
@@ -12,11 +31,33 @@ struct ManifestReader: Sendable {
     let titles: TitleQueue
 
     /// Returns the objects of a title's manifest, with rewritten manifests and the playlists'
-    /// digests.
-    func objects(of work: Leased<AssetSource>) async throws -> ResolvedSegments {
+    /// digests; of a live title that is recorded, what its recording lacks.
+    func reading(of work: Leased<AssetSource>) async throws -> TitleReading {
+        let cursor = work.task.recording?.cursor
+        do {
+            return try await reading(of: work, after: cursor, from: cursor)
+        } catch let error as FetchFailure {
+            // The URLs of its media playlists may have expired: the manifest has others.
+            guard let cursor, cursor.isMultivariant, error.failure.code.mayBeExpiredSignature else {
+                throw error
+            }
+            return try await reading(of: work, after: cursor, from: nil)
+        }
+    }
+
+    /// - Parameters:
+    ///   - after: the place up to which it is recorded; nil at its beginning.
+    ///   - from: the cursor whose media playlists are read; nil to read the manifest.
+    private func reading(
+        of work: Leased<AssetSource>, after cursor: RecordingCursor?, from: RecordingCursor?
+    ) async throws -> TitleReading {
         let source = work.task
+        var freshness = ManifestFreshness()
+        var options = source.titles ?? TitleOptions()
+        // Caches store nothing, so that nothing can be composed of it.
+        if work.work.site.cache != nil { options.records = nil }
         var resolver = try TitleResolver(
-            url: source.url, kind: source.kind, options: source.titles ?? TitleOptions(),
+            url: source.url, kind: source.kind, options: options, following: from,
             snapshotSeconds: Date().timeIntervalSince1970)
         while !resolver.isComplete {
             let requests = resolver.next()
@@ -30,13 +71,15 @@ struct ManifestReader: Sendable {
                 return bodies.sorted { $0.0.number < $1.0.number }
             }
             for (request, fetched) in bodies {
+                freshness.add(fetched)
                 try resolver.receive(
                     request, finalURL: fetched.finalURL, body: fetched.body ?? [],
                     sha256: fetched.sha256, contentType: fetched.contentType,
                     answeredSeconds: fetched.answeredSeconds)
             }
         }
-        return try resolver.segments()
+        if let pass = try resolver.recordingPass(after: cursor) { return .recording(pass) }
+        return .whole(try resolver.segments(), freshness)
     }
 
     /// - Parameter validator: validator of the stored manifest; only a changed one is fetched.

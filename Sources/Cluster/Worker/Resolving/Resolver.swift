@@ -50,20 +50,37 @@ struct Resolver: Sendable {
 
     private func resolve(_ work: Leased<AssetSource>) async {
         do {
-            let segments = try await manifests.objects(of: work)
-            let title = WarmedTitle(of: work)
-            guard try await submit(segments, of: work, title) else {
+            guard let done = try await submitted(of: work) else {
                 held.remove([(job: work.job.id, lease: work.lease)])
                 return
             }
             reporter.done(
-                JobReport(
-                    job: work.job.id, lease: work.lease,
-                    outcome: .done(JobReport.Done(segments: segments.count))))
+                JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
         } catch {
             reporter.fail(work.work, any: error)
         }
         pace.ended(1)
+    }
+
+    /// Reads a title and submits what it lists; returns the result, or nil once the lease is lost.
+    private func submitted(of work: Leased<AssetSource>) async throws -> JobReport.Done? {
+        if let recording = work.task.recording, recording.isOver {
+            return JobReport.Done(segments: max(recording.cursor.entries, 1))
+        }
+        switch try await manifests.reading(of: work) {
+        case .whole(let segments, let freshness):
+            guard try await submit(segments, of: work, WarmedTitle(of: work)) else { return nil }
+            var done = JobReport.Done(segments: segments.count)
+            done.freshSeconds = freshness.seconds
+            return done
+        case .recording(let pass):
+            var request = SegmentBatch(
+                worker: worker, job: work.job.id, lease: work.lease, segments: pass.objects)
+            request.warnings = pass.warnings.ofAsset
+            request.recording = pass.update
+            let isSent = try await client.segments(request).verdict == .accepted
+            return isSent ? JobReport.Done(segments: max(pass.update.cursor.entries, 1)) : nil
+        }
     }
 
     /// Submits segments in requests within the wire limits; returns false once the lease is lost.

@@ -14,6 +14,9 @@ final class SourceReader: Sendable {
         var lease: LeaseID?
     }
 
+    /// Maximum number of names that are remembered to find repeated ones, some 20 bytes each.
+    private static let rememberedNames = 2_000_000
+
     private let worker: WorkerIdentity
     private let client: CoordinatorClient
     private let engine: TransferEngine
@@ -55,7 +58,7 @@ final class SourceReader: Sendable {
         do {
             let grant = try await client.lease(
                 sourceOf: catalog,
-                SourceLeaseRequest(worker: worker.id, name: worker.name, lease: lease),
+                WorkLeaseRequest(worker: worker.id, name: worker.name, lease: lease),
                 retrySeconds: 5)
             guard let work = grant.work else { return }
             log.info("source leased", ["catalog": catalog])
@@ -107,15 +110,25 @@ final class SourceReader: Sendable {
         return report
     }
 
-    /// Returns how many of the list's assets the catalog has; at most too few, because a repeated entry is
-    /// found each time.
+    /// Returns how many of the list's assets the catalog has. Of a list with more repeated entries than
+    /// are remembered these may be too few.
     private func kept(
         _ source: ListSource, _ list: ListSource.Reading, _ held: SourceLease
     ) async throws(Failure) -> Int64 {
         var names: [String] = []
         var known: Int64 = 0
+        var repeats = Int64(list.counts.repeats)
+        var seen: Set<Int> = []
         _ = try await source.read(.submission(list.sharedKeys)) { assets throws(Failure) in
             for asset in assets {
+                if repeats > 0 {
+                    let hash = asset.name.hashValue
+                    if seen.contains(hash) {
+                        repeats -= 1
+                        continue
+                    }
+                    if seen.count < Self.rememberedNames { seen.insert(hash) }
+                }
                 names.append(asset.name)
                 guard names.count == WireLimits.namesPerSourceCheck else { continue }
                 known += try await held.known(names)
@@ -123,7 +136,7 @@ final class SourceReader: Sendable {
             }
         }
         if !names.isEmpty { known += try await held.known(names) }
-        return max(0, known - Int64(list.counts.repeats))
+        return max(0, known - repeats)
     }
 
     private func submit(
@@ -148,7 +161,7 @@ struct SourceLease: Sendable {
     let seconds: Double
     let client: CoordinatorClient
     let draining: ShutdownSignal
-    private let isLost = Shared(false)
+    private let hold = WorkHold()
 
     init(
         catalog: CatalogID, worker: WorkerID, lease: LeaseID, seconds: Double,
@@ -165,7 +178,7 @@ struct SourceLease: Sendable {
     /// Throws `worker.leaseLost` if another worker may have the source, and `worker.cancelled` if this
     /// one drains.
     func require() throws(Failure) {
-        guard !isLost.withLock(\.self) else {
+        guard hold.isHeld else {
             throw Failure(.workerLeaseLost, "The source is another worker's, or was changed.")
         }
         guard !draining.isDraining else { throw Failure(.workerCancelled, "the worker drains") }
@@ -177,15 +190,7 @@ struct SourceLease: Sendable {
 
     /// Extends the lease regularly, until the task is cancelled or the source is lost.
     func keep() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(seconds / 4))
-            guard !Task.isCancelled else { return }
-            do throws(Failure) {
-                _ = try await check([])
-            } catch {
-                if error.code == .workerLeaseLost { return isLost.withLock { $0 = true } }
-            }
-        }
+        await hold.keep(every: seconds / 4) { () async throws(Failure) in _ = try await check([]) }
     }
 
     private func check(_ names: [String]) async throws(Failure) -> SourceChecked {

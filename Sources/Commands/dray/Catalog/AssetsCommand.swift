@@ -11,7 +11,10 @@ enum AssetsCommand {
     static let command = Command(
         "assets",
         summary: "List, pause, resume, cancel, retry, reprioritise, pin or remove assets.",
-        subcommands: [list] + AssetChangeCommand.commands)
+        discussion: "Without a command, lists the assets of CATALOG as `dray assets list` does. "
+            + listDiscussion,
+        subcommands: [list] + AssetChangeCommand.commands,
+        operands: listOperands, options: listOptions, action: listAssets)
 
     static let stateFilter = "asset-state"
 
@@ -43,14 +46,20 @@ enum AssetsCommand {
 
     private static let list = Command(
         "list", summary: "List the assets of a catalog: filter, search, sort.",
-        discussion: """
-            \(ClusterCall.anyPlace) In patterns, * matches any characters. The size of an asset \
-            is its stored bytes or, if nothing is stored, the expected bytes.
-            """,
-        operands: [
-            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
-        ],
-        options: [
+        discussion: listDiscussion, operands: listOperands, options: listOptions,
+        action: listAssets)
+
+    private static let listDiscussion = """
+        \(ClusterCall.anyPlace) In patterns, * matches any characters. The size of an asset is \
+        its stored and received bytes or, if there are none, the expected bytes.
+        """
+
+    private static let listOperands = [
+        CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
+    ]
+
+    private static let listOptions =
+        [
             CommandOption(
                 "site", .directory(placeholder: "DEST"),
                 help: "Site of the catalog, if several sites have a catalog of that name."),
@@ -82,7 +91,8 @@ enum AssetsCommand {
                 "after", .text(placeholder: "PLACE"),
                 help: "Continue after this row; the last line of a listing prints it."),
         ] + ClusterCall.listOptions
-    ) { given in
+
+    @Sendable private static func listAssets(_ given: Arguments) async -> ExitCode {
         let arguments = CommonOptions.readingStates(given, filter: stateFilter)
         return await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {
@@ -188,7 +198,12 @@ enum AssetsCommand {
         let warnings = listing.assets.reduce(into: ManifestWarnings()) { all, asset in
             if let warnings = asset.warnings { all.add(warnings) }
         }
-        let text = table + (warnings.isEmpty ? "" : "\n\(WarningText.lines(warnings))\n")
+        let recordings = listing.assets.compactMap { asset in
+            asset.recording.map { "\(printable(asset.name)): \(RecordingText.line($0))\n" }
+        }
+        let text =
+            table + (recordings.isEmpty ? "" : "\n" + recordings.joined())
+            + (warnings.isEmpty ? "" : "\n\(WarningText.lines(warnings))\n")
         guard let next = listing.next else { return text }
         return text + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"
     }

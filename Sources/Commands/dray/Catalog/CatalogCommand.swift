@@ -13,8 +13,7 @@ enum CatalogCommand {
         "catalog",
         summary: "Check a list; list, show, cancel, retry, remove, forget and schedule catalogs.",
         discussion:
-            "\(ClusterCall.place) With --state, uses the private cluster of that directory; `list` "
-            + "and `show` also find the default one.",
+            ClusterCall.anyPlace,
         subcommands: [
             CatalogCheckCommand.command,
             CatalogListCommand.command, CatalogStatusCommand.command,
@@ -70,21 +69,8 @@ enum CatalogCommand {
             site,
         ] + ClusterCall.options
     ) { arguments in
-        await ClusterCall.run(arguments, isCheck: true) { client in
-            var selection = try selection(.reschedule, arguments)
-            selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
-            selection.deadline = try TimeOptions.futureTime(
-                TimeOptions.deadline.name, arguments, none: 0)
-            selection.refreshSeconds = try refreshSeconds(arguments)
-            let asked = selection
-            guard
-                selection.notBefore != nil || selection.deadline != nil
-                    || selection.refreshSeconds != nil
-            else {
-                throw UsageError(
-                    "nothing to set", hint: "Give --not-before, --deadline or --refresh-every.")
-            }
-            let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
+        await ClusterCall.run(arguments, asking: { try rescheduling(arguments) }) { asked, client in
+            let answer = try await client.apply(asked, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(answer, arguments) {
                 let refreshes =
                     switch asked.refreshSeconds {
@@ -97,6 +83,24 @@ enum CatalogCommand {
                     + refreshes + ".\n"
             }
         }
+    }
+
+    private static func rescheduling(
+        _ arguments: Arguments
+    ) throws -> SelectionAction {
+        var selection = try selection(.reschedule, arguments)
+        selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
+        selection.deadline = try TimeOptions.futureTime(
+            TimeOptions.deadline.name, arguments, none: 0)
+        selection.refreshSeconds = try refreshSeconds(arguments)
+        guard
+            selection.notBefore != nil || selection.deadline != nil
+                || selection.refreshSeconds != nil
+        else {
+            throw UsageError(
+                "nothing to set", hint: "Give --not-before, --deadline or --refresh-every.")
+        }
+        return selection
     }
 
     private static func refreshSeconds(_ arguments: Arguments) throws(UsageError) -> Double? {
@@ -138,7 +142,7 @@ enum CatalogCommand {
         _ action: SelectionAction.Action, _ arguments: Arguments,
         to selection: () throws -> SelectionAction
     ) async -> ExitCode {
-        await ClusterCall.run(arguments, isCheck: true, asking: selection) { selection, client in
+        await ClusterCall.run(arguments, asking: selection) { selection, client in
             let answer =
                 arguments.flag(allSites.name)
                 ? try await AllSites.apply(
@@ -229,8 +233,15 @@ enum CatalogCommand {
             case .remove: "Removing"
             case .forget: "Forgotten"
             }
-        return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
-            + "\(HumanFormat.count(answer.jobs, "job")).\n" + refusals(answer)
+        let assets = "\(done): \(HumanFormat.count(answer.assets, "asset"))"
+        switch action {
+        case .pause:
+            // Jobs that waited and no longer do are not what stops.
+            return assets + "; transfers stop within seconds and keep what they received.\n"
+        case .resume: return assets + ".\n" + refusals(answer)
+        default:
+            return assets + ", \(HumanFormat.count(answer.jobs, "job")).\n" + refusals(answer)
+        }
     }
 
     private static func refusals(_ answer: SelectionAnswer) -> String {

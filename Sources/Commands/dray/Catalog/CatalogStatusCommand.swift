@@ -23,12 +23,14 @@ enum CatalogStatusCommand {
             options: [CatalogCommand.site] + ClusterCall.options
         ) { arguments in
             await ClusterCall.run(
-                arguments, asking: { try CatalogCommand.reference(arguments) }
-            ) { reference, client in
+                arguments, workers: 0, asking: { try CatalogCommand.reference(arguments) }
+            ) { reference, client, isPrivate in
                 let status = try await client.status(
                     of: reference, retrySeconds: ClusterCall.retrySeconds)
                 let source = try await source(of: status.id, client)
-                return try ClusterCall.show(status, arguments) { text(status, source) }
+                return try ClusterCall.show(status, arguments) {
+                    text(status, source, isIdle: isPrivate)
+                }
             }
         }
     }
@@ -46,7 +48,7 @@ enum CatalogStatusCommand {
     /// Returns the commands that tell why something failed, and that continue a catalog that has ended.
     private static func nextSteps(_ status: CatalogStatus) -> [String] {
         let again = "dray catalog retry \(status.id), or submit the catalog again"
-        let why = "why: dray assets \(status.id) --asset-state failed"
+        let why = "why: dray assets list \(status.id) --asset-state failed"
         switch status.state {
         case .failed: return [why, "next: \(again)"]
         case .cancelled: return ["next: \(again)"]
@@ -58,7 +60,12 @@ enum CatalogStatusCommand {
     }
 
     /// Formats the status, one line per known fact.
-    static func text(_ status: CatalogStatus, _ source: SourceStatus? = nil) -> String {
+    ///
+    /// - Parameter isIdle: true for a private cluster that was started for this answer, which has no
+    ///   workers.
+    static func text(
+        _ status: CatalogStatus, _ source: SourceStatus? = nil, isIdle: Bool = false
+    ) -> String {
         let totals = status.totals
         var lines = [
             "\(printable(status.name)) (\(status.id)): \(status.state.rawValue)",
@@ -71,7 +78,7 @@ enum CatalogStatusCommand {
                 + "\(HumanFormat.bytes(totals.bytes + totals.receivingBytes))"
                 + (totals.expectedBytes.map { " of \(HumanFormat.bytes($0))" } ?? ""),
         ]
-        if status.state == .running {
+        if status.state == .running, !isIdle {
             let active = status.active.count
             lines.append(
                 "  active: " + (active < 20 ? "" : "more than ")
@@ -90,7 +97,7 @@ enum CatalogStatusCommand {
             lines.append("  deadline: \(TimeText.minute(ofSeconds: deadline))")
         }
         if let trace = status.traceID { lines.append("  trace: \(printable(trace))") }
-        lines += StatusCommand.lines(status).map { "  \($0)" }
+        lines += StatusCommand.lines(status, isIdle: isIdle).map { "  \($0)" }
         lines += nextSteps(status).map { "  \($0)" }
         return lines.joined(separator: "\n") + "\n"
     }

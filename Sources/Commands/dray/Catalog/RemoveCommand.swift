@@ -60,7 +60,7 @@ enum RemoveCommand {
         ] + ClusterCall.options
     ) { arguments in
         await ClusterCall.run(
-            arguments, isCheck: true,
+            arguments,
             asking: {
                 guard arguments.flag("yes") else {
                     throw UsageError(

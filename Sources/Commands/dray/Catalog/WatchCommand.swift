@@ -46,7 +46,8 @@ enum WatchCommand {
             try LogOutput.configure(
                 environment: ClientSettings.environment, defaultLevel: .warning)
             try CommonOptions.checkState(arguments)
-            return try await run(try plan(arguments), try place(arguments))
+            let plan = try plan(arguments)
+            return try await run(plan, try await place(arguments))
         } catch {
             return Console.fail(error)
         }
@@ -65,13 +66,25 @@ enum WatchCommand {
     }
 
     /// Returns the cluster at DRAY_COORDINATOR, the one of the state directory, or the default.
-    private static func place(_ arguments: Arguments) throws -> ClusterPlace {
+    private static func place(_ arguments: Arguments) async throws -> ClusterPlace {
         if let named = try ClusterPlace.named() { return named }
         // Without a home directory there is no default state.
-        guard let state = try? CommonOptions.statePath(arguments) else {
-            return try ClusterPlace.standard()
+        if let state = try? CommonOptions.statePath(arguments),
+            let running = try ClusterPlace.running(in: state)
+        {
+            return running
         }
-        return try ClusterPlace.running(in: state) ?? ClusterPlace.standard()
+        let standard = try ClusterPlace.standard()
+        let client = try standard.client()
+        defer { client.shutdown() }
+        do throws(Failure) {
+            try await client.readiness(retrySeconds: ClusterCall.retrySeconds)
+        } catch  where error.code == .clusterCoordinatorUnreachable {
+            throw ClusterCall.noCluster(
+                error.code,
+                else: "; the private one of `dray prefetch` has events while that runs")
+        }
+        return standard
     }
 
     static func plan(

@@ -41,8 +41,8 @@ enum ClusterCall {
     /// state directory. If none runs, it starts the private cluster, without workers, while `body`
     /// runs.
     ///
-    /// - Parameter isCheck: true for commands that check if a cluster runs: they start only a
-    ///   private cluster that `--state` names.
+    /// - Parameter isCheck: true for commands that check if a cluster runs, or that make no sense
+    ///   without one: they start only a private cluster that `--state` names.
     static func run(
         _ arguments: Arguments, isCheck: Bool = false,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
@@ -52,7 +52,7 @@ enum ClusterCall {
 
     /// Runs `body` like the function above, with workers in a private cluster; `body` gets true in
     /// one.
-    private static func run(
+    static func run(
         _ arguments: Arguments, isCheck: Bool, workers: Int,
         _ body: @escaping @Sendable (CoordinatorClient, Bool) async throws -> String
     ) async -> ExitCode {
@@ -145,12 +145,17 @@ enum ClusterCall {
             where failure.code == .clusterCoordinatorUnreachable
             && ClientSettings.coordinator == nil
         {
-            throw Failure(
-                failure.code,
-                "no cluster runs at \(ClientSettings.defaultListen), and DRAY_COORDINATOR "
-                    + "is not set; start one with `dray up`" + privateHint)
+            throw noCluster(failure.code, else: privateHint)
         }
         return .success
+    }
+
+    /// Returns the failure of a command without DRAY_COORDINATOR where no cluster runs.
+    static func noCluster(_ code: FailureCode, else hint: String) -> Failure {
+        Failure(
+            code,
+            "no cluster runs at \(ClientSettings.defaultListen), and DRAY_COORDINATOR "
+                + "is not set; start one with `dray up`" + hint)
     }
 
     /// The hint to use the private cluster, if the default one exists.
@@ -159,9 +164,7 @@ enum ClusterCall {
             let path = try? StateDirectory.defaultPath(environment: ClientSettings.environment),
             StateDirectory.isUsed(path)
         else { return "" }
-        return
-            ", or use the private one of `dray prefetch`: `dray status --state "
-            + "\(printable(path))`"
+        return ", or use the private one of `dray prefetch`: add `--state \(printable(path))`"
     }
 
     /// Returns `value` as JSON with `--json`, as CSV with `--csv`, or else as `text`.

@@ -38,7 +38,7 @@ enum QueueCommand {
             operands: [CommandOperand("NAME", help: "Name of the queue, from `dray queue`.")],
             options: ClusterCall.options
         ) { arguments in
-            await ClusterCall.run(arguments, isCheck: true) { client in
+            await ClusterCall.run(arguments) { client in
                 let status = try await client.control(
                     queue: arguments.operands[0], QueueControl(action),
                     retrySeconds: ClusterCall.retrySeconds)

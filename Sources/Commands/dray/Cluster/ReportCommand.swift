@@ -71,10 +71,7 @@ enum ReportCommand {
         }
         query.period = try period(arguments)
         query.catalog = arguments.text("catalog")
-        query.site = arguments.text("site").map { site in
-            // A directory is named as it is for a catalog.
-            site.hasPrefix("/") ? "file://\(site)" : site
-        }
+        query.site = arguments.text("site").map(SiteNames.site)
         if let text = arguments.text("origin") {
             guard let origin = originName(of: text, allowsUserInfo: false) else {
                 throw UsageError(

@@ -20,11 +20,11 @@ enum StatusCommand {
                 help: "The list of --csv: catalogs, queues or workers. Default: catalogs.")
         ]
     ) { arguments in
-        await ClusterCall.run(arguments, isCheck: true) { client in
+        await ClusterCall.run(arguments, isCheck: true, workers: 0) { client, isPrivate in
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(
                 status, arguments, csv: { csv(status, arguments.text("list")) },
-                as: { text(status) })
+                as: { text(status, isIdle: isPrivate) })
         }
     }
 
@@ -37,7 +37,9 @@ enum StatusCommand {
     }
 
     /// Formats tables of catalogs, queues and workers, and of load tests while one runs.
-    static func text(_ status: ClusterStatus) -> String {
+    ///
+    /// - Parameter isIdle: true for a private cluster that was started for this answer.
+    static func text(_ status: ClusterStatus, isIdle: Bool = false) -> String {
         // Rare columns are shown only if one has a value.
         let isAnyCancelled = status.catalogs.contains { $0.totals.cancelled != nil }
         let isTimed = status.catalogs.contains { $0.notBefore != nil || $0.deadline != nil }
@@ -74,7 +76,8 @@ enum StatusCommand {
                     + (isTimed ? ["Not before", "Deadline"] : []),
                 [.right, .left, .left, .right, .right] + (isAnyCancelled ? [.right] : [])
                     + [.right, .right, .left]
-                    + (isTimed ? [.left, .left] : []), catalogs) + notes(status.catalogs),
+                    + (isTimed ? [.left, .left] : []), catalogs)
+                + notes(status.catalogs, isIdle: isIdle),
             QueueCommand.table(status.queues),
             ClusterCall.section(
                 "Workers",
@@ -100,16 +103,26 @@ enum StatusCommand {
     }
 
     /// Formats the waits, ends and deadlines of running catalogs, one line each.
-    private static func notes(_ catalogs: [CatalogStatus]) -> String {
+    private static func notes(_ catalogs: [CatalogStatus], isIdle: Bool) -> String {
         let lines = catalogs.filter { $0.state == .running }.flatMap { catalog in
-            self.lines(catalog).map { "\(catalog.id) \(printable(catalog.name)) \($0)\n" }
+            self.lines(catalog, isIdle: isIdle).map {
+                "\(catalog.id) \(printable(catalog.name)) \($0)\n"
+            }
         }
         return lines.isEmpty ? "" : "\n" + lines.joined()
     }
 
-    /// Describes the catalog's waits, its end and its deadline.
-    static func lines(_ catalog: CatalogStatus) -> [String] {
-        [
+    /// Describes the catalog's waits, its end and its deadline; of a running one, that nothing
+    /// works on it if `isIdle`.
+    static func lines(_ catalog: CatalogStatus, isIdle: Bool) -> [String] {
+        if isIdle, catalog.state == .running {
+            return [
+                "stopped: nothing works on it now; the same `dray prefetch`, or `dray up`, "
+                    + "continues it"
+            ]
+        }
+        return [
+            catalog.recording.map(RecordingText.line),
             WaitText.line(catalog.waits ?? []), catalog.finish.map(FinishText.line),
             DeadlineText.line(catalog),
         ].compactMap(\.self)

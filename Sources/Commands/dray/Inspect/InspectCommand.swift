@@ -38,7 +38,7 @@ enum InspectCommand {
                 help: "URL of FILE, to resolve its references."),
             CommandOption("segments", .flag, help: "List every segment."),
             CommandOption("json", .flag, help: "Print JSON."),
-        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
+        ] + TrackOptions.ofLists + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(

@@ -44,7 +44,9 @@ enum ReplayLog {
         where arguments.flag(option) || !arguments.texts(option).isEmpty {
             throw UsageError(
                 "--replay and --\(option) cannot be combined",
-                hint: "The log has the requests and their times; --cluster has no access to it.")
+                hint: option == "cluster"
+                    ? "Workers cannot read the log; omit --cluster."
+                    : "The log has the requests and their times; omit --\(option).")
         }
         guard arguments.operands.count == 1, arguments.operands[0].contains("://") else {
             throw UsageError(
@@ -71,6 +73,7 @@ enum ReplayLog {
                     + "within 7 days")
         }
         scenario.setReplay(replay)
+        if arguments.flag("may-fail") { scenario.targets[0].mayFail = true }
         if let seconds = try LoadTestOptions.duration(
             "duration", arguments, LoadLimits.capSeconds)
         {
@@ -95,7 +98,11 @@ enum ReplayLog {
             throw Failure(
                 .inputEmpty,
                 "\(path == "-" ? "stdin" : printable(path)): no answered GET request"
-                    + (patterns.isEmpty ? " can be read" : " matches --match"))
+                    + (patterns.isEmpty ? " can be read" : " matches --match"),
+                hint: patterns.isEmpty
+                    ? "Give a log with GET requests that were answered with 200, 206 or 304."
+                    : "Give a pattern that matches a whole path with its query, such as "
+                        + "'*.m3u8*', or omit --match.")
         }
         if requests.lateRequests > 0 {
             Console.note(

@@ -74,10 +74,10 @@ enum ListOptions {
         return listEndings.contains(String(name[name.index(after: dot)...]))
     }
 
-    /// Prints the lines of a list that are ignored.
-    static func tell(_ reading: ListSource.Reading) {
+    /// Prints the lines of the list `name` that are ignored.
+    static func tell(_ reading: ListSource.Reading, of name: String) {
         for notice in reading.notices {
-            let document = notice.document.map { "\(printable($0)): " } ?? ""
+            let document = "\(printable(redacted(url: notice.document ?? name))): "
             Console.note("\(document)line \(notice.line): \(printable(notice.message))")
         }
         let more = reading.noticeCount - reading.notices.count

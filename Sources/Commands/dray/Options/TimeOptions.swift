@@ -40,6 +40,25 @@ enum TimeOptions {
         return seconds
     }
 
+    static let refreshAfter = CommandOption(
+        "refresh-after", .text(placeholder: "DURATION"),
+        help: "Check each asset at its origin so long after it was submitted or checked last: 90m, "
+            + "6h, 7d; origin for as long as its responses are fresh.")
+
+    /// Reads `--refresh-after DURATION`: its seconds, or true for `origin`; nil without it.
+    static func refresh(
+        _ arguments: Arguments
+    ) throws(UsageError) -> (seconds: Double?, byOrigin: Bool?) {
+        guard let text = arguments.text(refreshAfter.name) else { return (nil, nil) }
+        if text == "origin" { return (nil, true) }
+        guard let seconds = lengthOfTime(text), WireLimits.refreshSeconds.contains(seconds) else {
+            throw UsageError(
+                "--\(refreshAfter.name) is '\(printable(String(text.prefix(100))))'",
+                hint: "Write 90m, 6h or 7d, from 1m to 365d, or origin.")
+        }
+        return (seconds, nil)
+    }
+
     /// Reads `--name TIME` in seconds since 1970. Returns `none` for that word if it is allowed;
     /// nil without the option.
     ///

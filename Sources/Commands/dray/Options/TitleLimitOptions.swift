@@ -14,7 +14,7 @@ enum TitleLimitOptions {
         "max-sites", .text(placeholder: "N"),
         help: "Keep each title at no more than N sites at a time. `none` sets no limit.")
 
-    /// Reads `--max-fetches`; nil without it. `none` is a count of 0 if it is to be told, else nil.
+    /// Reads `--max-fetches`; nil without it. `none` is a count of 0 if it is to be sent, else nil.
     static func fetches(
         _ arguments: Arguments, none: Bool = false
     ) throws(UsageError) -> FetchLimit? {
@@ -32,7 +32,7 @@ enum TitleLimitOptions {
         return FetchLimit(count: count, periodSeconds: seconds)
     }
 
-    /// Reads `--max-sites`; nil without it. `none` is 0 if it is to be told, else nil.
+    /// Reads `--max-sites`; nil without it. `none` is 0 if it is to be sent, else nil.
     static func sites(_ arguments: Arguments, none: Bool = false) throws(UsageError) -> Int? {
         guard let text = arguments.text(maxSites.name) else { return nil }
         if text == "none" { return none ? 0 : nil }

@@ -5,7 +5,31 @@ import Titles
 
 /// Options that select the tracks of titles.
 enum TrackOptions {
-    static let all = [
+    /// Options of a command that only lists titles.
+    static let ofLists =
+        selection + [
+            CommandOption(
+                "live", .choice(placeholder: "snapshot", of: ["snapshot"]),
+                help: "List what a live title has when its manifest is read. Default: a live title "
+                    + "fails.")
+        ]
+
+    /// Options of a command that fetches titles.
+    static let ofFetches =
+        selection + [
+            CommandOption(
+                "live", .choice(placeholder: "MODE", of: ["snapshot", "record"]),
+                help:
+                    "Fetch what a live title lists when its manifest is read (snapshot), or all "
+                    + "that it lists until it ends (record). Default: a live title fails."),
+            CommandOption(
+                until, .text(placeholder: "TIME"),
+                help: "End the recordings of --live record at this time, such as 6h from now."),
+        ]
+
+    private static let until = "until"
+
+    private static let selection = [
         CommandOption(
             "max-height", .integer(placeholder: "LINES", range: 1...100_000),
             help: "Titles: skip renditions with a greater height."),
@@ -33,11 +57,6 @@ enum TrackOptions {
             "no-keys", .flag,
             help: "Do not store decryption keys; manifests keep the origin's key URLs."),
         CommandOption(
-            "live", .choice(placeholder: "snapshot", of: ["snapshot"]),
-            help:
-                "Fetch what a live title lists when its manifest is read. Default: a "
-                + "live title fails."),
-        CommandOption(
             "strict", .flag,
             help:
                 "Reject manifests that break rules which players tolerate. Default: warn."),
@@ -63,8 +82,24 @@ enum TrackOptions {
                         + "without it.")
             }
         }
-        if arguments.text("live") != nil { titles.takesSnapshots = true }
+        switch arguments.text("live") {
+        case "snapshot": titles.takesSnapshots = true
+        case "record": titles.records = true
+        default: break
+        }
         return titles.isDefault ? nil : titles
+    }
+
+    /// Returns the track selection of titles that are fetched, with the end of their recordings.
+    static func fetchedTitles(_ arguments: Arguments) throws(UsageError) -> TitleOptions? {
+        var titles = try titles(arguments)
+        guard let time = try TimeOptions.futureTime(until, arguments) else { return titles }
+        guard titles?.records == true else {
+            throw UsageError(
+                "--until is for recordings", hint: "Add --live record, or omit --until.")
+        }
+        titles?.recordsUntilSeconds = time
+        return titles
     }
 
     /// Parses `4500k`, `4.5M` or `4500000` to bits per second.

@@ -36,8 +36,9 @@ struct CalibrationFiles {
             guard run.connections != nil else {
                 throw Failure(
                     .inputField,
-                    "\(printable(path)): totals.settings.connections is missing; set "
-                        + "--set worker.connections=N, the connections of each worker of the run")
+                    "\(printable(path)): totals.settings.connections is missing",
+                    hint: "Use --set worker.connections=N, the connections of each worker of the "
+                        + "run.")
             }
             reports.append((path, run))
         }

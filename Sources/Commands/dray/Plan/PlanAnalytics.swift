@@ -20,8 +20,8 @@ enum PlanAnalytics {
                 + ". Default: by its usual names. Repeatable."),
         CommandOption(
             "preset", .choice(placeholder: "NAME", of: AudiencePreset.all.map(\.name)),
-            help: "Take the audience from public figures: "
-                + AudiencePreset.all.map(\.name).joined(separator: ", ")
+            help: "Take the audience, and its kind of service unless --service is set, from "
+                + "public figures: " + AudiencePreset.all.map(\.name).joined(separator: ", ")
                 + ". The output names their source."),
     ]
 
@@ -64,24 +64,29 @@ enum PlanAnalytics {
         do throws(Failure) {
             while let piece = try input.next() {
                 do throws(PlannerError) { try analytics.read(piece) } catch {
-                    throw Failure(.inputField, "\(error)")
+                    throw Failure(error)
                 }
             }
             do throws(PlannerError) { return try analytics.finish() } catch {
-                throw Failure(.inputField, "\(error)")
+                throw Failure(error)
             }
         } catch {
-            throw Failure(
-                error.code, "\(path == "-" ? "stdin" : printable(path)): \(error.message)")
+            throw error.inFile(path)
+        }
+    }
+
+    /// The preset of `--preset`; nil without it.
+    static func preset(_ arguments: Arguments) -> AudiencePreset? {
+        arguments.text("preset").flatMap { name in
+            AudiencePreset.all.first { $0.name == name }
         }
     }
 
     /// Sets the audience of `--preset`. Returns a note with its source.
     static func applyPreset(_ arguments: Arguments, to scenario: inout Scenario) throws -> [String]
     {
-        guard let name = arguments.text("preset"),
-            let preset = AudiencePreset.all.first(where: { $0.name == name })
-        else { return [] }
+        guard let preset = preset(arguments) else { return [] }
+        let name = preset.name
         let audience: [ScenarioInput] = [
             .monthlyActiveUsers, .dailyActiveUsers, .peakConcurrentUsers,
         ]

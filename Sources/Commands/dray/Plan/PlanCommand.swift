@@ -166,6 +166,7 @@ enum PlanCommand {
             var plan = try ProcessSignals.withDefaultAction { () throws(PlannerError) in
                 try Plan(scenario, options)
             }
+            try ExchangeRates.check(plan, scenario.money)
             plan.notes += notes
             plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {
@@ -174,8 +175,7 @@ enum PlanCommand {
             Console.write(try output.text(plan))
             return .success
         } catch let error as PlannerError {
-            return Console.fail(
-                Failure(.inputField, "\(error.field): given \(error.given); \(error.allowed)"))
+            return Console.fail(Failure(error))
         } catch {
             return Console.fail(error)
         }
@@ -234,15 +234,25 @@ enum PlanCommand {
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false
             ).map(String.init)
             let names = ScenarioInput.table.map(\.path)
-            guard parts.count == 2, let input = ScenarioInput.named(parts[0]) else {
+            guard parts.count == 2 else {
                 throw UsageError(
                     "--set is '\(printable(String(assignment.prefix(100))))'",
-                    hint: suggestion(for: parts[0], from: names)
-                        ?? "Write INPUT=VALUE: worker.connections=64.")
+                    hint: "Write INPUT=VALUE: worker.connections=64.")
+            }
+            guard let input = ScenarioInput.named(parts[0]) else {
+                // Often the group is missing: `titles` for `catalog.titles`.
+                let whole = names.filter { $0.hasSuffix(".\(parts[0])") }
+                throw UsageError(
+                    "--set names an unknown input '\(printable(String(parts[0].prefix(100))))'",
+                    hint: whole.first.map { "Did you mean \($0)?" }
+                        ?? suggestion(for: parts[0], from: names)
+                        ?? "`dray plan --full` lists the inputs, such as worker.connections.")
             }
             scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
         }
-        if let service = arguments.choice("service", ServiceKind.self) {
+        if let service = arguments.choice("service", ServiceKind.self)
+            ?? PlanAnalytics.preset(arguments)?.kind
+        {
             scenario.service = service
         }
         if let text = arguments.text("ladder") { scenario.ladder = try ladder(text) }
@@ -315,6 +325,13 @@ enum PlanCommand {
     ) throws -> Estimate {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(number)
         let numbers = parts.compactMap { $0 }
+        if input.row.unit == "users",
+            text.split(separator: ":").contains(where: GroupedNumber.isAmbiguous)
+        {
+            throw UsageError(
+                "\(option) is \(printable(String(text.prefix(40))))",
+                hint: "Write a number of users without a point: 30000, not 30.000.")
+        }
         guard numbers.count == parts.count, [1, 3].contains(numbers.count) else {
             throw UsageError(
                 "\(option) is '\(printable(String(text.prefix(40))))'",

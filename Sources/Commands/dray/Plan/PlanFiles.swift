@@ -18,7 +18,7 @@ enum NamedFile {
         do throws(Failure) {
             return try parse(bytes)
         } catch {
-            throw Failure(error.code, "\(printable(path)): \(error.message)")
+            throw error.inFile(path)
         }
     }
 }
@@ -77,7 +77,8 @@ enum PriceFiles {
             throw Failure(
                 .inputEmpty,
                 "\(printable(path)) has \(names.count) files that end in .json; 1 to \(maxFiles) "
-                    + "can be read")
+                    + "can be read",
+                hint: "Name a price file, or a directory of price files.")
         }
         return names.sorted().map { "\(path)/\($0)" }
     }

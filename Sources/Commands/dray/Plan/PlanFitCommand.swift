@@ -42,12 +42,12 @@ enum PlanFitCommand {
         do throws(PlannerError) {
             points = try ThroughputTable(csv: String(decoding: bytes, as: UTF8.self)).points
         } catch {
-            throw Failure(.inputField, "\(path): \(error)")
+            throw Failure(error).inFile(path)
         }
         do throws(FitError) {
             return (points, try Scalability.fit(points))
         } catch {
-            throw Failure(.inputField, "\(path): \(error)")
+            throw Failure(PlannerError(error)).inFile(path)
         }
     }
 

@@ -44,8 +44,10 @@ enum PlanLogCommand {
     static func summary(ofLogs paths: [String]) throws(Failure) -> AccessLogSummary {
         var log = AccessLog()
         for path in paths {
+            // Its failure has the name already.
+            let file = try ListFile(path)
             try named(path) { () throws(Failure) in
-                let input = ListInput(try ListFile(path), copies: false)
+                let input = ListInput(file, copies: false)
                 while let piece = try input.next() {
                     try inFailure { () throws(PlannerError) in try log.read(piece) }
                 }
@@ -63,7 +65,7 @@ enum PlanLogCommand {
         do throws(PlannerError) {
             return try body()
         } catch {
-            throw Failure(.inputField, "\(error)")
+            throw Failure(error)
         }
     }
 
@@ -73,7 +75,7 @@ enum PlanLogCommand {
         do throws(Failure) {
             return try body()
         } catch {
-            throw Failure(error.code, "\(path == "-" ? "stdin" : path): \(error.message)")
+            throw error.inFile(path)
         }
     }
 

@@ -150,7 +150,7 @@ enum PlanMeasurements {
         do throws(PlannerError) {
             return try body()
         } catch {
-            throw Failure(.inputField, "\(printable(path)): \(error)")
+            throw Failure(error).inFile(path)
         }
     }
 
@@ -172,7 +172,8 @@ enum PlanMeasurements {
                 throw Failure(
                     .inputMalformed,
                     "no report of a run, which has totals: {segments, fetchedBytes, seconds, "
-                        + "retries}")
+                        + "retries}",
+                    hint: "Use the file that `dray prefetch --report FILE` wrote.")
             }
             return report
         }

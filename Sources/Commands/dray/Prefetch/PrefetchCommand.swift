@@ -45,7 +45,7 @@ enum PrefetchCommand {
                 help: "Name of the catalog. Default: from the JSON list, else from LIST's file "
                     + "name or URL."),
             ListOptions.format, TimeOptions.notBefore, TimeOptions.deadline,
-            TimeOptions.expires, TimeOptions.keepFor,
+            TimeOptions.expires, TimeOptions.keepFor, TimeOptions.refreshAfter,
             TitleLimitOptions.maxFetches, TitleLimitOptions.maxSites,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
@@ -76,7 +76,7 @@ enum PrefetchCommand {
                     + "names; change nothing."),
             OnInterrupt.option,
             CommandOption("quiet", .flag, help: "Show errors only."),
-        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all + TLSOptions.client
+        ] + TrackOptions.ofFetches + HeaderOptions.all + TransferOptions.all + TLSOptions.client
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -128,9 +128,10 @@ enum PrefetchCommand {
                 "--expires comes before --not-before", hint: "Use a time after --not-before.")
         }
         let keepSeconds = try TimeOptions.keepSeconds(arguments)
+        let refresh = try TimeOptions.refresh(arguments)
         let maxFetches = try TitleLimitOptions.fetches(arguments)
         let maxSites = try TitleLimitOptions.sites(arguments)
-        var titles = try TrackOptions.titles(arguments)
+        var titles = try TrackOptions.fetchedTitles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
         // Checks headers before any request.
@@ -154,7 +155,7 @@ enum PrefetchCommand {
             let code = Console.fail(error)
             return code == .someFailed ? .usage : code
         }
-        if !arguments.flag("quiet") { ListOptions.tell(list) }
+        if !arguments.flag("quiet") { ListOptions.tell(list, of: arguments.operands[0]) }
         let name = arguments.text("name") ?? list.name ?? source.defaultName
         try check(name: name)
 
@@ -171,6 +172,7 @@ enum PrefetchCommand {
         catalog.titles = titles
         (catalog.expiresAt, catalog.keepSeconds) = (expires, keepSeconds)
         (catalog.maxFetches, catalog.maxSites) = (maxFetches, maxSites)
+        (catalog.refreshSeconds, catalog.refreshByOrigin) = (refresh.seconds, refresh.byOrigin)
         if case .sites(let sites) = target, let remote {
             let plan = SitesSession.Plan(
                 catalog: catalog, sites: sites, source: source, list: list,

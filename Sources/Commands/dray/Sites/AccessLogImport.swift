@@ -69,7 +69,7 @@ enum AccessLogImport {
             let part = sums[start..<min(start + WireLimits.requestedFiles, sums.count)]
             let noted = try await client.note(
                 SiteRequests(
-                    site: arguments.operands[0], time: time,
+                    site: SiteNames.site(arguments.operands[0]), time: time,
                     files: part.map {
                         SiteRequests.File(
                             key: $0.key, requests: min($0.requests, WireLimits.requestsOfFile),

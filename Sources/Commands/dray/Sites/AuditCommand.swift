@@ -21,7 +21,7 @@ enum AuditCommand {
             --repair fetches damaged files again and removes leftovers of Dray's own. Files that \
             no record knows are listed and never touched; symlinks are never followed.
 
-            SITE is the name of its queue, or its storage URL. If an audit of the site runs \
+            SITE is the name of its queue, its directory or its storage URL. If an audit of the site runs \
             already, the command follows that one, unless it does less than --deep or --repair \
             ask for. It continues if the command is interrupted, and with another worker if one \
             dies. Exit code 1: damage was found and not queued again. \
@@ -31,7 +31,7 @@ enum AuditCommand {
             AuditResultCommand.list, AuditResultCommand.show, AuditResultCommand.cancel,
         ],
         operands: [
-            CommandOperand("SITE", help: "Name of the site's queue, or its storage URL.")
+            CommandOperand("SITE", help: SiteNames.help)
         ],
         options: [
             CommandOption("deep", .flag, help: "Read every file and compare its SHA-256."),
@@ -99,7 +99,7 @@ enum AuditCommand {
 
     private static func submission(_ arguments: Arguments) throws -> SiteAuditSubmission {
         var audit = SiteAuditSubmission(
-            site: arguments.operands[0], isDeep: arguments.flag("deep"),
+            site: SiteNames.site(arguments.operands[0]), isDeep: arguments.flag("deep"),
             repairs: arguments.flag("repair"))
         if arguments.text("read-rate") != nil {
             guard audit.isDeep == true else {

@@ -15,7 +15,7 @@ enum AuditResultCommand {
             + ClusterCall.anyPlace,
         operands: [
             CommandOperand(
-                "SITE", required: false, help: "Name of the site's queue, or its storage URL.")
+                "SITE", required: false, help: SiteNames.help)
         ],
         options: [limit, after] + ClusterCall.listOptions
     ) { arguments in
@@ -95,7 +95,7 @@ enum AuditResultCommand {
         var all = SiteAuditPage(audits: [], next: arguments.text("after"))
         repeat {
             let page = try await client.siteAudits(
-                of: arguments.operands.first, after: all.next,
+                of: arguments.operands.first.map(SiteNames.site), after: all.next,
                 limit: min(most - all.audits.count, WireLimits.pageRows),
                 retrySeconds: ClusterCall.retrySeconds)
             all.audits += page.audits

@@ -28,7 +28,7 @@ enum EvictionCommands {
     }
 
     private static let site = CommandOperand(
-        "SITE", help: "Name of the site's queue, or its storage URL.")
+        "SITE", help: SiteNames.help)
 
     // MARK: Evict
 
@@ -48,7 +48,7 @@ enum EvictionCommands {
                 "dry-run", .flag, help: "Print which assets would be removed; change nothing."),
         ] + ClusterCall.options
     ) { arguments in
-        await ClusterCall.run(arguments, isCheck: true, asking: { try request(arguments) }) {
+        await ClusterCall.run(arguments, asking: { try request(arguments) }) {
             request, client in
             let answer = try await client.evict(request)
             return try ClusterCall.show(answer, arguments) { text(answer) }
@@ -56,7 +56,7 @@ enum EvictionCommands {
     }
 
     private static func request(_ arguments: Arguments) throws(UsageError) -> SiteEviction {
-        var request = SiteEviction(site: arguments.operands[0])
+        var request = SiteEviction(site: SiteNames.site(arguments.operands[0]))
         if arguments.flag("dry-run") { request.dryRun = true }
         guard let text = arguments.text("bytes") else { return request }
         guard let bytes = ByteCount.parse(text), WireLimits.evictedBytes.contains(bytes) else {

@@ -28,7 +28,7 @@ enum SiteCommand {
                             "Directory as the cluster's workers see it, file://, s3:// or cache: URL."
                     )
                 ],
-                options: SiteOptions.all + ClusterCall.options, action: add),
+                options: [name] + SiteOptions.all + ClusterCall.options, action: add),
             Command(
                 "set", summary: "Set a site's schedule, bandwidth and space limits.",
                 discussion: """
@@ -50,7 +50,7 @@ enum SiteCommand {
                     (storage.otherVolume) until --accept-volume.
                     """,
                 operands: [
-                    CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
+                    CommandOperand("NAME", help: SiteNames.help)
                 ],
                 options: SiteOptions.all + ClusterCall.options, action: set),
             Command(
@@ -58,14 +58,19 @@ enum SiteCommand {
                 discussion: "Without this command, Dray retries within a minute after the storage "
                     + "works again.",
                 operands: [
-                    CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
+                    CommandOperand("NAME", help: SiteNames.help)
                 ], options: ClusterCall.options, action: resume),
             EvictionCommands.evict, EvictionCommands.popularity,
         ], options: ClusterCall.listOptions, action: list)
 
+    private static let name = CommandOption(
+        "name", .text(placeholder: "NAME"),
+        help: "Name of the site's queue, as --site takes it: lower case letters, digits and "
+            + "dashes. Default: from the end of DEST.")
+
     @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in
-            var settings = SiteSettings(site: arguments.operands[0])
+            var settings = SiteSettings(site: SiteNames.site(arguments.operands[0]))
             settings.resumes = true
             let status = try await client.configure(
                 settings, retrySeconds: ClusterCall.retrySeconds)
@@ -80,6 +85,7 @@ enum SiteCommand {
             var settings = try SiteOptions.settings(
                 of: Destination(remote: arguments.operands[0]).storageURL, arguments)
             settings.adds = true
+            settings.name = arguments.text(name.name)
             return settings
         }
     }
@@ -120,8 +126,9 @@ enum SiteCommand {
     }
 
     static func settings(_ arguments: Arguments) throws -> SiteSettings {
-        let settings = try SiteOptions.settings(of: arguments.operands[0], arguments)
-        guard settings != SiteSettings(site: arguments.operands[0]) else {
+        let settings = try SiteOptions.settings(
+            of: SiteNames.site(arguments.operands[0]), arguments)
+        guard settings != SiteSettings(site: settings.site) else {
             throw UsageError(
                 "nothing to set",
                 hint: "Use --schedule, --maximum, --floor, --quota, --keep-for, --evict, "

@@ -26,6 +26,7 @@ struct JSONAsset {
     private var expiresAt: Double?
     private var keepSeconds: Double?
     private var refreshSeconds: Double?
+    private var refreshByOrigin: Bool?
     private var title: String?
     private var maxFetches: FetchLimit?
     private var maxSites: Int?
@@ -69,8 +70,8 @@ struct JSONAsset {
         case "keepFor":
             keepSeconds = try cursor.duration(field)
         case "refreshAfter":
-            refreshSeconds = try cursor.duration(
-                field, WireLimits.refreshSeconds, "1m to 365d: 90m, 6h, 7d")
+            refreshSeconds = try cursor.refreshSeconds(field)
+            refreshByOrigin = refreshSeconds == nil ? true : nil
         case "title": title = try cursor.name(field, limit: 200)
         case "maxFetches": maxFetches = try cursor.fetchLimit(field)
         case "maxSites":
@@ -101,6 +102,7 @@ struct JSONAsset {
         asset.sidecars = sidecars
         (asset.notBefore, asset.expiresAt) = (notBefore, expiresAt)
         (asset.keepSeconds, asset.refreshSeconds) = (keepSeconds, refreshSeconds)
+        asset.refreshByOrigin = refreshByOrigin
         (asset.title, asset.maxFetches, asset.maxSites) = (title, maxFetches, maxSites)
         if let notBefore, let expiresAt, expiresAt <= notBefore {
             throw Failure(
@@ -234,6 +236,22 @@ extension JSONCursor {
                 allowed: "a time with a zone: 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z")
         }
         return time
+    }
+
+    /// Reads when an asset is refreshed, in seconds; nil for `origin`.
+    mutating func refreshSeconds(_ path: String) throws(Failure) -> Double? {
+        if try isText("origin") { return nil }
+        return try duration(
+            path, WireLimits.refreshSeconds, "origin, or 1m to 365d: 90m, 6h, 7d")
+    }
+
+    /// Takes the value at the cursor if it is this text.
+    private mutating func isText(_ expected: String) throws(Failure) -> Bool {
+        guard try peek() == .string else { return false }
+        let start = self
+        if try string() == expected { return true }
+        self = start
+        return false
     }
 
     /// Reads a duration in seconds.

@@ -20,13 +20,37 @@ package struct ListedObject: Sendable, Hashable {
     package var modifiedSeconds: Int64?
 }
 
-/// The bytes of an answer that have arrived.
-private final class ReceivedBytes: Sendable {
-    private let bytes = Atomic<Int64>(0)
+/// What has arrived of an object that is read.
+private final class ReceivedObject: Sendable {
+    private struct State {
+        var bytes: Int64 = 0
+        var etag: String?
+        var isOther = false
+    }
 
-    var count: Int64 { bytes.load(ordering: .acquiring) }
+    private let state: Mutex<State>
 
-    func add(_ count: Int) { bytes.add(Int64(count), ordering: .acquiringAndReleasing) }
+    init(etag: String?) { state = Mutex(State(etag: etag)) }
+
+    var bytes: Int64 { state.withLock { $0.bytes } }
+    /// That of its first bytes.
+    var etag: String? { state.withLock { $0.etag } }
+    /// True once an answer had another object.
+    var isOther: Bool { state.withLock { $0.isOther } }
+
+    func add(_ count: Int) { state.withLock { $0.bytes += Int64(count) } }
+
+    /// Returns true if an answer is of the same object, or the first one.
+    func isSame(_ etag: String?) -> Bool {
+        state.withLock { state in
+            guard let first = state.etag else {
+                state.etag = etag
+                return true
+            }
+            state.isOther = etag != first
+            return !state.isOther
+        }
+    }
 }
 
 extension S3Client {
@@ -119,43 +143,54 @@ extension S3Client {
     }
 
     /// Reads an object; `sink` gets its bytes on the loop, in order and once. Returns false if there
-    /// is none. A connection that breaks is continued by a range.
+    /// is none. A connection that breaks is continued by a range of the same object: throws
+    /// `content.changed` if the key has another one by then.
     ///
     /// - Parameters:
     ///   - offset, length: Of a range, which lies in the object; nil for its end.
+    ///   - etag: That of the object; nil for whatever the key has.
     package func get(
-        _ key: String, offset: Int64 = 0, length: Int64? = nil,
+        _ key: String, offset: Int64 = 0, length: Int64? = nil, etag: String? = nil,
         into sink: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
     ) async throws(Failure) -> Bool {
-        let received = ReceivedBytes()
+        let received = ReceivedObject(etag: etag)
         var failures = 0
         while true {
-            let before = received.count
+            let before = received.bytes
             let start = offset + before
             var request = S3Request("GET", key)
             if start > 0 || length != nil {
                 let end = length.map { "\(offset + $0 - 1)" } ?? ""
                 request.headers = [("range", "bytes=\(start)-\(end)")]
             }
+            let isRange = !request.headers.isEmpty
+            if let etag = received.etag { request.headers.append(("if-match", etag)) }
             request.sink = { bytes in
                 received.add(bytes.count)
                 return sink(bytes)
             }
+            // Not every server knows the condition.
+            request.admits = { received.isSame($0) }
             request.maximumTries = 1
-            request.accepted = [404]
+            request.accepted = [404, 412]
             do throws(Failure) {
                 let status = try await send(request).status
-                guard status == 404 || request.headers.isEmpty || status == 206 else {
+                guard status != 412, !received.isOther else {
+                    throw Failure(
+                        .contentChanged, "\(Redaction.path(key)) has changed while it was read")
+                }
+                guard status == 404 || !isRange || status == 206 else {
                     throw Failure(
                         .storageNotS3, "\(bucket.endpointURL): status \(status) to a range")
                 }
                 return status != 404
             } catch {
+                // Without an ETag, nothing says whether the rest is that of the same object.
                 guard [.storageUnavailable, .storageSlowDown].contains(error.code),
-                    length != received.count
+                    length != received.bytes, received.etag != nil || received.bytes == 0
                 else { throw error }
                 // Each try brings something, or counts.
-                failures = received.count - before >= 1 << 20 ? 0 : failures + 1
+                failures = received.bytes - before >= 1 << 20 ? 0 : failures + 1
                 guard failures < S3Request.tries else { throw error }
                 await pause(seconds: 0.1 * Double(1 << failures))
             }

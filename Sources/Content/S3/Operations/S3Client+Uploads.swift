@@ -14,23 +14,24 @@ package struct UploadedPart: Sendable, Hashable {
 package struct UnfinishedUpload: Sendable, Hashable {
     package var key: String
     package var id: String
-    /// Seconds since 1970.
-    package var begunSeconds: Int64?
-
-    package init(key: String, id: String, begunSeconds: Int64?) {
-        (self.key, self.id, self.begunSeconds) = (key, id, begunSeconds)
-    }
 }
 
 extension S3Client {
     /// Begins an upload in parts. `sha256` is the whole's, kept as metadata; nil if unknown.
-    package func beginUpload(_ key: String, sha256: String?) async throws(Failure) -> String {
+    ///
+    /// - Parameter tries: A repeated request whose answer was lost begins another upload.
+    package func beginUpload(
+        _ key: String, sha256: String?, tries: Int = S3Request.tries,
+        isWanted: @escaping @Sendable () -> Bool = { true }
+    ) async throws(Failure) -> String {
         var request = S3Request("POST", key)
         request.query = [("uploads", "")]
         request.headers = storageHeaders()
         request.headers.append(("content-type", MediaType.of(key)))
         request.headers.append(("x-amz-checksum-algorithm", "SHA256"))
         if let sha256 { request.headers.append(("x-amz-meta-dray-sha256", sha256)) }
+        request.maximumTries = tries
+        request.isWanted = isWanted
         let answer = try await send(request)
         guard let id = AnswerDocument(answer.body)?.root["UploadId"], !id.isEmpty else {
             throw Failure(.storageNotS3, "\(bucket.endpointURL): no UploadId in the answer")
@@ -60,7 +61,7 @@ extension S3Client {
             throw Failure(.storageBadDigest, "part \(number) of \(Redaction.path(key)) is damaged")
         }
         return UploadedPart(
-            number: number, bytes: Int64(body.bytes.count), etag: etag, sha256: stored)
+            number: number, bytes: Int64(body.count), etag: etag, sha256: stored)
     }
 
     /// Returns the parts of an upload by number; nil if there is no such upload.
@@ -203,79 +204,72 @@ extension S3Client {
         _ = try await send(request)
     }
 
-    /// Returns the unfinished uploads below a prefix, at most 1,000.
+    /// Maximum number of uploads of a listing.
+    package static let listedUploads = 1_000
+
+    /// Returns the first unfinished uploads below a prefix.
     package func uploads(prefix: String) async throws(Failure) -> [UnfinishedUpload] {
         var request = S3Request("GET", "")
         request.query = [("uploads", ""), ("prefix", prefix)]
         let answer = try await send(request)
         return (AnswerDocument(answer.body)?.root.all("Upload") ?? []).compactMap { item in
             guard let key = item["Key"], let id = item["UploadId"] else { return nil }
-            return UnfinishedUpload(
-                key: key, id: id, begunSeconds: item["Initiated"].flatMap(SigningTime.seconds))
+            return UnfinishedUpload(key: key, id: id)
         }
     }
 
-    /// Copies an object within the bucket, with its metadata, at the server.
-    ///
-    /// Returns false if there is no such object. S3 copies at most 5 GiB at once, so larger ones are
-    /// copied in parts.
+    /// Copies an object of at most `maximumCopy` within the bucket, with its metadata, at the server.
+    /// Returns false if there is no such object.
     package func copy(
         _ source: String, to key: String, bytes: Int64,
         sha256: String?, isWanted: @escaping @Sendable () -> Bool
     ) async throws(Failure) -> Bool {
-        let from = "/\(bucket.bucket)/" + RequestSignature.encoded(source, keepsSlashes: true)
-        guard bytes > Self.maximumCopy else {
-            var request = S3Request("PUT", key)
-            request.headers = storageHeaders()
-            request.headers += [
-                ("x-amz-copy-source", from), ("content-type", MediaType.of(key)),
-                ("x-amz-metadata-directive", "REPLACE"),
-            ]
-            if let sha256 { request.headers.append(("x-amz-meta-dray-sha256", sha256)) }
-            request.accepted = [404]
-            request.isWanted = isWanted
-            request.copiedBytes = bytes
-            let answer = try await send(request)
-            guard answer.status != 404 else { return false }
-            guard let root = AnswerDocument(answer.body)?.root, root.name == "CopyObjectResult",
-                root["ETag"] != nil
-            else {
-                throw Failure(.storageNotS3, "\(bucket.endpointURL): no result of a copy")
-            }
-            return true
+        var request = S3Request("PUT", key)
+        request.headers = storageHeaders()
+        request.headers += [
+            ("x-amz-copy-source", copySource(source)), ("content-type", MediaType.of(key)),
+            ("x-amz-metadata-directive", "REPLACE"),
+        ]
+        if let sha256 { request.headers.append(("x-amz-meta-dray-sha256", sha256)) }
+        request.accepted = [404]
+        request.isWanted = isWanted
+        request.copiedBytes = bytes
+        let answer = try await send(request)
+        guard answer.status != 404 else { return false }
+        guard let root = AnswerDocument(answer.body)?.root, root.name == "CopyObjectResult",
+            root["ETag"] != nil
+        else {
+            throw Failure(.storageNotS3, "\(bucket.endpointURL): no result of a copy")
         }
-        let upload = try await beginUpload(key, sha256: sha256)
-        do throws(Failure) {
-            return try await copyParts(from, to: key, bytes: bytes, upload, isWanted)
-        } catch {
-            try? await abort(key, upload: upload)
-            throw error
-        }
+        return true
+    }
+
+    private func copySource(_ key: String) -> String {
+        "/\(bucket.bucket)/" + RequestSignature.encoded(key, keepsSlashes: true)
     }
 
     /// Copies an object in parts of an upload, and completes it. Returns false if there is no such
     /// object.
-    private func copyParts(
-        _ from: String, to key: String, bytes: Int64, _ upload: String,
-        _ isWanted: @escaping @Sendable () -> Bool
+    package func copyParts(
+        _ source: String, to key: String, bytes: Int64, partBytes: Int64, upload: String,
+        isWanted: @escaping @Sendable () -> Bool
     ) async throws(Failure) -> Bool {
         var parts: [UploadedPart] = []
-        for (index, start) in stride(from: 0, to: bytes, by: Int(Self.copiedPart)).enumerated() {
-            let end = min(start + Self.copiedPart, bytes)
+        for (index, start) in stride(from: 0, to: bytes, by: Int(partBytes)).enumerated() {
+            let end = min(start + partBytes, bytes)
             var request = S3Request("PUT", key)
             request.query = [("partNumber", "\(index + 1)"), ("uploadId", upload)]
             request.headers = [
-                ("x-amz-copy-source", from),
+                ("x-amz-copy-source", copySource(source)),
                 ("x-amz-copy-source-range", "bytes=\(start)-\(end - 1)"),
             ]
             request.copiedBytes = end - start
+            // Ceph's gateway wants a length.
+            request.body = UploadBody([])
             request.accepted = [404]
             request.isWanted = isWanted
             let answer = try await send(request)
-            guard let etag = AnswerDocument(answer.body)?.root["ETag"] else {
-                try await abort(key, upload: upload)
-                return false
-            }
+            guard let etag = AnswerDocument(answer.body)?.root["ETag"] else { return false }
             parts.append(UploadedPart(number: index + 1, bytes: end - start, etag: etag))
         }
         guard case .done = try await complete(key, upload: upload, parts, isWanted: isWanted) else {
@@ -284,8 +278,8 @@ extension S3Client {
         return true
     }
 
-    private static let maximumCopy: Int64 = 5 << 30
-    private static let copiedPart: Int64 = 1 << 30
+    /// S3 copies no larger object with one request.
+    package static let maximumCopy: Int64 = 5 << 30
 }
 
 extension S3Request {

@@ -1,3 +1,5 @@
+package import FileSystem
+
 /// One HTTP request to an S3 server or a source of credentials.
 struct HTTPCall: Sendable {
     var method: String
@@ -10,26 +12,44 @@ struct HTTPCall: Sendable {
     var maximumAnswerBytes = 8 << 20
     /// Takes the body of a 2xx answer as it arrives, on the loop; returns false to end the request.
     var sink: (@Sendable (UnsafeRawBufferPointer) -> Bool)?
+    /// Gets the ETag of such an answer before its first byte; returns false to end the request.
+    var admits: (@Sendable (String?) -> Bool)?
     /// Asked during the request; once false, the request ends with `worker.leaseLost`.
     var isWanted: @Sendable () -> Bool = { true }
 }
 
 /// The body of a request.
+package enum UploadBody: Sendable {
+    case memory(UploadBytes)
+    /// Bytes of a file, which are read while they are sent: a body may be larger than memory. The
+    /// hash that is signed is that of the bytes that are wanted, so the server refuses others.
+    case file(FileDescriptor, offset: Int64, count: Int)
+
+    package init(_ content: [UInt8]) {
+        let bytes = UploadBytes(count: content.count)
+        bytes.buffer.copyBytes(from: content)
+        self = .memory(bytes)
+    }
+
+    package var count: Int {
+        switch self {
+        case .memory(let bytes): bytes.buffer.count
+        case .file(_, _, let count): count
+        }
+    }
+}
+
+/// Bytes of a body in memory.
 ///
 /// `@unchecked`: its owner fills it before it is sent, and does not change it afterwards.
-package final class UploadBody: @unchecked Sendable {
-    package let bytes: UnsafeMutableRawBufferPointer
+package final class UploadBytes: @unchecked Sendable {
+    package let buffer: UnsafeMutableRawBufferPointer
 
-    package init(byteCount: Int) {
-        bytes = .allocate(byteCount: byteCount, alignment: 64)
+    package init(count: Int) {
+        buffer = .allocate(byteCount: count, alignment: 64)
     }
 
-    package convenience init(_ content: [UInt8]) {
-        self.init(byteCount: content.count)
-        bytes.copyBytes(from: content)
-    }
-
-    deinit { bytes.deallocate() }
+    deinit { buffer.deallocate() }
 }
 
 /// The answer to a request.

@@ -37,7 +37,7 @@ package final class S3Client: Sendable {
     }
 
     /// Waits without a thread.
-    func pause(seconds: Double) async { await loop.pause(seconds: seconds) }
+    package func pause(seconds: Double) async { await loop.pause(seconds: seconds) }
 
     /// Returns the first answer that is one; throws the failure of the last try.
     package func send(_ request: S3Request) async throws(Failure) -> HTTPAnswer {
@@ -127,10 +127,11 @@ package final class S3Client: Sendable {
         }
         let query = RequestSignature.text(of: request.query)
         call.url = base + path + (query.isEmpty ? "" : "?\(query)")
-        call.timeoutSeconds = 60 + Double(request.body?.bytes.count ?? 0) / Double(32 << 10)
+        call.timeoutSeconds = 60 + Double(request.body?.count ?? 0) / Double(32 << 10)
         call.timeoutSeconds += Double(request.copiedBytes) / Double(8 << 20)
         if request.sink != nil { call.timeoutSeconds = 3_600 }
         call.sink = request.sink
+        call.admits = request.admits
         call.isWanted = request.isWanted
         return try await loop.perform(call)
     }

@@ -10,6 +10,8 @@ package struct S3Request: Sendable {
     /// SHA-256 of the body in hex.
     package var bodyHash = RequestSignature.emptyBody
     package var sink: (@Sendable (UnsafeRawBufferPointer) -> Bool)?
+    /// Gets the ETag of an answer with a body for `sink`; returns false to end the request.
+    package var admits: (@Sendable (String?) -> Bool)?
     /// Asked before and during the request; once false, it ends with `worker.leaseLost`.
     package var isWanted: @Sendable () -> Bool = { true }
     /// Bytes that the server copies or reads before it answers; they lengthen the timeout.

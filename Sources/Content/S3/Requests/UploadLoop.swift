@@ -1,5 +1,6 @@
 internal import Curl
 internal import EventLoop
+internal import FileSystem
 package import Model
 import Services
 import Synchronization
@@ -124,8 +125,13 @@ package final class UploadLoop: @unchecked Sendable {
         try easy.setURL(call.url)
         // A type of a form, and a round trip before larger bodies, are libcurl's own defaults.
         try easy.setHeaders(try CurlHeaders(call.headers + ["Expect:"]))
-        try easy.setRequest(
-            call.method, borrowing: call.body.map { UnsafeRawBufferPointer($0.bytes) })
+        switch call.body {
+        case nil: try easy.setRequest(call.method, borrowing: nil)
+        case .memory(let bytes):
+            try easy.setRequest(call.method, borrowing: UnsafeRawBufferPointer(bytes.buffer))
+        case .file(_, _, let count):
+            try easy.setRequest(call.method, providing: Int64(count))
+        }
         try easy.setConnectTimeout(milliseconds: Int(call.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(call.timeoutSeconds * 1000))
     }
@@ -166,6 +172,8 @@ private final class Exchange: CurlEasyDelegate {
     private var body: [UInt8] = []
     private var isTooLarge = false
     private var isStopped = false
+    private var isAdmitted = false
+    private var readFailure: Failure?
 
     init(
         _ easy: CurlEasy, _ token: UploadLoop.Token, _ call: HTTPCall,
@@ -184,6 +192,11 @@ private final class Exchange: CurlEasyDelegate {
 
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
         if let sink = call.sink, (200..<300).contains(easy.status) {
+            if !isAdmitted, let admits = call.admits {
+                isStopped = !admits(easy.header("etag"))
+                guard !isStopped else { return .abort }
+                isAdmitted = true
+            }
             isStopped = !sink(bytes)
             return isStopped ? .abort : .proceed
         }
@@ -193,6 +206,22 @@ private final class Exchange: CurlEasyDelegate {
         }
         body.append(contentsOf: bytes)
         return .proceed
+    }
+
+    func curl(
+        _ easy: CurlEasy, provides buffer: UnsafeMutableRawBufferPointer, from offset: Int64
+    ) -> Int? {
+        guard case .file(let file, let start, let count) = call.body else { return nil }
+        let wanted = UnsafeMutableRawBufferPointer(
+            rebasing: buffer.prefix(Int(min(Int64(buffer.count), Int64(count) - offset))))
+        do throws(SystemError) {
+            let read = try file.read(into: wanted, at: start + offset)
+            if read > 0 { return read }
+            readFailure = Failure(.storageIO, "a body in the spool is cut short")
+        } catch {
+            readFailure = Failure(.storageIO, "a body in the spool: \(error)")
+        }
+        return nil
     }
 
     /// Admits any address: the operator chose the endpoint's.
@@ -214,6 +243,7 @@ private final class Exchange: CurlEasyDelegate {
             return finish(
                 .failure(Failure(.workerLeaseLost, "the lease ended while an object was sent")))
         }
+        if let readFailure { return finish(.failure(readFailure)) }
         let reason =
             isTooLarge
             ? "an answer of more than \(call.maximumAnswerBytes) bytes"

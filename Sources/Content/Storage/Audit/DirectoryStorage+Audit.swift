@@ -52,7 +52,7 @@ extension DirectoryStorage {
 package final class AuditedFile: Sendable {
     private enum Source: Sendable {
         case file(FileDescriptor)
-        case object(S3Storage, key: String, bytes: Int64)
+        case object(S3Storage, key: String, ObjectHead)
     }
 
     private struct State: ~Copyable {
@@ -88,8 +88,8 @@ package final class AuditedFile: Sendable {
     }
 
     /// An object of a bucket, by its full key.
-    init(_ key: String, bytes: Int64, in storage: S3Storage) {
-        source = .object(storage, key: key, bytes: bytes)
+    init(_ key: String, _ head: ObjectHead, in storage: S3Storage) {
+        source = .object(storage, key: key, head)
         state = Mutex(State())
     }
 
@@ -104,20 +104,22 @@ package final class AuditedFile: Sendable {
                 Result { () throws(SystemError) in try state.read(file, atMost: bytes) }
             }
             return try asFailure { () throws(SystemError) in try result.get() }
-        case .object(let storage, let key, let total):
-            return try read(storage, key, total, atMost: bytes)
+        case .object(let storage, let key, let head):
+            return try read(storage, key, head, atMost: bytes)
         }
     }
 
     /// Reads a range of an object. One caller at a time.
     private func read(
-        _ storage: S3Storage, _ key: String, _ total: Int64, atMost bytes: Int64
+        _ storage: S3Storage, _ key: String, _ head: ObjectHead, atMost bytes: Int64
     ) throws(Failure) -> SHA256Digest? {
-        let start = readBytes
+        let (start, total) = (readBytes, head.bytes)
         let length = min(total - start, bytes)
         if length > 0 {
             let isThere = try SiteStorage.wait { () async throws(Failure) in
-                try await storage.client.get(key, offset: start, length: length) { block in
+                try await storage.client.get(
+                    key, offset: start, length: length, etag: head.etag
+                ) { block in
                     self.add(block)
                     return true
                 }

@@ -10,6 +10,8 @@ package struct PrivateFile: Sendable, Hashable {
         case partial
         /// Records of uploads in parts; of buckets.
         case uploads
+        /// Records of the digests of objects in parts; of buckets.
+        case digests
     }
 
     package let place: Place
@@ -30,6 +32,8 @@ package struct PrivateFile: Sendable, Hashable {
         case multipart(MultipartID)
         /// The record of a body whose object is gone.
         case record(LeaseID?)
+        /// The record of the digest of an object that is gone, or replaced by another program's.
+        case digest
         /// A file of a check, which its process removes.
         case probe
         case symlink
@@ -130,7 +134,7 @@ extension DirectoryStorage {
     package func isUnlocked(_ file: PrivateFile) -> Bool {
         switch file.kind {
         case .object, .partialObject, .probe: break
-        case .multipart, .record, .symlink, .foreign: return true
+        case .multipart, .record, .digest, .symlink, .foreign: return true
         }
         guard let site = try? verifiedDirectories(),
             let opened = try? site.temporary.open(file.name, O_RDONLY | O_NONBLOCK)
@@ -143,7 +147,8 @@ extension DirectoryStorage {
     package func remove(leftover file: PrivateFile) -> Bool {
         guard let site = try? verifiedDirectories() else { return false }
         switch file.kind {
-        case .symlink, .foreign: return false
+        // Buckets have records of digests.
+        case .digest, .symlink, .foreign: return false
         case .object, .partialObject, .probe:
             // The lock of its writer, who loses it by its death.
             guard let opened = try? site.temporary.open(file.name, O_RDONLY | O_NONBLOCK),

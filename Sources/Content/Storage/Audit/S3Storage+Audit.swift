@@ -17,7 +17,7 @@ extension S3Storage {
     func openForAudit(key: String) async throws(Failure) -> AuditedFile? {
         let key = self.key(try ObjectKey(key))
         guard let head = try await client.head(key) else { return nil }
-        return AuditedFile(key, bytes: head.bytes, in: self)
+        return AuditedFile(key, head, in: self)
     }
 
     /// Reads small objects, some at a time; returns their SHA-256, nil for missing ones.
@@ -108,7 +108,13 @@ extension S3Storage {
             return true
         }
         let key = privateKey("\(file.place.rawValue)/\(file.name)")
-        guard file.place == .uploads else {
+        switch file.place {
+        case .uploads: break
+        case .digests:
+            guard try await kind(ofDigest: key) == .digest else { return false }
+            try await client.delete([key])
+            return true
+        case .temporary, .multipart, .partial:
             try await client.delete([key, digestKey(of: key)])
             return true
         }
@@ -116,7 +122,7 @@ extension S3Storage {
         guard try await kind(ofRecord: key) == file.kind,
             let content = try await client.getSmall(key), let record = UploadRecord(content)
         else { return false }
-        try await client.abort(record.key, upload: record.id)
+        try await abort(record)
         try await client.delete([key])
         return true
     }

@@ -52,6 +52,12 @@ extension SiteStorage {
         }
     }
 
+    /// Returns the records of digests that say nothing of an object any more; a directory has none.
+    package func staleDigests() throws(Failure) -> [PrivateFile] {
+        guard case .bucket(let storage) = self else { return [] }
+        return try Self.wait { () async throws(Failure) in try await storage.staleDigests() }
+    }
+
     /// Returns false for an object that a process still writes, as far as locks tell.
     package func isUnlocked(_ file: PrivateFile) -> Bool {
         switch self {

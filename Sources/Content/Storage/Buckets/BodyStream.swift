@@ -1,3 +1,4 @@
+internal import Digest
 import Model
 import Synchronization
 
@@ -15,17 +16,22 @@ final class BodyStream: Sendable {
 
     let totalBytes: Int64
     private let state: Mutex<State>
+    private let hashes: Mutex<PartHashes?>
     private let abort: @Sendable () async -> Void
 
     /// - Parameters:
     ///   - writtenBytes: Bytes of an earlier attempt.
+    ///   - partBytes: Bytes of each part.
     ///   - abort: Removes what was sent.
     init(
-        totalBytes: Int64, writtenBytes: Int64, abort: @escaping @Sendable () async -> Void
+        totalBytes: Int64, writtenBytes: Int64, partBytes: Int64,
+        abort: @escaping @Sendable () async -> Void
     ) {
         self.totalBytes = totalBytes
         self.abort = abort
         state = Mutex(State(writtenBytes: writtenBytes))
+        hashes = Mutex(
+            writtenBytes == 0 ? PartHashes(totalBytes: totalBytes, partBytes: partBytes) : nil)
     }
 
     /// Starts to send; `body` waits for bytes.
@@ -34,14 +40,16 @@ final class BodyStream: Sendable {
         state.withLock { $0.task = task }
     }
 
-    /// Records bytes in the file. Takes a lock, and no time.
-    func wrote(_ count: Int, at offset: Int64) {
+    /// Records bytes that the file has now, and hashes them for their part.
+    func wrote(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
+        let isNext = state.withLock { !$0.isCancelled && $0.writtenBytes == offset }
+        if isNext { hashes.withLock { $0?.update(bytes) } }
         let woken = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in
-            guard offset == state.writtenBytes else {
+            guard isNext, offset == state.writtenBytes else {
                 state.isCancelled = true
                 return state.waiting.take().map { ($0.continuation, false) }
             }
-            state.writtenBytes += Int64(count)
+            state.writtenBytes += Int64(bytes.count)
             guard let waiting = state.waiting, waiting.bytes <= state.writtenBytes else {
                 return nil
             }
@@ -49,6 +57,17 @@ final class BodyStream: Sendable {
             return (waiting.continuation, true)
         }
         woken?.0.resume(returning: woken?.1 ?? false)
+    }
+
+    /// True if every part is hashed while it arrives: the body has no bytes of an earlier attempt.
+    var hashesParts: Bool { hashes.withLock { $0 != nil } }
+
+    /// Returns the SHA-256 of a part that has arrived, in hex; nil for another one.
+    func sha256(ofPart index: Int) -> String? {
+        hashes.withLock { hashes in
+            guard let found = hashes?.finished, found.indices.contains(index) else { return nil }
+            return found[index].description
+        }
     }
 
     /// Waits until the file has its first `bytes`; returns false if it will not. One caller at a
@@ -91,5 +110,35 @@ final class BodyStream: Sendable {
             return .failure(Failure(.workerInternal, "a stream was not started"))
         }
         return await task.value
+    }
+}
+
+/// The SHA-256 of each part of a body, computed while it arrives.
+private struct PartHashes: ~Copyable {
+    private(set) var finished: [SHA256Digest] = []
+    private let partBytes: Int64
+    private var hasher = SHA256Hasher()
+    /// Bytes until the end of the present part, and of the body.
+    private var restOfPart: Int64
+    private var restOfBody: Int64
+
+    init(totalBytes: Int64, partBytes: Int64) {
+        self.partBytes = partBytes
+        restOfBody = totalBytes
+        restOfPart = min(partBytes, totalBytes)
+    }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes
+        while !rest.isEmpty, restOfPart > 0 {
+            let count = Int(min(Int64(rest.count), restOfPart))
+            hasher.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            restOfPart -= Int64(count)
+            restOfBody -= Int64(count)
+            guard restOfPart == 0 else { return }
+            finished.append(hasher.finish())
+            restOfPart = min(partBytes, restOfBody)
+        }
     }
 }

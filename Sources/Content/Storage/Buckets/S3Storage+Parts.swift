@@ -5,11 +5,25 @@ internal import S3
 
 /// A body whose parts are all in the bucket; the object is not visible yet.
 struct SentBody: Sendable {
+    /// What ties the bytes that were sent to those that were received.
+    enum Proof: Sendable {
+        /// Each part was hashed while it arrived, and the server has checked what was sent by that.
+        case received
+        /// The SHA-256 of what was read of the spool, and sent.
+        case read(sha256: String)
+    }
+
     let upload: String
     /// In order.
     let parts: [UploadedPart]
-    /// What was read of the spool, and sent.
-    let sha256: String
+    let proof: Proof
+
+    func isOf(_ stored: StoredObject) -> Bool {
+        switch proof {
+        case .received: true
+        case .read(let sha256): sha256 == stored.sha256
+        }
+    }
 }
 
 /// A body in the spool that is sent in parts.
@@ -22,12 +36,19 @@ struct SpooledBody: Sendable {
     /// Nil for a body that is received already.
     var stream: BodyStream?
     let isOurs: @Sendable () -> Bool
+
+    var partCount: Int { Int((bytes + partBytes - 1) / partBytes) }
+
+    func range(ofPart index: Int) -> Range<Int64> {
+        let start = Int64(index) * partBytes
+        return start..<min(start + partBytes, bytes)
+    }
 }
 
 // An object in parts: they are sent while the body is received. The object becomes visible by the
 // last request, after the whole body's digest is known.
 extension S3Storage {
-    /// Bytes of the parts of an object, which may have 10,000.
+    /// Bytes of the parts of an object: 16 MiB, or as many as 10,000 parts need.
     static func partBytes(of bytes: Int64) -> Int64 {
         let mebibyte: Int64 = 1 << 20
         return max(partBytes, (bytes / maximumParts / mebibyte + 1) * mebibyte)
@@ -35,7 +56,8 @@ extension S3Storage {
 
     /// Sends the parts that the bucket lacks; nil if it has no such upload.
     ///
-    /// The parts are read in order, once, for their own digests and that of the whole.
+    /// The digests of parts are those of their bytes as they arrived. Parts of a body with bytes of
+    /// an earlier attempt are read first, in order, for their own digests and that of the whole.
     func send(
         _ body: SpooledBody, to key: String, upload: String, having known: [Int: UploadedPart]
     ) async throws(Failure) -> SentBody? {
@@ -43,70 +65,83 @@ extension S3Storage {
             var collected = CollectedParts()
             var whole = SHA256Hasher()
             var running = 0
-            var offset: Int64 = 0
-            while offset < body.bytes, collected.isSound {
-                let number = body.firstNumber + Int(offset / body.partBytes)
-                let count = Int(min(body.partBytes, body.bytes - offset))
+            let isHashed = body.stream?.hashesParts ?? false
+            for index in 0..<body.partCount {
                 if running == Self.partsAtATime, let part = await group.next() {
                     running -= 1
                     collected.add(part)
-                    guard collected.isSound else { break }
                 }
-                if let stream = body.stream, await !stream.wait(for: offset + Int64(count)) {
+                guard collected.isSound else { break }
+                let range = body.range(ofPart: index)
+                if let stream = body.stream, await !stream.wait(for: range.upperBound) {
                     collected.add(.failure(Failure(.workerCancelled, "the body has ended")))
                     break
                 }
-                await budget.take(min(count, budget.total))
-                switch Self.readPart(body.file, at: offset, count: count, &whole) {
-                case .failure(let failure):
-                    budget.giveBack(min(count, budget.total))
-                    collected.add(.failure(failure))
-                case .success(let (content, hash)):
-                    running += 1
-                    group.addTask {
-                        defer { self.budget.giveBack(min(count, self.budget.total)) }
-                        if let known = known[number], Self.isSame(known, content, hash) {
+                let content = UploadBody.file(
+                    body.file, offset: range.lowerBound, count: Int(range.count))
+                let hash =
+                    isHashed
+                    ? Self.hash(ofPart: index, in: body.stream)
+                    : Self.hash(body.file, range, &whole)
+                running += 1
+                let number = body.firstNumber + index
+                group.addTask {
+                    do throws(Failure) {
+                        let hash = try hash.get()
+                        if let known = known[number], try Self.isSame(known, body, range, hash) {
                             return .success(known)
                         }
-                        do throws(Failure) {
-                            return .success(
-                                try await self.client.putPart(
-                                    key, upload: upload, number: number, content, sha256: hash,
-                                    isWanted: body.isOurs))
-                        } catch {
-                            return .failure(error)
-                        }
+                        return .success(
+                            try await self.client.putPart(
+                                key, upload: upload, number: number, content, sha256: hash,
+                                isWanted: body.isOurs))
+                    } catch {
+                        return .failure(error)
                     }
                 }
-                offset += Int64(count)
             }
             for await part in group { collected.add(part) }
-            return collected.result(upload, whole.finish())
+            let proof: SentBody.Proof =
+                isHashed ? .received : .read(sha256: whole.finish().description)
+            return collected.result(upload, proof)
         }
         return try result.get()
     }
 
-    /// Reads a part, and adds it to the digest of the whole.
-    private static func readPart(
-        _ file: FileDescriptor, at offset: Int64, count: Int, _ whole: inout SHA256Hasher
-    ) -> Result<(UploadBody, String), Failure> {
+    private static func hash(
+        ofPart index: Int, in stream: BodyStream?
+    ) -> Result<String, Failure> {
+        guard let hash = stream?.sha256(ofPart: index) else {
+            return .failure(Failure(.workerInternal, "a part that has arrived is not hashed"))
+        }
+        return .success(hash)
+    }
+
+    /// Reads a part for its digest, and adds it to that of the whole.
+    private static func hash(
+        _ file: FileDescriptor, _ range: Range<Int64>, _ whole: inout SHA256Hasher
+    ) -> Result<String, Failure> {
+        var part = SHA256Hasher()
         do throws(Failure) {
-            let body = try read(file, at: offset, count: count)
-            var part = SHA256Hasher()
             // Both digests of a block while it is in the cache.
-            for start in stride(from: 0, to: count, by: hashedBytes) {
-                let end = min(start + hashedBytes, count)
-                let block = UnsafeRawBufferPointer(rebasing: body.bytes[start..<end])
+            try forEachBlock(of: file, range) { block in
                 part.update(block)
                 whole.update(block)
             }
-            return .success((body, part.finish().description))
+            return .success(part.finish().description)
         } catch {
             return .failure(error)
         }
     }
 
-    private static let hashedBytes = 128 << 10
+    private static func forEachBlock(
+        of file: FileDescriptor, _ range: Range<Int64>, _ body: (UnsafeRawBufferPointer) -> Void
+    ) throws(Failure) {
+        let isThere = try asFailure { () throws(SystemError) in
+            try file.forEachBlock(offset: range.lowerBound, length: Int64(range.count), body)
+        }
+        guard isThere else { throw Failure(.storageIO, "a body in the spool is cut short") }
+    }
 
     /// The parts of a body as they end. A value.
     private struct CollectedParts {
@@ -124,22 +159,24 @@ extension S3Storage {
             }
         }
 
-        func result(_ upload: String, _ whole: SHA256Digest) -> Result<SentBody?, Failure> {
+        func result(_ upload: String, _ proof: SentBody.Proof) -> Result<SentBody?, Failure> {
             if isGone { return .success(nil) }
             if let failure { return .failure(failure) }
             return .success(
                 SentBody(
                     upload: upload, parts: parts.sorted { $0.number < $1.number },
-                    sha256: whole.description))
+                    proof: proof))
         }
     }
 
     /// Returns true if a part at the server has these bytes, by its checksum or its ETag.
-    private static func isSame(_ part: UploadedPart, _ body: UploadBody, _ hash: String) -> Bool {
-        guard part.bytes == Int64(body.bytes.count) else { return false }
+    private static func isSame(
+        _ part: UploadedPart, _ body: SpooledBody, _ range: Range<Int64>, _ hash: String
+    ) throws(Failure) -> Bool {
+        guard part.bytes == Int64(range.count) else { return false }
         if let sha256 = part.sha256 { return sha256 == hash }
         var digests = DigestSet([.md5])
-        digests.update(UnsafeRawBufferPointer(body.bytes))
+        try forEachBlock(of: body.file, range) { digests.update($0) }
         return digests.finish().others.first.map { part.etag.contains($0.hex) } ?? false
     }
 
@@ -169,33 +206,26 @@ extension S3Storage {
         _ key: String, _ body: SpooledBody, _ owner: UploadRecord.Owner
     ) async throws(Failure) -> (id: String, parts: [Int: UploadedPart]) {
         let recordKey = recordKey(of: key)
-        if let bytes = try await client.getSmall(recordKey), let record = UploadRecord(bytes),
+        let wanted = UploadRecord(
+            .beginning(others: []), key: key, bytes: body.bytes, partBytes: body.partBytes,
+            owner: owner)
+        if let bytes = try await client.getSmall(recordKey), var record = UploadRecord(bytes),
             record.key == key
         {
-            if record.bytes == body.bytes, record.partBytes == body.partBytes,
-                let parts = try await client.parts(of: key, upload: record.id)
+            if case .begun(let id) = record.state, record.bytes == body.bytes,
+                record.partBytes == body.partBytes,
+                let parts = try await client.parts(of: key, upload: id)
             {
                 if record.owner != owner {
-                    let taken = UploadRecord(
-                        id: record.id, key: key, bytes: body.bytes, partBytes: body.partBytes,
-                        owner: owner)
-                    try await putRecord(recordKey, taken.content, body.isOurs)
+                    record.owner = owner
+                    try await putRecord(recordKey, record.content, body.isOurs)
                 }
-                return (record.id, parts)
+                return (id, parts)
             }
-            try? await client.abort(key, upload: record.id)
+            try? await abort(record)
         }
         // No digest in its metadata: another attempt may complete it with other bytes.
-        let id = try await client.beginUpload(key, sha256: nil)
-        let record = UploadRecord(
-            id: id, key: key, bytes: body.bytes, partBytes: body.partBytes, owner: owner)
-        do throws(Failure) {
-            try await putRecord(recordKey, record.content, body.isOurs)
-        } catch {
-            try? await client.abort(key, upload: id)
-            throw error
-        }
-        return (id, [:])
+        return (try await begin(wanted, at: recordKey, sha256: nil, isOurs: body.isOurs), [:])
     }
 
     /// Aborts the upload of a key, unless another attempt has taken it over or it has ended.
@@ -203,7 +233,7 @@ extension S3Storage {
         guard let content = try await client.getSmall(recordKey(of: key)),
             let record = UploadRecord(content), record.key == key, record.owner == owner
         else { return }
-        try await client.abort(key, upload: record.id)
+        try await abort(record)
         try await client.delete([recordKey(of: key)])
     }
 

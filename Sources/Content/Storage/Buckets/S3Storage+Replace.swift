@@ -64,9 +64,9 @@ extension S3Storage {
             }
             let source = stagedKey(object)
             guard let head = try await head(source),
-                try await client.copy(
+                try await copy(
                     source, to: key(object.key), bytes: head.bytes, sha256: head.sha256,
-                    isWanted: isOurs)
+                    by: .staged(object.name), isOurs: isOurs)
             else {
                 missing.append(index)
                 continue

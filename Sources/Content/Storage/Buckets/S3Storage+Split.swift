@@ -27,19 +27,13 @@ extension S3Storage {
     package func beginShared(
         _ id: MultipartID, totalBytes: Int64, partBytes: Int64
     ) async throws(Failure) {
-        let key = stagedKey(of: id)
-        let upload = try await client.beginUpload(key, sha256: nil)
         let sent =
             totalBytes <= Self.maximumSharedBytes(partBytes: Self.partBytes)
             ? Self.partBytes : partBytes
         let record = UploadRecord(
-            id: upload, key: key, bytes: totalBytes, partBytes: sent, owner: .multipart(id))
-        do throws(Failure) {
-            try await putRecord(recordKey(of: id), record.content) { true }
-        } catch {
-            try? await client.abort(key, upload: upload)
-            throw error
-        }
+            .beginning(others: []), key: stagedKey(of: id), bytes: totalBytes, partBytes: sent,
+            owner: .multipart(id))
+        _ = try await begin(record, at: recordKey(of: id), sha256: nil) { true }
     }
 
     /// Creates the temporary object that receives a part; it is written at the part's offsets.
@@ -69,17 +63,19 @@ extension S3Storage {
         if let content = try await client.getSmall(recordKey), let record = UploadRecord(content),
             record.owner == .multipart(id)
         {
-            try await client.abort(record.key, upload: record.id)
+            try await abort(record)
         }
         try await client.delete([stagedKey(of: id), recordKey])
     }
 
-    private func shared(_ id: MultipartID) async throws(Failure) -> UploadRecord? {
+    private func shared(
+        _ id: MultipartID
+    ) async throws(Failure) -> (record: UploadRecord, upload: String)? {
         guard let content = try await client.getSmall(recordKey(of: id)),
             let record = UploadRecord(content), record.owner == .multipart(id),
-            record.key == stagedKey(of: id)
+            record.key == stagedKey(of: id), case .begun(let upload) = record.state
         else { return nil }
-        return record
+        return (record, upload)
     }
 
     /// Sends one part of a file: some parts of its upload.
@@ -87,16 +83,16 @@ extension S3Storage {
         _ file: FileDescriptor, _ stored: StoredObject, of id: MultipartID, at offset: Int64,
         _ isOurs: @escaping @Sendable () -> Bool
     ) async throws(Failure) {
-        guard let record = try await shared(id), offset % record.partBytes == 0 else {
+        guard let (record, upload) = try await shared(id), offset % record.partBytes == 0 else {
             throw Self.mismatch("the upload of the part at \(offset) is not in the bucket")
         }
         let body = SpooledBody(
             file: file, bytes: stored.bytes, partBytes: record.partBytes,
             firstNumber: Int(offset / record.partBytes) + 1, isOurs: isOurs)
-        guard let sent = try await send(body, to: record.key, upload: record.id, having: [:]) else {
+        guard let sent = try await send(body, to: record.key, upload: upload, having: [:]) else {
             throw Self.mismatch("the upload of the part at \(offset) was aborted")
         }
-        guard sent.sha256 == stored.sha256 else {
+        guard sent.isOf(stored) else {
             throw Failure(.storageIO, "a body in the spool has changed since it was received")
         }
     }
@@ -119,11 +115,11 @@ extension S3Storage {
         let staged = stagedKey(of: multipart.id)
         let others = Set((digests + stated).map(\.algorithm))
         if try await client.head(staged) == nil {
-            guard let record = try await shared(multipart.id) else {
+            guard let (record, upload) = try await shared(multipart.id) else {
                 // Another attempt may have ended after its last request.
                 return try await read(key, multipart, parts, others, isOurs).stored
             }
-            try await end(record, isOurs)
+            try await end(record, upload, isOurs)
         }
         let computed = try await read(staged, multipart, parts, others, isOurs)
         if let expectedSHA256, expectedSHA256 != computed.stored.sha256 {
@@ -138,18 +134,18 @@ extension S3Storage {
                 .workerLeaseLost, "the lease is lost; \(Redaction.path(key)) is unchanged")
         }
         guard
-            try await client.copy(
+            try await copy(
                 staged, to: key, bytes: multipart.totalBytes, sha256: computed.stored.sha256,
-                isWanted: isOurs)
+                by: .multipart(multipart.id), isOurs: isOurs)
         else { throw Self.mismatch("the upload has left the bucket") }
         try? await client.delete([staged, recordKey(of: multipart.id)])
         return computed.stored
     }
 
     private func end(
-        _ record: UploadRecord, _ isOurs: @escaping @Sendable () -> Bool
+        _ record: UploadRecord, _ upload: String, _ isOurs: @escaping @Sendable () -> Bool
     ) async throws(Failure) {
-        guard let present = try await client.parts(of: record.key, upload: record.id) else {
+        guard let present = try await client.parts(of: record.key, upload: upload) else {
             throw Self.mismatch("the upload was aborted")
         }
         var parts: [UploadedPart] = []
@@ -161,7 +157,7 @@ extension S3Storage {
             parts.append(part)
         }
         let result = try await client.complete(
-            record.key, upload: record.id, parts, isWanted: isOurs)
+            record.key, upload: upload, parts, isWanted: isOurs)
         guard case .done = result else { throw Self.mismatch("the upload was aborted") }
     }
 

@@ -1,14 +1,14 @@
 package import Model
-package import S3
+internal import S3
 import Synchronization
 
 extension S3Storage {
     /// Returns the uploads that Dray began below the site's prefix and that have not ended since.
     /// Those of other programs are not in it.
-    package func abandonedUploads(
+    func abandonedUploads(
         olderThanSeconds seconds: Double, now: Int64
-    ) async throws(Failure) -> [UnfinishedUpload] {
-        var abandoned: [UnfinishedUpload] = []
+    ) async throws(Failure) -> [UploadRecord] {
+        var abandoned: [UploadRecord] = []
         let start = privateKey("uploads/")
         try await forEachObject(below: start, most: Self.sweptObjects) { (object) throws(Failure) in
             guard let modified = object.modifiedSeconds, Double(now - modified) > seconds,
@@ -16,8 +16,7 @@ extension S3Storage {
                 let record = UploadRecord(bytes), record.key.hasPrefix(self.prefix),
                 self.recordKey(of: record) == object.key
             else { return }
-            abandoned.append(
-                UnfinishedUpload(key: record.key, id: record.id, begunSeconds: modified))
+            abandoned.append(record)
         }
         return abandoned
     }

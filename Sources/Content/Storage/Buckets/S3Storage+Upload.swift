@@ -20,12 +20,14 @@ extension S3Storage {
                 object.temporaryName, O_RDONLY | O_NONBLOCK)
         else { return }
         let name = self.key(key)
-        let stream = BodyStream(totalBytes: bytes, writtenBytes: written) {
+        let partBytes = Self.partBytes(of: bytes)
+        let stream = BodyStream(
+            totalBytes: bytes, writtenBytes: written, partBytes: partBytes
+        ) {
             try? await self.removeUpload(of: name, by: .attempt(attempt))
         }
         let body = SpooledBody(
-            file: file, bytes: bytes, partBytes: Self.partBytes(of: bytes), stream: stream,
-            isOurs: isOurs)
+            file: file, bytes: bytes, partBytes: partBytes, stream: stream, isOurs: isOurs)
         object.send(with: stream)
         stream.start {
             do throws(Failure) {
@@ -80,12 +82,13 @@ extension S3Storage {
         by attempt: ObjectAttempt,
         _ isOurs: @escaping @Sendable () -> Bool, sentBy stream: BodyStream? = nil
     ) async throws(Failure) {
+        try Self.require(bytes: stored.bytes)
         guard stored.bytes <= Self.partBytes else {
             return try await storeInParts(file, stored, under: key, attempt, stream, isOurs)
         }
         try await budget.with(Int(stored.bytes)) { () async -> Result<Void, Failure> in
             do throws(Failure) {
-                let body = try Self.read(file, at: 0, count: Int(stored.bytes))
+                let body = try Self.read(file, count: Int(stored.bytes))
                 return .success(try await self.publish(body, stored, under: key, isOurs))
             } catch {
                 return .failure(error)
@@ -138,8 +141,8 @@ extension S3Storage {
                 whole = try await send(body, to: key, by: .attempt(attempt))
             }
             // The server has checked each part, but not whether the spool still had the received
-            // bytes.
-            guard whole.sha256 == stored.sha256 else {
+            // bytes, if these were read for it.
+            guard whole.isOf(stored) else {
                 try? await client.abort(key, upload: whole.upload)
                 try? await client.delete([recordKey(of: key)])
                 throw Failure(.storageIO, "a body in the spool has changed since it was received")
@@ -153,19 +156,27 @@ extension S3Storage {
             .storageUnavailable, "\(Redaction.path(key)): the server forgets parts of uploads")
     }
 
-    static func read(
-        _ file: FileDescriptor, at offset: Int64, count: Int
+    /// Throws `storage.tooLarge` for a body that S3 stores in no number of parts.
+    static func require(bytes: Int64) throws(Failure) {
+        guard bytes > maximumBytes else { return }
+        throw Failure(
+            .storageTooLarge,
+            "\(bytes) bytes; an object in a bucket has at most \(maximumBytes), 5 TiB")
+    }
+
+    private static func read(
+        _ file: FileDescriptor, count: Int
     ) throws(Failure) -> UploadBody {
-        let body = UploadBody(byteCount: count)
+        let body = UploadBytes(count: count)
         var done = 0
         while done < count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: body.bytes[done...])
+            let rest = UnsafeMutableRawBufferPointer(rebasing: body.buffer[done...])
             let read = try asFailure { () throws(SystemError) in
-                try file.read(into: rest, at: offset + Int64(done))
+                try file.read(into: rest, at: Int64(done))
             }
             guard read > 0 else { throw Failure(.storageIO, "a body in the spool is cut short") }
             done += read
         }
-        return body
+        return .memory(body)
     }
 }

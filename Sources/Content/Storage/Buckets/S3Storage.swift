@@ -22,12 +22,13 @@ package final class S3Storage: Sendable {
     let prefix: String
     let sweptAt = Mutex<ContinuousClock.Instant?>(nil)
 
-    /// Bytes of bodies in memory at a time.
+    /// Bytes of bodies in memory at a time: those that one request stores.
     private static let memoryBytes = 128 << 20
     /// Bytes of the largest object that one request stores, and of the parts of larger ones.
     static let partBytes: Int64 = 16 << 20
-    /// S3 allows 10,000 parts.
-    static let maximumParts: Int64 = 9_000
+    static let maximumParts: Int64 = 10_000
+    /// Bytes of the largest object of S3, 5 TiB.
+    static let maximumBytes: Int64 = 5 << 40
     /// Parts of one object that are sent at a time.
     static let partsAtATime = 8
     /// Bytes of the spool's file system that are left to others.

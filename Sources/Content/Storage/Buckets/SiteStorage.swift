@@ -87,6 +87,11 @@ package enum SiteStorage: Sendable {
         }
     }
 
+    /// Throws `storage.tooLarge` for a file that is longer than any object of a bucket.
+    package func require(bytes: Int64) throws(Failure) {
+        if case .bucket = self { try S3Storage.require(bytes: bytes) }
+    }
+
     /// As `DirectoryStorage.probe`; of a bucket, puts and deletes an object.
     package func probe() throws(Failure) {
         switch self {

@@ -27,6 +27,11 @@ struct UploadRecord: Sendable, Hashable {
             }
         }
 
+        /// The attempt that staged an object, by its temporary name.
+        static func staged(_ name: String) -> Owner {
+            .lease(DirectoryStorage.lease(in: name) ?? .zero, AssetID(0))
+        }
+
         static func attempt(_ attempt: ObjectAttempt) -> Owner {
             .lease(attempt.lease, attempt.asset)
         }
@@ -39,35 +44,63 @@ struct UploadRecord: Sendable, Hashable {
         }
     }
 
-    let id: String
+    /// Can move to: begun, once the server has answered.
+    enum State: Sendable, Hashable {
+        /// About to begin, or begun by a request whose answer nobody has: then it is no upload of
+        /// `others`, which the key had before, percent-encoded.
+        case beginning(others: Set<String>)
+        case begun(id: String)
+
+        fileprivate init?(_ text: Substring) {
+            let words = text.split(separator: " ")
+            switch words.first {
+            case "beginning": self = .beginning(others: Set(words.dropFirst().map(String.init)))
+            case "begun":
+                guard words.count >= 2 else { return nil }
+                self = .begun(id: String(text.dropFirst("begun ".count)))
+            default: return nil
+            }
+        }
+
+        fileprivate var text: String {
+            switch self {
+            case .beginning(let others):
+                (["beginning"] + others.sorted()).joined(separator: " ")
+            case .begun(let id): "begun \(id)"
+            }
+        }
+    }
+
+    var state: State
     /// Key in the bucket.
     let key: String
     let bytes: Int64
     let partBytes: Int64
-    let owner: Owner
+    var owner: Owner
 
-    init(id: String, key: String, bytes: Int64, partBytes: Int64, owner: Owner) {
-        (self.id, self.key, self.owner) = (id, key, owner)
+    init(_ state: State, key: String, bytes: Int64, partBytes: Int64, owner: Owner) {
+        (self.state, self.key, self.owner) = (state, key, owner)
         (self.bytes, self.partBytes) = (bytes, partBytes)
     }
 
-    private static let head = "dray upload 2"
+    private static let head = "dray upload 3"
 
     /// Returns nil for other content.
     init?(_ content: [UInt8]) {
         let lines = String(decoding: content, as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false)
-        guard lines.count >= 6, lines[0] == Self.head, !lines[1].isEmpty,
+        guard lines.count >= 6, lines[0] == Self.head, let state = State(lines[1]),
             let bytes = Int64(lines[2]), let partBytes = Int64(lines[3]), partBytes > 0,
             let owner = Owner(lines[4])
         else { return nil }
         self.init(
-            id: String(lines[1]), key: lines[5...].joined(separator: "\n"), bytes: bytes,
-            partBytes: partBytes, owner: owner)
+            state, key: lines[5...].joined(separator: "\n"), bytes: bytes, partBytes: partBytes,
+            owner: owner)
     }
 
     var content: [UInt8] {
-        Array("\(Self.head)\n\(id)\n\(bytes)\n\(partBytes)\n\(owner.text)\n\(key)".utf8)
+        Array(
+            "\(Self.head)\n\(state.text)\n\(bytes)\n\(partBytes)\n\(owner.text)\n\(key)".utf8)
     }
 }
 

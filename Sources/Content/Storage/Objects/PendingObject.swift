@@ -66,7 +66,7 @@ package final class PendingObject: Sendable {
         try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: position) }
         range.update(bytes, at: offset)
         if isStreamed.load(ordering: .acquiring) {
-            bodyStream?.wrote(bytes.count, at: position)
+            bodyStream?.wrote(bytes, at: position)
         }
         try space.wrote(bytes.count)
     }

@@ -51,12 +51,22 @@ package struct DASHManifest: Sendable {
     /// The first clock that is supported.
     var clock: DASHClock?
     var baseURLs: [String] = []
+    /// `serviceLocation` of each of them; empty without one.
+    var serviceLocations: [String] = []
+    var steering: Steering?
     var periods: [Period] = []
 
     /// Broken rules.
     var findings: ManifestFindings
     /// The query parameters that belong to keys of segments.
     var keyRules = KeyQueryRules()
+
+    /// A ContentSteering element; the URL is as written.
+    struct Steering: Sendable {
+        var server = ""
+        var firstLocation: String?
+        var asksBeforeStart = false
+    }
 
     struct Period: Sendable {
         var id: String?

@@ -36,6 +36,21 @@ extension DASHParser {
         }
     }
 
+    private func takeSteering(_ element: borrowing XMLElement) throws(Failure) {
+        base = []
+        var steering = DASHManifest.Steering()
+        try element.forEachAttribute { (_, name, value) throws(Failure) in
+            if name == "defaultServiceLocation" {
+                // One of several, separated by blanks.
+                steering.firstLocation = try text(value, name).split(separator: " ").first
+                    .map(String.init)
+            } else if name == "queryBeforeStart" {
+                steering.asksBeforeStart = value == "true" || value == "1"
+            }
+        }
+        manifest.steering = steering
+    }
+
     func takePeriod(_ element: borrowing XMLElement) throws(Failure) -> Element {
         var period = DASHManifest.Period()
         period.line = line
@@ -120,7 +135,15 @@ extension DASHParser {
     func takeCommon(_ element: borrowing XMLElement) throws(Failure) -> Element {
         if element.name == "BaseURL" {
             base = []
+            serviceLocation = ""
+            try element.forEachAttribute { (_, name, value) throws(Failure) in
+                if name == "serviceLocation" { serviceLocation = try text(value, name) }
+            }
             return .baseURL
+        }
+        if element.name == "ContentSteering", open.last == .manifest {
+            try takeSteering(element)
+            return .steering
         }
         if element.name == "UTCTiming" { try takeClock(element) }
         if open.last == .manifest { return .other }

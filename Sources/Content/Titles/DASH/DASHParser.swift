@@ -6,7 +6,7 @@ internal import XML
 /// Parses an MPD: converts libxml2's events to a `DASHManifest`. Confined to one thread.
 final class DASHParser: XMLHandler {
     enum Element {
-        case manifest, period, adaptationSet, representation, baseURL
+        case manifest, period, adaptationSet, representation, baseURL, steering
         case segmentBase, segmentList, segmentTemplate
         case timeline
         /// Its contents are ignored.
@@ -19,6 +19,8 @@ final class DASHParser: XMLHandler {
     private(set) var open: [Element] = []
     /// Text of the current BaseURL.
     var base: [UInt8]?
+    /// `serviceLocation` of the current BaseURL.
+    var serviceLocation = ""
     /// The current addressing element, with inherited attributes.
     var addressing = DASHManifest.Addressing()
     /// Attributes that the current element sets itself.
@@ -126,7 +128,7 @@ final class DASHParser: XMLHandler {
         base?.append(contentsOf: text.bytes)
         guard base?.count ?? 0 > WireLimits.urlBytes else { return true }
         failure = Failure(
-            .manifestMalformed, "a BaseURL is longer than \(WireLimits.urlBytes) bytes")
+            .manifestMalformed, "a URL is longer than \(WireLimits.urlBytes) bytes")
         return false
     }
 
@@ -135,6 +137,7 @@ final class DASHParser: XMLHandler {
             let ended = open.popLast()
             switch ended {
             case .baseURL: try endBase()
+            case .steering: endSteering()
             case .adaptationSet, .period: handDown(ended)
             case .segmentBase, .segmentList, .segmentTemplate: store(addressing)
             default: break
@@ -146,14 +149,23 @@ final class DASHParser: XMLHandler {
         }
     }
 
-    private func endBase() throws(Failure) {
-        guard let bytes = base else { return }
+    /// Ends the text of a URL (xs:anyURI): white space at its ends, including line ends, is not
+    /// part of it.
+    private func endText() -> String? {
+        guard let bytes = base else { return nil }
         base = nil
-        // xs:anyURI: white space at the ends, including line ends, is not part of it.
         let isText = { (byte: UInt8) in byte > ASCII.space }
         let first = bytes.firstIndex(where: isText) ?? 0
         let last = bytes.lastIndex(where: isText).map { $0 + 1 } ?? 0
-        let text = String(decoding: bytes[first..<last], as: UTF8.self)
+        return String(decoding: bytes[first..<last], as: UTF8.self)
+    }
+
+    private func endSteering() {
+        if let text = endText() { manifest.steering?.server = text }
+    }
+
+    private func endBase() throws(Failure) {
+        guard let text = endText() else { return }
         try amounts.addBase(bytes: text.utf8.count)
         var count = 0
         func append(_ urls: inout [String]) {
@@ -161,7 +173,9 @@ final class DASHParser: XMLHandler {
             count = urls.count
         }
         switch open.last {
-        case .manifest: append(&manifest.baseURLs)
+        case .manifest:
+            append(&manifest.baseURLs)
+            manifest.serviceLocations.append(serviceLocation)
         case .period: withPeriod { append(&$0.baseURLs) }
         case .adaptationSet: withSet { append(&$0.baseURLs) }
         case .representation: withRepresentation { append(&$0.baseURLs) }
@@ -210,6 +224,7 @@ final class DASHParser: XMLHandler {
                 .manifestUnsupported, "patterns of segment durations are not supported")
         case .baseURL:
             throw Failure(.manifestMalformed, "a BaseURL has an element; it must be a URL only")
+        case .steering: return .other
         default: return .other
         }
     }

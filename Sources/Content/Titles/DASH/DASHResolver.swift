@@ -17,6 +17,9 @@ package import WebURL
 package struct DASHResolver: Sendable {
     private let reference: ManifestReference
     private let manifest: DASHManifest
+    /// URL of the manifest after redirects; nil if it was not redirected.
+    let redirectedManifest: WebURL?
+    private let declared: Result<ContentSteering?, Failure>
     let isLive: Bool
     /// The clock of a live MPD; nil without one that is supported.
     let clock: DASHClock?
@@ -48,9 +51,13 @@ package struct DASHResolver: Sendable {
         self.sha256 = sha256
         rules = KeyQueryRules(options.keyQueries)
         let final = try reference.redirected(to: finalURL)
+        redirectedManifest = final == url ? nil : final
         let policy = options.policy
         var manifest = try DASHManifest.parse(
             body, url: final, named: url, live: live, policy: policy)
+        do throws(Failure) { declared = .success(try manifest.contentSteering()) } catch {
+            declared = .failure(error)
+        }
         isLive = manifest.isLive
         clock = manifest.clock
         var refusal: Failure?
@@ -84,6 +91,9 @@ package struct DASHResolver: Sendable {
             content = .success(changed ?? written)
         }
     }
+
+    /// Content steering of the manifest. Throws if it cannot be followed.
+    func steering() throws(Failure) -> ContentSteering? { try declared.get() }
 
     /// Each period is played with its own tracks, so each is selected separately.
     private static func wanted(

@@ -25,6 +25,7 @@ struct HLSAttributes {
     /// Attributes that determine which bytes a tag refers to, and how they are read.
     private static let decisive: Set = [
         "URI", "METHOD", "KEYFORMAT", "BYTERANGE", "NAME", "VALUE", "IMPORT", "QUERYPARAM",
+        "SERVER-URI",
     ]
 
     /// Describes a malformed list.

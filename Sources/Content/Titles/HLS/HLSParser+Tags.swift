@@ -1,5 +1,6 @@
 import Model
 import Text
+import WebURL
 
 /// Parses single tags.
 extension HLSParser {
@@ -105,5 +106,19 @@ extension HLSParser {
         }
         try note(.hlsRange) { "EXT-X-BYTERANGE is not length or length@offset" }
         return nil
+    }
+
+    /// Parses EXT-X-CONTENT-STEERING. What only a player follows is no failure of the playlist.
+    mutating func takeSteering(_ value: Range<Int>) {
+        do throws(Failure) {
+            let attributes = try attributes(value)
+            var steering = ContentSteering()
+            steering.serverURL = try reference(required("SERVER-URI", in: attributes)).url.text
+            steering.first = attributes["PATHWAY-ID"].map { string($0.value) }
+            playlist.steering = .success(steering)
+        } catch {
+            playlist.steering = .failure(
+                ContentSteering.failure("\(base.url)", "SERVER-URI: \(error.message)"))
+        }
     }
 }

@@ -50,6 +50,9 @@ extension HLSParser {
         track.averageBandwidth = attributes["AVERAGE-BANDWIDTH"].flatMap { whole($0.value) }
         track.codecs = attributes["CODECS"].map { string($0.value) }
         track.language = attributes["LANGUAGE"].map { string($0.value) }
+        track.pathway = attributes["PATHWAY-ID"].map { string($0.value) }
+        track.stableID = (attributes["STABLE-VARIANT-ID"] ?? attributes["STABLE-RENDITION-ID"])
+            .map { string($0.value) }
         if let resolution = attributes["RESOLUTION"]?.value,
             let cross = resolution.first(where: { bytes[$0] | 0x20 == UInt8(ascii: "x") })
         {

@@ -329,6 +329,9 @@ struct HLSParser {
         case "#EXT-X-SESSION-KEY":
             guard try decide(.multivariant) else { return }
             try takeKey(attributes(value))
+        case "#EXT-X-CONTENT-STEERING":
+            guard try decide(.multivariant) else { return }
+            takeSteering(value)
         case "#EXT-X-KEY":
             guard try decide(.media) else { return }
             try takeKey(attributes(value))

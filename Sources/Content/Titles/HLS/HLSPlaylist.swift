@@ -5,7 +5,7 @@ package import WebURL
 ///
 /// It omits objects that a player does not fetch from the edge or does not need for the title:
 /// segments with `EXT-X-GAP`, partial segments and preload hints (an ended playlist has the whole
-/// segments), rendition reports, content steering, interstitials of date ranges (separate titles),
+/// segments), rendition reports, steering manifests, interstitials of date ranges (separate titles),
 /// and keys of a `KEYFORMAT` other than `identity` (the DRM system fetches those).
 package struct HLSPlaylist: Sendable {
     package enum Kind: Sendable {
@@ -59,6 +59,9 @@ package struct HLSPlaylist: Sendable {
     package internal(set) var gaps = 0
     /// Variables of EXT-X-DEFINE, which media playlists may import from a multivariant one.
     package internal(set) var variables: [String: String] = [:]
+    /// Content steering of a multivariant playlist: nil without it, or the reason why it cannot be
+    /// followed.
+    package internal(set) var steering: Result<ContentSteering, Failure>?
     /// Broken rules that players tolerate.
     package internal(set) var warnings = ManifestWarnings()
 

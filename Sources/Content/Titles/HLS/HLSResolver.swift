@@ -28,20 +28,26 @@ package struct HLSResolver: Sendable {
     /// Maximum number of bytes of the URLs of these entries.
     static let listedBytes = 2 * WireLimits.urlBytesPerAsset
 
-    private struct Entry {
+    struct Entry {
         let reference: ManifestReference
         let rendition: HLSPlaylist.Rendition
         /// Its attributes in the manifest.
         var track: Rendition?
         var playlist: HLSPlaylist?
+        /// Its URL after redirects, if it was redirected.
+        var redirected: WebURL?
         var bytes: Int64 = 0
         var sha256 = ""
         /// The rewritten playlist for the edge; nil if it stays as served.
         var content: [UInt8]?
+        /// The multivariant playlist for the edge, if the title is recorded.
+        var text: [UInt8] = []
+        /// The segments of a media playlist, if the title is recorded.
+        var listing: RecordedListing?
     }
 
     /// The manifest first, then its playlists in its order.
-    private var entries: [Entry]
+    private(set) var entries: [Entry]
     private var asked = 0
     private var received = 0
     private var totalBytes = 0
@@ -52,8 +58,8 @@ package struct HLSResolver: Sendable {
     private var unchosenTracks = 0
     private var keysLeft = 0
 
-    private let options: TitleOptions
-    private let rules: KeyQueryRules
+    let options: TitleOptions
+    let rules: KeyQueryRules
 
     /// Starts with the manifest's URL.
     package init(_ url: WebURL, options: TitleOptions = TitleOptions()) {
@@ -61,6 +67,33 @@ package struct HLSResolver: Sendable {
         rules = KeyQueryRules(options.keyQueries)
         let reference = ManifestReference(url: url, named: nil, line: 0)
         entries = [Entry(reference: reference, rendition: .variant)]
+    }
+
+    /// Starts with the media playlists of a recording that have not ended.
+    ///
+    /// Throws `input.url` for a URL that no worker has reported.
+    package init(
+        _ url: WebURL, options: TitleOptions, following cursor: RecordingCursor
+    ) throws(Failure) {
+        self.init(url, options: options)
+        guard cursor.isMultivariant else { return }
+        var manifest = HLSPlaylist(kind: .multivariant)
+        manifest.variables = cursor.variables
+        entries[0].playlist = manifest
+        (asked, received) = (1, 1)
+        for playlist in cursor.playlists where !playlist.hasEnded {
+            do throws(WebURLError) {
+                var reference = ManifestReference(
+                    url: try WebURL(playlist.url), named: nil, line: 0)
+                if let named = playlist.named { reference.named = try WebURL(named) }
+                entries.append(
+                    Entry(
+                        reference: reference,
+                        rendition: HLSPlaylist.Rendition(rawValue: playlist.rendition) ?? .variant))
+            } catch {
+                throw error.failure(given: playlist.url)
+            }
+        }
     }
 
     /// Returns the next playlists to fetch, each once. Empty while `requestsAtOnce` are pending,
@@ -76,6 +109,12 @@ package struct HLSResolver: Sendable {
 
     /// Variables of the manifest (EXT-X-DEFINE).
     var variables: [String: String] { entries[0].playlist?.variables ?? [:] }
+
+    /// Content steering of the manifest. Throws if it cannot be followed.
+    func steering() throws(Failure) -> ContentSteering? { try entries[0].playlist?.steering?.get() }
+
+    /// URL of the manifest after redirects, if it was redirected.
+    var redirectedManifest: WebURL? { entries[0].redirected }
 
     /// True if a playlist had not ended when it was read.
     var isLive: Bool { entries.contains { $0.playlist?.isLive == true } }
@@ -112,7 +151,8 @@ package struct HLSResolver: Sendable {
             body, url: base, named: entry.reference.keyURL,
             imports: request.number == 0 ? nil : entries[0].playlist?.variables,
             rendition: entry.rendition, contentType: contentType,
-            takesSnapshots: options.takesSnapshots ?? false, policy: options.policy)
+            takesSnapshots: options.takesSnapshots ?? options.records ?? false,
+            policy: options.policy)
         listed += playlist.segments.count
         if listed > Self.listedObjects { throw tooManyObjects() }
         listedBytes += playlist.segments.urlBytes
@@ -135,7 +175,7 @@ package struct HLSResolver: Sendable {
             try addChildren(of: playlist, base: base, without: choice.droppedLines)
         }
         let leavesKeys = options.leavesKeys ?? false
-        entries[request.number].content = try HLSRewriter(
+        let content = try HLSRewriter(
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
             storesKeys: !leavesKeys, rules: rules
         ).body()
@@ -143,8 +183,16 @@ package struct HLSResolver: Sendable {
             keysLeft += playlist.segments.count { $0.role == .key }
             playlist.segments.remove(.key)
         }
+        if options.records ?? false, playlist.kind == .media {
+            entries[request.number].listing = try RecordedListing(
+                content ?? body, of: playlist, at: base)
+        } else if options.records ?? false {
+            entries[request.number].text = content ?? body
+        }
+        entries[request.number].content = content
         entries[request.number].bytes = Int64(body.count)
         entries[request.number].sha256 = sha256
+        if base != entry.reference.url { entries[request.number].redirected = base }
         entries[request.number].playlist = playlist
         received += 1
     }
@@ -164,6 +212,8 @@ package struct HLSResolver: Sendable {
         let unchosen = playlist.children.filter { dropped.contains($0.reference.line) }
         unchosenTracks = Set(unchosen.map(\.reference.url)).count
         for child in playlist.children where !dropped.contains(child.reference.line) {
+            // They name byte ranges of segments.
+            if options.records ?? false, child.rendition == .iFrames { continue }
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
                 throw Failure(
@@ -252,7 +302,8 @@ package struct HLSResolver: Sendable {
             guard let playlist = entry.playlist, playlist.kind == .media else { return nil }
             return TitleTrack(
                 rendition: entry.track ?? Rendition(id: "", kind: .other),
-                playlist: place == 0 ? nil : entry.reference.url, period: 0,
+                playlist: place == 0 ? nil : entry.reference.url,
+                redirectedPlaylist: place == 0 ? nil : entry.redirected, period: 0,
                 segments: playlist.segments)
         }
     }

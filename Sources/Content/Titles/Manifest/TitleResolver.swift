@@ -38,8 +38,9 @@ package struct TitleResolver: Sendable {
     private let readsIndexes: Bool
     private var state = State.asking(isAsked: false)
 
-    /// Starts with the manifest's URL.
+    /// Starts with the manifest's URL, or with the media playlists of a recording.
     ///
+    /// - Parameter cursor: the place from which a recording continues; nil to read the manifest.
     /// - Parameter snapshotSeconds: time at which a live MPD is captured, in seconds since 1970;
     ///   nil to reject it whatever the options are.
     /// - Parameter readsIndexes: true also requests segment indexes of files, so that `listing` has
@@ -48,7 +49,8 @@ package struct TitleResolver: Sendable {
     /// Throws `input.url`, or `manifest.unsupported` for a kind without a manifest.
     package init(
         url text: String, kind: AssetKind, options: TitleOptions = TitleOptions(),
-        snapshotSeconds: Double? = nil, readsIndexes: Bool = false
+        following cursor: RecordingCursor? = nil, snapshotSeconds: Double? = nil,
+        readsIndexes: Bool = false
     ) throws(Failure) {
         guard kind != .file else {
             throw Failure(.manifestUnsupported, "an asset of kind file has no manifest")
@@ -62,6 +64,9 @@ package struct TitleResolver: Sendable {
         self.options = options
         self.readsIndexes = readsIndexes
         self.snapshotSeconds = options.takesSnapshots ?? false ? snapshotSeconds : nil
+        if let cursor {
+            state = .hls(try HLSResolver(url, options: options, following: cursor))
+        }
     }
 
     /// Returns the next manifests to fetch, each once. Empty while `requestsAtOnce` are pending,
@@ -103,6 +108,25 @@ package struct TitleResolver: Sendable {
     /// Variables of a multivariant playlist, which its media playlists may import.
     package var variables: [String: String] {
         if case .hls(let resolver) = state { resolver.variables } else { [:] }
+    }
+
+    /// Returns the manifest's content steering; nil without it. Throws `manifest.unsupported` if it
+    /// cannot be followed.
+    package func steering() throws(Failure) -> ContentSteering? {
+        switch state {
+        case .asking: nil
+        case .hls(let resolver): try resolver.steering()
+        case .dash(let resolver): try resolver.steering()
+        }
+    }
+
+    /// URL of the manifest after redirects; nil if it was not redirected.
+    package var redirectedManifest: String? {
+        switch state {
+        case .asking: nil
+        case .hls(let resolver): resolver.redirectedManifest?.text
+        case .dash(let resolver): resolver.redirectedManifest?.text
+        }
     }
 
     /// The clock of a live MPD; nil without one.
@@ -194,6 +218,16 @@ package struct TitleResolver: Sendable {
         case .hls(let resolver): resolver.tracks()
         case .dash(let resolver): try resolver.tracks()
         }
+    }
+
+    /// Returns what a recording lacks; nil for a title that is not recorded, or has ended before.
+    ///
+    /// - Parameter cursor: the place up to which it is recorded; nil at its beginning.
+    package func recordingPass(after cursor: RecordingCursor?) throws(Failure) -> RecordingPass? {
+        guard options.records ?? false, case .hls(let resolver) = state,
+            cursor != nil || resolver.isLive
+        else { return nil }
+        return try resolver.recordingPass(after: cursor)
     }
 
     /// Returns every object of the title, once, in the order of fetching, the manifest last.

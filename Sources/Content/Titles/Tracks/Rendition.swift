@@ -29,6 +29,10 @@ package struct Rendition: Hashable, Sendable {
     package var groups: Set<String> = []
     /// True for the default alternative rendition of HLS.
     package var isDefault = false
+    /// PATHWAY-ID of a variant of HLS.
+    package var pathway: String?
+    /// STABLE-VARIANT-ID or STABLE-RENDITION-ID of HLS.
+    package var stableID: String?
 
     /// True for one of the title's bit rates, with or without audio.
     package var isVariant: Bool {

@@ -7,6 +7,8 @@ package struct TitleTrack: Sendable {
     package var rendition: Rendition
     /// Its playlist, for HLS with a multivariant playlist.
     package var playlist: WebURL?
+    /// The playlist's URL after redirects, if it was redirected.
+    package var redirectedPlaylist: WebURL?
     /// Index of its DASH period; 0 in HLS.
     package var period: Int
     /// Initialization sections, keys, indexes and segments, in playback order.

@@ -18,11 +18,12 @@ extension ActiveTransfer {
                 easy.header("Retry-After"), date: easy.header("Date"))
             return finish(statusFailure(status), retryAfterSeconds: retryAfter)
         }
+        let limit = request.followsRedirects ? Self.maximumRedirects : 0
         do throws(Failure) {
-            let limit = request.followsRedirects ? Self.maximumRedirects : 0
             move(to: try route.redirected(to: location, atMost: limit), later: false)
         } catch {
-            finish(error)
+            let next = limit > 0 ? nil : try? route.redirected(to: location, atMost: 1)
+            finish(error, redirect: next?.url)
         }
     }
 

@@ -247,6 +247,7 @@ extension ActiveTransfer {
         }
         fetched.answeredSeconds = AnswerTime.seconds(
             date: easy.header("Date"), age: easy.header("Age"))
+        fetched.freshSeconds = freshSeconds
         return fetched
     }
 

@@ -129,11 +129,14 @@ final class ActiveTransfer {
         if life.mayEnd(with: failure) { finish(failure) }
     }
 
-    func finish(_ failure: Failure, retryAfterSeconds: Double? = nil) {
+    func finish(
+        _ failure: Failure, retryAfterSeconds: Double? = nil, redirect: String? = nil
+    ) {
         transfer.handle(.fail)
         var result = TransferResult(.failure(failure))
         result.left = leave(after: failure)
         result.retryAfterSeconds = retryAfterSeconds
+        result.redirect = redirect
         finish(result)
     }
 
@@ -142,6 +145,7 @@ final class ActiveTransfer {
         transfer.handle(.notModified)
         var fetched = Fetched(bytes: 0, sha256: "", finalURL: url)
         fetched.isUnchanged = true
+        fetched.freshSeconds = freshSeconds
         finish(TransferResult(.success(fetched)))
     }
 
@@ -159,7 +163,14 @@ final class ActiveTransfer {
             described.bytes = easy.header("Content-Length").flatMap { Int64($0) }
         }
         fetched.described = described
+        fetched.freshSeconds = freshSeconds
         finish(TransferResult(.success(fetched)))
+    }
+
+    /// Freshness of the response to a file or a manifest; that of segments decides nothing.
+    var freshSeconds: Int? {
+        guard [.file, .playlist].contains(request.role) else { return nil }
+        return Freshness { [easy] in easy.headers($0) }.seconds
     }
 
     func finish(_ result: TransferResult) { loop.finish(self, described(result)) }

@@ -97,11 +97,6 @@ struct LaneLimits {
     /// True until the first part of the limits arrives: it comes with the next heartbeat.
     func isExpected(_ now: Double) -> Bool { allowsNothing(now) && !isOver(now) }
 
-    /// True if the quota may keep transfers from starting; bytes per second do not.
-    func boundsStarts(_ now: Double) -> Bool {
-        allowsNothing(now) || current.connections != nil || current.requestsPerSecond != nil
-    }
-
     /// Replaces the last quota by a new one.
     mutating func renew(_ limits: OriginAllowance, deadline: Double, now: Double) {
         if let most = limits.connections, self.deadline > now,

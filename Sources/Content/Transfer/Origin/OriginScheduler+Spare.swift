@@ -7,7 +7,7 @@ extension OriginScheduler {
     func spareCount(now: Double) -> Int { state.withLock { $0.spareCount(now: now) } }
 
     /// Returns the transfers that never started and wait for nothing but a slot. Those that wait
-    /// for limits or a cooldown of their origin could not start elsewhere either.
+    /// for limits or a cooldown of their origin may not start sooner elsewhere.
     func unbegun(now: Double) -> [Transfer] { state.withLock { $0.unbegun(now: now) } }
 }
 
@@ -24,10 +24,10 @@ extension OriginScheduler.State {
     }
 
     func unbegun(now: Double) -> [Transfer] {
+        let limited = Set(lanes.values.filter { $0.isLimited(now) }.map { ObjectIdentifier($0) })
         let skipped = lanes.values.filter { !$0.lines.isEmpty }.flatMap(\.lines.skipped.waiting)
         return (queue.waiting + skipped).lazy.filter { waiting in
-            waiting.route == nil && waiting.lane.limits?.boundsStarts(now) != true
-                && waiting.lane.cooling == nil
+            waiting.route == nil && !limited.contains(ObjectIdentifier(waiting.lane))
         }.map(\.transfer)
     }
 

@@ -73,6 +73,12 @@ final class OriginState: @unchecked Sendable {
             || limits?.pacer?.nextPlace(now: now) != nil
     }
 
+    /// Returns true if a further transfer waits for limits or a cooldown, whatever slots are free.
+    func isLimited(_ now: Double) -> Bool {
+        isHeldBack(now)
+            || limits?.current.connections.map { slots.activeTotal >= $0 } ?? false
+    }
+
     /// Transfers that wait for a slow slot.
     var slowWaitingCount: Int { lines.slowCount(isSlow: pace.isSlow) }
 

@@ -15,6 +15,8 @@ package struct TransferResult: Sendable {
     package var origin: String?
     /// Delay in that origin's `Retry-After`, 0 to 3,600 seconds.
     package var retryAfterSeconds: Double?
+    /// For the failure `origin.redirected`: the URL that the redirect leads to; nil for none.
+    package var redirect: String?
     /// For a failure: the partial body for the next attempt. It is discarded unless the owner keeps
     /// it.
     package var left: PartialBody?
@@ -68,4 +70,7 @@ package struct Fetched: Sendable {
     /// Time of the response by the origin's clock, in seconds since 1970, plus its age in a cache;
     /// nil if unknown.
     package var answeredSeconds: Double?
+    /// Seconds for which a cache may use the response without asking again; nil if it states none,
+    /// and for segments of titles.
+    package var freshSeconds: Int?
 }

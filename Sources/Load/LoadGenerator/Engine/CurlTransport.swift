@@ -20,6 +20,8 @@ final class CurlTransport: LoadTransport {
         var connections: Int
         var multis: Int
         var opensConnections: Bool
+        /// Number of viewers that came before.
+        var viewers = 0
     }
 
     private unowned let loop: LoadLoop
@@ -38,6 +40,7 @@ final class CurlTransport: LoadTransport {
         let lines = settings.http.headers.map(\.line)
         headers = lines.isEmpty ? nil : try CurlHeaders(lines)
         viewers = Array(repeating: 0, count: settings.multis)
+        viewers[0] = settings.viewers
         var limits = CurlMulti.Limits()
         limits.totalConnections = connectionsOfMulti
         for _ in 0..<settings.multis {
@@ -66,8 +69,11 @@ final class CurlTransport: LoadTransport {
     func send(_ request: LoadRequest, opensConnection: Bool) throws(Failure) {
         do throws(CurlError) {
             let exchange = try exchange(of: request)
-            let addition = request.owner.addition
-            try exchange.set(for: request.object, loop.object(request.object), addition)
+            let addition = request.addition
+            let object = loop.object(request.object)
+            try exchange.set(
+                for: request.detour == nil ? request.object.index : -1, object.range,
+                request.detour?.url ?? object.url, addition)
             try exchange.set(headers(addition))
             if settings.opensConnections { try exchange.setOpensConnection(opensConnection) }
             let multi = multi(for: exchange, request.owner)
@@ -159,23 +165,23 @@ final class CurlExchange: CurlEasyDelegate {
     }
 
     func set(
-        for place: Int, _ wanted: LoadPlan.Object, _ addition: ViewerAddition?
+        for place: Int, _ range: SegmentRange?, _ url: String, _ addition: ViewerAddition?
     ) throws(CurlError) {
-        guard place != object || addition != nil else { return }
+        guard place < 0 || place != object || addition != nil else { return }
         object = -1
-        var text = wanted.url
+        var text = url
         if let addition, !addition.query.isEmpty {
             text += (text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + addition.query
         }
         try easy.setURL(text)
-        if let range = wanted.range {
+        if let range {
             let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
             try easy.setRange("\(range.offset)-\(last)")
         } else if hasRange {
             try easy.setRange(nil)
         }
-        hasRange = wanted.range != nil
-        url = wanted.url
+        hasRange = range != nil
+        self.url = url
         object = addition == nil ? place : -1
     }
 
@@ -201,6 +207,11 @@ final class CurlExchange: CurlEasyDelegate {
         request?.connectSeconds = easy.secondsUntilSent
         linkTimer?.cancel()
         hasPassedLink = false
+        if request?.isRedirect == true { request?.location = easy.header("Location") }
+        if easy.status == 429 {
+            request?.retryAfterSeconds = RetryAfter.seconds(
+                easy.header("Retry-After"), date: easy.header("Date"))
+        }
         request?.cache = CacheFinding(CacheHeaders { [easy] in easy.headers($0) }.answer)
     }
 

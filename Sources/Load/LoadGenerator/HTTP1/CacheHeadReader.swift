@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LoadModel
 internal import Model
 internal import Transfer
@@ -41,10 +42,6 @@ enum CacheFinding: Equatable {
 ///
 /// Most heads have none, which costs a look at the start of each line. Equal lines are read once.
 struct CacheHeadReader {
-    private static let names = [
-        "age", "cache-status", "cf-cache-status", "via", "x-cache", "x-cache-status",
-        "x-proxy-cache", "x-varnish",
-    ].map { Array($0.utf8) }
     private static let maxKnown = 256
 
     /// The lines of a head that may speak of a cache.
@@ -52,12 +49,17 @@ struct CacheHeadReader {
     private var known: [[UInt8]: CacheFinding] = [:]
 
     mutating func finding(in head: UnsafeRawBufferPointer) -> CacheFinding {
+        guard let base = head.baseAddress else { return .unknown }
         evidence.removeAll(keepingCapacity: true)
         var start = 0
         while start < head.count {
-            let end = head[start...].firstIndex(of: UInt8(ascii: "\n")) ?? head.count
-            if Self.mayMatter(head, start, end) {
-                evidence.append(contentsOf: head[start..<end])
+            let end =
+                memchr(base + start, Int32(UInt8(ascii: "\n")), head.count - start).map {
+                    UnsafeRawPointer($0) - base
+                } ?? head.count
+            let line = UnsafeRawBufferPointer(start: base + start, count: end - start)
+            if Self.mayMatter(line) {
+                evidence.append(contentsOf: line)
                 evidence.append(UInt8(ascii: "\n"))
             }
             start = end + 1
@@ -70,18 +72,24 @@ struct CacheHeadReader {
         return finding
     }
 
-    private static func mayMatter(
-        _ head: UnsafeRawBufferPointer, _ start: Int, _ end: Int
-    ) -> Bool {
-        guard start < end, [0x61, 0x63, 0x76, 0x78].contains(head[start] | 0x20) else {
-            return false
+    /// Returns true for a line with the name of a cache header.
+    private static func mayMatter(_ line: UnsafeRawBufferPointer) -> Bool {
+        switch line.first.map({ $0 | 0x20 }) {
+        case UInt8(ascii: "a"): begins(line, "age:")
+        case UInt8(ascii: "c"):
+            begins(line, "cache-status:") || begins(line, "cf-cache-status:")
+        case UInt8(ascii: "v"): begins(line, "via:")
+        case UInt8(ascii: "x"):
+            begins(line, "x-cache:") || begins(line, "x-cache-status:")
+                || begins(line, "x-proxy-cache:") || begins(line, "x-varnish:")
+        default: false
         }
-        return names.contains { name in
-            guard end - start > name.count, head[start + name.count] == UInt8(ascii: ":") else {
-                return false
-            }
-            return name.indices.allSatisfy { head[start + $0] | 0x20 == name[$0] | 0x20 }
-        }
+    }
+
+    private static func begins(_ line: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
+        let length = name.utf8CodeUnitCount
+        guard let start = line.baseAddress, line.count >= length else { return false }
+        return strncasecmp(start, name.utf8Start, length) == 0
     }
 
     private static func read(_ evidence: [UInt8]) -> CacheFinding {

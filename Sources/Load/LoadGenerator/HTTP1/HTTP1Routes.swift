@@ -24,12 +24,18 @@ struct HTTP1Routes: Sendable {
     private(set) var leavesSome = true
     /// Indexes of origins by the start of their URLs.
     private var known: [String: Int32] = [:]
+    /// False if libcurl has all requests.
+    private var isUsed = false
+
+    /// Maximum number of origins of redirects and manifests while a test runs.
+    private static let maxOrigins = 1_000
 
     /// Leaves all objects to libcurl.
     init() {}
 
     init(_ plan: LoadPlan, _ http: LoadHTTP) {
         guard http.version != .http2 else { return }
+        isUsed = true
         var known: [Substring: Int32] = [:]
         places.reserveCapacity(plan.objects.count)
         leavesSome = false
@@ -60,6 +66,17 @@ struct HTTP1Routes: Sendable {
     func origin(ofURL url: String) -> Int32 {
         guard let parsed = Self.origin(of: url) else { return -1 }
         return known[String(Substring(url.utf8.prefix(parsed.prefixBytes)))] ?? -1
+    }
+
+    /// Returns the index of a URL's origin, which is added if it is new; -1 for libcurl.
+    mutating func add(_ url: String) -> Int32 {
+        guard isUsed, let parsed = Self.origin(of: url) else { return -1 }
+        let start = String(Substring(url.utf8.prefix(parsed.prefixBytes)))
+        if let place = known[start] { return place }
+        guard origins.count < Self.maxOrigins else { return -1 }
+        known[start] = Int32(origins.count)
+        origins.append(parsed)
+        return Int32(origins.count - 1)
     }
 
     // MARK: URLs

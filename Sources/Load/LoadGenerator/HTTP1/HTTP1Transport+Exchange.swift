@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import HTTP1
 internal import Model
+internal import Transfer
 
 /// Receives responses.
 extension HTTP1Transport {
@@ -141,6 +142,12 @@ extension HTTP1Transport {
             guard !head.isInterim else { continue }
             request.status = head.status
             request.cache = caches.finding(in: block)
+            if request.isRedirect { request.location = HeadField.value("location", in: block) }
+            if head.status == 429 {
+                request.retryAfterSeconds = RetryAfter.seconds(
+                    HeadField.value("retry-after", in: block),
+                    date: HeadField.value("date", in: block))
+            }
             connection.keepsConnection = head.keepsConnection
             connection.body = head.body
             return try takeBody(rest, connection, request)

@@ -20,6 +20,14 @@ final class HTTP1Transport: LoadTransport {
         /// Expiry of the addresses on the test's clock.
         var addressesEndSeconds = -Double.infinity
         var isLookingUp = false
+
+        init(_ origin: HTTP1Routes.Origin) {
+            host = origin.host
+            port = origin.port
+            guard let address = PeerAddress(origin.host) else { return }
+            addresses = [address]
+            addressesEndSeconds = .infinity
+        }
     }
 
     struct Settings {
@@ -33,8 +41,8 @@ final class HTTP1Transport: LoadTransport {
     }
 
     unowned let loop: LoadLoop
-    let settings: Settings
-    private let writer: HTTP1RequestWriter
+    private(set) var settings: Settings
+    private var writer: HTTP1RequestWriter
     var peers: [Peer]
     private(set) var connections: [HTTP1Connection] = []
     private var output: [UInt8] = []
@@ -51,14 +59,7 @@ final class HTTP1Transport: LoadTransport {
         self.loop = loop
         self.settings = settings
         writer = HTTP1RequestWriter(routes, settings.http, userAgent: settings.userAgent)
-        peers = routes.origins.map { origin in
-            var peer = Peer(host: origin.host, port: origin.port)
-            if let address = PeerAddress(origin.host) {
-                peer.addresses = [address]
-                peer.addressesEndSeconds = .infinity
-            }
-            return peer
-        }
+        peers = routes.origins.map { Peer($0) }
         input = .allocate(byteCount: Self.inputBytes, alignment: 16)
         timer = loop.loop.makeTimer { [weak self] in self?.lookForTimeouts() }
         endTimer = loop.loop.makeTimer { [weak self] in self?.tellEnds() }
@@ -66,13 +67,22 @@ final class HTTP1Transport: LoadTransport {
 
     deinit { input.deallocate() }
 
+    /// Adds an origin to which a redirect or a manifest has led.
+    func add(_ origin: HTTP1Routes.Origin) {
+        peers.append(Peer(origin))
+        writer.add(origin)
+    }
+
+    /// Leaves a part of the process's connections to another transport.
+    func limit(connections: Int) { settings.connections = min(settings.connections, connections) }
+
     /// Buffer size for bodies that are checked.
     private static let inputBytes = 64 << 10
 
     // MARK: Requests
 
     func send(_ request: LoadRequest, opensConnection: Bool) throws(Failure) {
-        guard let origin = loop.origin(ofObject: request.object) else { return }
+        guard let origin = request.origin else { return }
         if !opensConnection, let connection = takeIdle(origin) {
             connection.isReused = true
             write(request, by: connection)
@@ -104,9 +114,10 @@ final class HTTP1Transport: LoadTransport {
         connection.begin(request)
         connection.state = .receiving
         look(atSeconds: request.sentSeconds + settings.http.timeoutSeconds)
+        let object = loop.object(request.object)
         writer.write(
-            loop.object(request.object), request.owner.addition, origin: connection.origin,
-            to: &output)
+            request.detour?.url ?? object.url, object.range, request.addition,
+            origin: connection.origin, to: &output)
         switch HTTP1Socket.send(output, to: connection.socket) {
         case .all: break
         case .some(let count):

@@ -47,21 +47,23 @@ extension LoadLoop {
     private func arrive(_ arrival: LoadArrival) {
         let plannedSeconds = arrival.seconds
         if let object = arrival.object {
-            return send(object, .arrival, plannedSeconds: plannedSeconds)
+            return send(WantedObject(index: object), .arrival, plannedSeconds: plannedSeconds)
         }
         let target = targets.next()
         if isViewers, viewers.count >= capacity.viewers {
             record.interval.counts.viewersRefused += 1
             record.interval.counts.missedSends += 1
         } else if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
-            send(nextObject(of: target), .arrival, plannedSeconds: plannedSeconds)
+            send(
+                WantedObject(index: nextObject(of: target)), .arrival,
+                plannedSeconds: plannedSeconds)
         }
     }
 
     /// Uses a free slot, first for waiting requests.
     func slotIsFree(atSeconds now: Double) {
         while slots.hasFree, let entry = slots.popWaiting() {
-            send(entry.object, entry.owner, plannedSeconds: entry.plannedSeconds)
+            send(entry.object, entry.owner, entry.detour, plannedSeconds: entry.plannedSeconds)
         }
         guard arrivals?.isBlocked == true, slots.hasFree else { return }
         arrivals?.unblock(atSeconds: now)
@@ -103,7 +105,9 @@ extension LoadLoop {
     private func startUser(plannedSeconds: Double) {
         let target = targets.next()
         if !startViewer(ofTarget: target, plannedSeconds: plannedSeconds) {
-            request(nextObject(of: target), .user, plannedSeconds: plannedSeconds)
+            request(
+                WantedObject(index: nextObject(of: target)), .user,
+                plannedSeconds: plannedSeconds)
         }
     }
 

@@ -5,23 +5,40 @@ internal import Model
 /// Handles requests in flight: slots, handles, received bytes.
 extension LoadLoop {
     /// Requests an object, or queues it until a slot is free.
-    func request(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
+    func request(
+        _ object: WantedObject, _ owner: LoadRequest.Owner, _ detour: Detour? = nil,
+        plannedSeconds: Double
+    ) {
         guard slots.hasFree else {
             record.interval.counts.queued += 1
             slots.wait(
-                RequestQueue.Entry(object: object, owner: owner, plannedSeconds: plannedSeconds))
+                RequestQueue.Entry(
+                    object: object, owner: owner, detour: detour, plannedSeconds: plannedSeconds))
             return
         }
-        send(object, owner, plannedSeconds: plannedSeconds)
+        send(object, owner, detour, plannedSeconds: plannedSeconds)
     }
 
-    func send(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
-        guard let transport = transport(ofObject: object) else { return refuse(owner) }
+    func send(
+        _ object: WantedObject, _ owner: LoadRequest.Owner, _ detour: Detour? = nil,
+        plannedSeconds: Double
+    ) {
+        guard detour?.isAllowed ?? true else { return refuse(object, owner, detour) }
+        let chosen: (any LoadTransport)?
+        do throws(CurlError) {
+            chosen = try transport(of: object, detour)
+        } catch {
+            return fail(Failure(.workerInternal, error.description))
+        }
+        guard let transport = chosen else {
+            if live != nil { refuse(object, owner, nil) }
+            return
+        }
         guard budget.takeRequest() else { return budget.spend() }
         let request =
             slots.reuse() ?? LoadRequest(loop: self, checksBodies: scenario.bodies == .checked)
         request.begin(
-            object, owner, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
+            object, owner, detour, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
         do throws(Failure) {
             try transport.send(
                 request, opensConnection: capacity.opensConnections && owner.opensConnection)
@@ -32,19 +49,35 @@ extension LoadLoop {
         }
     }
 
-    /// Fails a request of a live viewer to an origin that no target has.
-    private func refuse(_ owner: LoadRequest.Owner) {
-        guard live != nil, life.isRunning else { return }
-        let request = slots.reuse() ?? LoadRequest(loop: self, checksBodies: false)
+    /// Fails a viewer's request to a host that no target has.
+    private func refuse(_ object: WantedObject, _ owner: LoadRequest.Owner, _ detour: Detour?) {
+        guard life.isRunning else { return }
+        let request =
+            slots.reuse() ?? LoadRequest(loop: self, checksBodies: scenario.bodies == .checked)
         let now = clock.seconds
-        request.begin(0, owner, plannedSeconds: now, sentSeconds: now)
+        request.begin(object, owner, detour, plannedSeconds: now, sentSeconds: now)
         slots.add(request)
         record.interval.counts.sent += 1
         ended(request, .failed(.originAddressNotOfTarget))
     }
 
-    private func transport(ofObject object: Int) -> (any LoadTransport)? {
-        if origin(ofObject: object) != nil { transports.http1 } else { transports.curl }
+    /// Returns the transport of a request, which a detour may need for the first time.
+    private func transport(
+        of object: WantedObject, _ detour: Detour?
+    ) throws(CurlError) -> (any LoadTransport)? {
+        guard let detour else {
+            return origin(of: object) != nil ? transports.http1 : transports.curl
+        }
+        let half = max(capacity.connections / 2, capacity.requests)
+        if detour.origin >= 0 {
+            if transports.http1 == nil { openHTTP1(connections: half) }
+            return transports.http1
+        }
+        if transports.curl == nil {
+            transports.http1?.limit(connections: half)
+            try openCurl(connections: half)
+        }
+        return transports.curl
     }
 
     func openTransports() throws(CurlError) {
@@ -53,21 +86,26 @@ extension LoadLoop {
         let connections =
             hasBoth
             ? max(capacity.connections / 2, capacity.requests) : capacity.connections
-        if !routes.origins.isEmpty {
-            transports.http1 = HTTP1Transport(
-                self, routes,
-                HTTP1Transport.Settings(
-                    http: scenario.http, userAgent: options.userAgent, connections: connections,
-                    lookup: options.lookup, usesOldestFirst: capacity.opensConnections))
-        }
-        guard routes.leavesSome else { return }
+        if !routes.origins.isEmpty { openHTTP1(connections: connections) }
+        if routes.leavesSome { try openCurl(connections: connections) }
+    }
+
+    private func openHTTP1(connections: Int) {
+        transports.http1 = HTTP1Transport(
+            self, transports.routes,
+            HTTP1Transport.Settings(
+                http: scenario.http, userAgent: options.userAgent, connections: connections,
+                lookup: options.lookup, usesOldestFirst: capacity.opensConnections))
+    }
+
+    private func openCurl(connections: Int) throws(CurlError) {
         let bufferBytes = min(options.bufferBytes, max(32 << 10, (16 << 20) / capacity.requests))
         transports.curl = try CurlTransport(
             self,
             CurlTransport.Settings(
                 http: scenario.http, userAgent: options.userAgent, bufferBytes: bufferBytes,
                 connections: connections, multis: capacity.multis,
-                opensConnections: capacity.opensConnections))
+                opensConnections: capacity.opensConnections, viewers: viewers.count))
     }
 
     /// Returns true if bytes of a body may be received. Called from inside a transport.
@@ -85,7 +123,11 @@ extension LoadLoop {
     }
 
     func drop(_ request: LoadRequest) {
-        transport(ofObject: request.object)?.drop(request)
+        if request.origin != nil {
+            transports.http1?.drop(request)
+        } else {
+            transports.curl?.drop(request)
+        }
         request.owner = .arrival
     }
 }

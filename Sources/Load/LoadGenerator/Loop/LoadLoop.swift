@@ -66,7 +66,7 @@ final class LoadLoop: @unchecked Sendable {
         life = LoopLife(durationSeconds: scenario.durationSeconds)
         transports = LoopTransports(routes)
         slots = RequestSlots(capacity: capacity.requests)
-        groups = LoopGroups(plan)
+        groups = LoopGroups(plan, hasRedirects: scenario.maxRedirects > 0)
         targets = TargetRotation(plan, scenario, shard)
         users = ClosedUsers(scenario, shard)
         var classes: [ViewerClass] = []

@@ -12,34 +12,39 @@ final class LoadRequest {
         case arrival
         case user
         case viewer(ViewerSlot, ViewerLane)
+        /// A viewer's request of its steering manifest.
+        case steering(ViewerSlot)
+
+        /// Nil for other owners than viewers.
+        var slot: ViewerSlot? {
+            switch self {
+            case .arrival, .user: nil
+            case .viewer(let slot, _), .steering(let slot): slot
+            }
+        }
 
         /// True for a viewer's first request.
-        var opensConnection: Bool {
-            if case .viewer(let slot, _) = self { slot.isNew } else { false }
-        }
-
+        var opensConnection: Bool { slot?.isNew ?? false }
         /// Multi handle of a viewer's connections; nil for other owners.
-        var multi: Int? {
-            if case .viewer(let slot, _) = self { slot.multi } else { nil }
-        }
-
-        var link: ViewerLink? {
-            if case .viewer(let slot, _) = self { slot.link } else { nil }
-        }
-
-        var addition: ViewerAddition? {
-            if case .viewer(let slot, _) = self { slot.addition } else { nil }
-        }
+        var multi: Int? { slot?.multi }
+        /// True for a viewer that has ended.
+        var isOver: Bool { slot?.isOver ?? false }
+        var link: ViewerLink? { slot?.link }
 
         /// True if it needs the body as text.
         var readsBody: Bool {
-            if case .viewer(let slot, let lane) = self { slot.readsBody(lane) } else { false }
+            switch self {
+            case .arrival, .user: false
+            case .viewer(let slot, let lane): slot.readsBody(lane)
+            case .steering: true
+            }
         }
     }
 
     private unowned let loop: LoadLoop
-    /// Index in the plan.
-    private(set) var object = 0
+    private(set) var object = WantedObject(index: 0)
+    /// Where it goes instead of to the object's URL; nil for that.
+    private(set) var detour: Detour?
     var owner = Owner.arrival
     /// Times in seconds on the test's clock.
     private(set) var plannedSeconds = 0.0
@@ -70,6 +75,10 @@ final class LoadRequest {
     private(set) var addressRefusal: FailureCode?
     /// Status of the response; 0 before that.
     var status = 0
+    /// Location of a redirect.
+    var location: String?
+    /// `Retry-After` of a 429.
+    var retryAfterSeconds: Double?
     /// How a cache served it.
     var cache = CacheFinding.unknown
     /// True if it opened a new connection.
@@ -88,8 +97,12 @@ final class LoadRequest {
         body = checksBodies ? CheckedBody() : nil
     }
 
-    func begin(_ object: Int, _ owner: Owner, plannedSeconds: Double, sentSeconds: Double) {
+    func begin(
+        _ object: WantedObject, _ owner: Owner, _ detour: Detour?, plannedSeconds: Double,
+        sentSeconds: Double
+    ) {
         self.object = object
+        self.detour = detour
         self.owner = owner
         self.plannedSeconds = plannedSeconds
         self.sentSeconds = sentSeconds
@@ -97,6 +110,8 @@ final class LoadRequest {
         firstByteSeconds = nil
         addressRefusal = nil
         status = 0
+        location = nil
+        retryAfterSeconds = nil
         cache = .unknown
         openedConnection = false
         connectSeconds = 0
@@ -105,6 +120,28 @@ final class LoadRequest {
         link = owner.link
         isTextTooLong = false
         text.removeAll(keepingCapacity: text.capacity <= Self.maxKeptBytes)
+    }
+
+    /// The URL that it goes to.
+    var url: String { detour?.url ?? loop.object(object).url }
+
+    /// Index of its origin among the routes; nil if libcurl requests it.
+    var origin: Int? {
+        guard let detour else { return loop.origin(of: object) }
+        return detour.origin >= 0 ? Int(detour.origin) : nil
+    }
+
+    /// What its viewer adds to it; less after a redirect.
+    var addition: ViewerAddition? {
+        guard let addition = owner.slot?.addition else { return nil }
+        return detour.flatMap { $0.addition(addition) } ?? addition
+    }
+
+    /// True if the status is that of a redirect that a client follows.
+    var isRedirect: Bool { Self.isRedirect(status) }
+
+    static func isRedirect(_ status: Int) -> Bool {
+        [301, 302, 303, 307, 308].contains(status)
     }
 
     /// Returns the digest of the received body; nil if bodies are not checked.
@@ -128,7 +165,7 @@ final class LoadRequest {
     /// Returns true if a connection to an address is allowed for it.
     func admits(_ address: PeerAddress) -> Bool {
         addressRefusal = loop.options.addresses.refusal(
-            of: address, for: loop.object(object).url)
+            of: address, for: url)
         return addressRefusal == nil
     }
 

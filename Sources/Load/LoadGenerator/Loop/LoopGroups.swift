@@ -10,6 +10,11 @@ struct LoopGroups: Sendable {
     private var targets: [LoadGroup]
     private var kinds: [LoadGroup]
     private var renditions: [LoadGroup]
+    /// In the order of their first requests; the last one has the rest.
+    private var pathways: [LoadGroup] = []
+    private var pathwayNames: [String] = []
+    /// By name, the index in `pathways`.
+    private var pathwayIndexes: [String: Int] = [:]
     /// In the order of their first answers; the last one has the rest.
     private var statuses: [LoadGroup] = []
     private var statusNames: [Int] = []
@@ -18,7 +23,8 @@ struct LoopGroups: Sendable {
 
     private static let maxStatus = 999
 
-    init(_ plan: LoadPlan) {
+    /// - Parameter hasRedirects: true if redirects are followed.
+    init(_ plan: LoadPlan, hasRedirects: Bool) {
         func groups(_ count: Int) -> [LoadGroup] {
             count < 2
                 ? []
@@ -26,8 +32,8 @@ struct LoopGroups: Sendable {
         }
         targets = groups(plan.targets.count)
         renditions = groups(plan.renditions.count)
-        let roles = Set(plan.objects.lazy.map(\.role))
-        kinds = roles.count < 2 ? [] : groups(SegmentRole.allCases.count)
+        let all = Set(plan.objects.lazy.map(\.kind))
+        kinds = all.count < 2 && !hasRedirects ? [] : groups(LoadKind.allCases.count)
     }
 
     /// Records an ended request.
@@ -37,23 +43,45 @@ struct LoopGroups: Sendable {
     ///   - firstByte: the same; nil without an answer.
     mutating func record(
         _ request: LoadRequest, of object: borrowing LoadPlan.Object, total: Int64,
-        firstByte: Int64?, isFailure: Bool, isAfterLoad: Bool
+        firstByte: Int64?, isFailure: Bool, isAfterLoad: Bool, isRedirect: Bool
     ) {
         if !targets.isEmpty {
             targets[min(Int(object.target), targets.count - 1)].record(
-                total: total, firstByte: firstByte, isFailure: isFailure, isAfterLoad: isAfterLoad)
+                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+                isAfterLoad: isAfterLoad)
         }
         if !kinds.isEmpty {
-            kinds[Self.index(of: object.role)].record(
-                total: total, firstByte: firstByte, isFailure: isFailure, isAfterLoad: isAfterLoad)
+            let kind = isRedirect ? LoadKind.redirect : object.kind
+            kinds[kind.index].record(
+                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+                isAfterLoad: isAfterLoad)
         }
         if !renditions.isEmpty, object.rendition >= 0 {
             renditions[min(Int(object.rendition), renditions.count - 1)].record(
-                total: total, firstByte: firstByte, isFailure: isFailure, isAfterLoad: isAfterLoad)
+                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+                isAfterLoad: isAfterLoad)
+        }
+        if let pathway = request.detour?.pathway {
+            pathways[pathwayIndex(pathway)].record(
+                total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+                isAfterLoad: isAfterLoad)
         }
         statuses[statusIndex(request.status)].record(
-            total: total, firstByte: firstByte, isFailure: isFailure, isAfterLoad: isAfterLoad,
+            total: total, firstByte: firstByte, bytes: request.bytes, isFailure: isFailure,
+            isAfterLoad: isAfterLoad,
             recordsFailures: true)
+    }
+
+    private mutating func pathwayIndex(_ name: String) -> Int {
+        if let index = pathwayIndexes[name] { return index }
+        let index = min(pathways.count, LoadGroup.most)
+        if index == pathways.count {
+            pathways.append(LoadGroup())
+            pathwayNames.append(index == LoadGroup.most ? LoadBreakdown.others : name)
+        }
+        // Names of others are not kept: there may be any number.
+        if index < LoadGroup.most { pathwayIndexes[name] = index }
+        return index
     }
 
     /// Returns the index of a status; new ones get their own, as long as there are few.
@@ -68,20 +96,6 @@ struct LoopGroups: Sendable {
         }
         statusIndexes[status] = Int16(index)
         return index
-    }
-
-    private static func index(of role: SegmentRole) -> Int {
-        switch role {
-        case .file: 0
-        case .media: 1
-        case .`init`: 2
-        case .key: 3
-        case .playlist: 4
-        case .subtitles: 5
-        case .image: 6
-        case .index: 7
-        case .data: 8
-        }
     }
 
     /// Returns all groups with a request by their names.
@@ -99,11 +113,9 @@ struct LoopGroups: Sendable {
             }
         }
         add(.target, targets, count: plan.targets.count, name)
-        add(.kind, kinds, count: SegmentRole.allCases.count) { index in
-            SegmentRole.allCases.first { Self.index(of: $0) == index }?.rawValue
-                ?? LoadBreakdown.others
-        }
+        add(.kind, kinds, count: LoadKind.allCases.count) { LoadKind.allCases[$0].rawValue }
         add(.rendition, renditions, count: plan.renditions.count) { plan.renditions[$0] }
+        add(.pathway, pathways, count: LoadGroup.most) { pathwayNames[$0] }
         add(.status, statuses, count: LoadGroup.most) {
             statusNames[$0] == 0 ? "none" : "\(statusNames[$0])"
         }

@@ -1,8 +1,9 @@
 /// Requests that wait for a slot, first in, first out.
 struct RequestQueue {
     struct Entry {
-        var object: Int
+        var object: WantedObject
         var owner: LoadRequest.Owner
+        var detour: Detour?
         var plannedSeconds: Double
     }
 

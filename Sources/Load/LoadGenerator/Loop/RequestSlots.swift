@@ -36,7 +36,7 @@ struct RequestSlots {
     /// Removes and returns the next waiting request whose viewer, if any, still plays.
     mutating func popWaiting() -> RequestQueue.Entry? {
         while let entry = waiting.popFirst() {
-            if case .viewer(let slot, _) = entry.owner, slot.isOver { continue }
+            if entry.owner.isOver { continue }
             return entry
         }
         return nil

@@ -56,6 +56,12 @@ package struct LoadAddresses: Sendable {
         return rule?.admits(address) == true ? nil : .originAddressNotOfTarget
     }
 
+    /// Returns true if a URL's host was admitted before the test.
+    func hasHost(of url: String) -> Bool {
+        guard let rules else { return true }
+        return LoadAllowance.host(of: url).map { rules[$0] != nil } ?? false
+    }
+
     private static let publicOnly = AddressPolicy(allowsPrivate: false)
 
     /// Returns true for an address of the public Internet.

@@ -118,6 +118,20 @@ final class LoadHosts: Sendable {
         return nil
     }
 
+    /// Looks up the host names and single addresses of an `allow` list, where a load may be led
+    /// while it runs. Ones that are refused or unknown are left out.
+    func find(_ allow: [String]) async {
+        let names = allow.filter { !$0.hasPrefix("*") && !$0.contains("/") }
+        for start in stride(from: 0, to: names.count, by: Self.lookupsAtOnce) {
+            await withTaskGroup(of: Void.self) { group in
+                for name in names[start..<min(start + Self.lookupsAtOnce, names.count)] {
+                    let host = name.contains(":") ? "[\(name)]" : name
+                    group.addTask { _ = await self.refusal(of: "http://\(host)/") }
+                }
+            }
+        }
+    }
+
     private func denial(_ host: String, _ address: String) -> Failure {
         let what = host == address ? host : "\(host) is \(address), which"
         switch PeerAddress(address).map({ policy.decision(on: $0) }) {

@@ -43,7 +43,7 @@ extension LoadPreflight {
     /// Requests the first file of up to a hundred targets, and the first object of each origin
     /// without a request so far.
     func ask(
-        _ entries: [Entry], _ plan: LoadPlan, _ origins: [Origin], _ addresses: LoadAddresses
+        _ entries: [Entry], _ plan: LoadPlan, _ origins: [Origin], _ hosts: LoadHosts
     ) async throws(Failure) {
         var places: [Int] = []
         var asked: Set<String> = []
@@ -57,11 +57,11 @@ extension LoadPreflight {
         }
         // The origin of a playlist was already requested.
         places += origins.map(\.object).filter { place in
-            plan.objects[place].role != .playlist
+            // A viewer plays without its steering server too.
+            plan.objects[place].role != .playlist && !plan.objects[place].isSteering
                 && originName(of: plan.objects[place].url).map { !asked.contains($0) } ?? false
         }
-        let failures = await means.probe.ask(
-            places.map { plan.objects[$0] }, scenario.http, addresses)
+        let failures = await failures(of: places.map { plan.objects[$0] }, hosts)
         // Throws for the first in order, not in time, so that the message is stable.
         for (place, failure) in zip(places, failures) {
             let object = plan.objects[place]
@@ -74,6 +74,38 @@ extension LoadPreflight {
                 "\(entry.label) names \(Redaction.shown(object.url)): "
                     + "\(failure.code): \(failure.message)")
         }
+    }
+
+    /// Requests objects, following redirects to hosts that are allowed; returns nil for those that
+    /// answer well.
+    private func failures(
+        of objects: [LoadPlan.Object], _ hosts: LoadHosts
+    ) async -> [Failure?] {
+        var failures = [Failure?](repeating: nil, count: objects.count)
+        var waiting = objects.enumerated().map { place, object in
+            (place, object, RedirectRoute(object.url, atMost: scenario.maxRedirects))
+        }
+        while !waiting.isEmpty {
+            let answers = await means.probe.ask(
+                waiting.map { $0.1 }, scenario.http, hosts.addresses)
+            var again: [(Int, LoadPlan.Object, RedirectRoute)] = []
+            for ((place, object, route), answer) in zip(waiting, answers) {
+                guard case .redirect(let location, _) = answer, scenario.maxRedirects > 0 else {
+                    failures[place] = answer.failure
+                    continue
+                }
+                var (object, route) = (object, route)
+                do throws(Failure) {
+                    object.url = try route.follow(to: location)
+                    if let refusal = await hosts.refusal(of: object.url) { throw refusal }
+                    again.append((place, object, route))
+                } catch {
+                    failures[place] = error
+                }
+            }
+            waiting = again
+        }
+        return failures
     }
 
     /// Returns true for a failure of the origin, which `LoadTarget.mayFail` allows: not for an

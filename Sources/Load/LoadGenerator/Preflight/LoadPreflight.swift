@@ -8,8 +8,8 @@ package import Transfer
 /// Resolves a test's targets and rejects requests that are not allowed, before any load is sent.
 ///
 /// It reads lists, looks up the hosts of all objects, fetches the manifests of titles concurrently
-/// and requests some objects (`+Ask`). It connects only to hosts of targets and of `allow`, and
-/// follows no redirect. Throws `input.target`, which names the target, and `input.field`.
+/// and requests some objects (`+Ask`). It connects only to hosts of targets and of `allow`, also
+/// where it follows redirects. Throws `input.target`, which names the target, and `input.field`.
 package struct LoadPreflight: Sendable {
     /// Reads a list's assets.
     package typealias ListReading =
@@ -141,6 +141,7 @@ package struct LoadPreflight: Sendable {
             return (url: object.url, label: entries[Int(object.target)].label)
         }
         try await hosts.admit(urls)
+        try await hosts.admit(Self.locations(of: plan, entries))
         try checkVersion(of: urls)
         if scenario.bodies == .checked, !plan.objects.contains(where: { $0.sha256 != nil }) {
             throw Failure(
@@ -148,9 +149,21 @@ package struct LoadPreflight: Sendable {
                 "given \"check\"",
                 allowed: "where a target or its list has a sha256")
         }
-        let addresses = hosts.addresses
-        try await ask(entries, plan, origins, addresses)
-        return Outcome(plan: plan, addresses: addresses, publicHosts: hosts.publicHosts)
+        try await ask(entries, plan, origins, hosts)
+        // A redirect or a steering server may lead to these while the test runs.
+        if scenario.maxRedirects > 0 || playsTitles { await hosts.find(scenario.allow) }
+        return Outcome(plan: plan, addresses: hosts.addresses, publicHosts: hosts.publicHosts)
+    }
+
+    /// Service locations, which the plan's objects do not name.
+    private static func locations(
+        of plan: LoadPlan, _ entries: [Entry]
+    ) -> [(url: String, label: String)] {
+        zip(plan.targets, entries).flatMap { target, entry in
+            (target.steering?.pathways ?? []).filter { !$0.base.isEmpty }.map {
+                (url: $0.base, label: entry.label)
+            }
+        }
     }
 
     private var playsTitles: Bool {
@@ -172,6 +185,7 @@ package struct LoadPreflight: Sendable {
                         kind: kind, weight: target.weight, sha256: target.sha256,
                         mayFail: target.mayFail))
             case .replay(let replay):
+                // A log also has what is gone by now, which does not prevent the start.
                 entries += replay.urls.enumerated().map { number, url in
                     Entry(
                         label: "\(label) (\(Redaction.shown(url)))", name: Redaction.shown(url),
@@ -235,12 +249,13 @@ package struct LoadPreflight: Sendable {
                                 form: form, clock: await hosts.admitted(title.clock),
                                 variables: title.variables),
                             manifest: entry.url, tracks: title.tracks, name: entry.name,
-                            weight: entry.weight)
+                            weight: entry.weight, steering: title.steering)
                     } else {
                         try builder.add(
                             manifest: entry.url, tracks: title.tracks, name: entry.name,
-                            weight: entry.weight)
+                            weight: entry.weight, steering: title.steering)
                     }
+                    if let url = title.redirected { builder.redirected(to: url) }
                     tracks[next]?.tracks = []
                 }
             } catch {
@@ -286,10 +301,13 @@ package struct LoadPreflight: Sendable {
                     .inputTarget,
                     "it and the titles next to it list more than \(segmentsAtOnce) segments")
             }
+            // Single requests are not steered.
+            let steering = options.takesSnapshots == true ? try listing.steering() : nil
             return .success(
                 ReadTitle(
                     tracks: tracks, live: listing.liveForm, clock: listing.clock,
-                    variables: listing.variables))
+                    variables: listing.variables, redirected: listing.redirectedManifest,
+                    steering: steering))
         } catch {
             return .failure(refusal(entry.label, error))
         }
@@ -326,7 +344,8 @@ package struct LoadPreflight: Sendable {
     /// addresses.
     private func reader(_ hosts: LoadHosts) -> TitleReader {
         TitleReader(
-            engine: means.engine, group: Self.group, headers: scenario.http.headers.map(\.line)
+            engine: means.engine, group: Self.group, headers: scenario.http.headers.map(\.line),
+            maxRedirects: scenario.maxRedirects
         ) { request in
             if let failure = await hosts.refusal(of: request.url) { return .failure(failure) }
             var request = request
@@ -345,6 +364,9 @@ private struct ReadTitle: Sendable {
     var live: LiveSource.Form?
     var clock: DASHClock?
     var variables: [String: String]
+    /// URL of the manifest after redirects; nil if it was not redirected.
+    var redirected: String?
+    var steering: ContentSteering?
 }
 
 extension LoadHosts {

@@ -7,10 +7,25 @@ internal import Transfer
 
 /// Requests objects before the load.
 package protocol LoadProbe: Sendable {
-    /// Returns a failure for each object, in order; nil if a load would count the response as good.
+    /// Returns the answer for each object, in order.
     func ask(
         _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
-    ) async -> [Failure?]
+    ) async -> [LoadProbeAnswer]
+}
+
+package enum LoadProbeAnswer: Sendable {
+    /// A load would count it as good.
+    case good
+    /// The location of a redirect, which may be relative, and the failure that it is unless it is followed.
+    case redirect(String, Failure)
+    case failed(Failure)
+
+    var failure: Failure? {
+        switch self {
+        case .good: nil
+        case .redirect(_, let failure), .failed(let failure): failure
+        }
+    }
 }
 
 /// Requests each object as a load does, concurrently and on its own thread, and closes when the
@@ -20,11 +35,11 @@ package struct CurlLoadProbe: LoadProbe {
 
     package func ask(
         _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
-    ) async -> [Failure?] {
+    ) async -> [LoadProbeAnswer] {
         guard !objects.isEmpty else { return [] }
         let loop: EventLoop
         do { loop = try EventLoop(name: "probe") } catch {
-            return objects.map { _ in Failure(.workerInternal, "\(error)") }
+            return objects.map { _ in .failed(Failure(.workerInternal, "\(error)")) }
         }
         defer { loop.shutdown() }
         let run = ProbeRun(loop, objects, http, addresses)
@@ -64,9 +79,9 @@ private final class ProbeRun: @unchecked Sendable {
     private var headers: CurlHeaders?
     private var active = 0
     private var next = 0
-    private var failures: [Failure?]
+    private var answers: [LoadProbeAnswer]
     private var isCancelled = false
-    private var continuation: CheckedContinuation<[Failure?], Never>?
+    private var continuation: CheckedContinuation<[LoadProbeAnswer], Never>?
 
     init(
         _ loop: EventLoop, _ objects: [LoadPlan.Object], _ http: LoadHTTP,
@@ -77,12 +92,12 @@ private final class ProbeRun: @unchecked Sendable {
         self.http = http
         self.addresses = addresses
         profile = LoadEngine.profile(http, userAgent: LoadEngine.Options().userAgent)
-        failures = objects.map { _ in nil }
+        answers = objects.map { _ in .good }
     }
 
     // MARK: From any thread
 
-    func begin(_ continuation: CheckedContinuation<[Failure?], Never>) {
+    func begin(_ continuation: CheckedContinuation<[LoadProbeAnswer], Never>) {
         loop.execute { [self] in
             self.continuation = continuation
             let open = { [self] () throws(CurlError) in
@@ -138,7 +153,7 @@ private final class ProbeRun: @unchecked Sendable {
             active += 1
         }
         do throws(CurlError) { try start() } catch {
-            failures[request.place] = Failure(.workerInternal, error.description)
+            answers[request.place] = .failed(Failure(.workerInternal, error.description))
         }
     }
 
@@ -149,12 +164,14 @@ private final class ProbeRun: @unchecked Sendable {
     func ended(_ request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode) {
         active -= 1
         easy.delegate = nil
-        let failure = failure(of: request, easy, code)
-        if let failure, Self.isPassing(failure.code), request.tries < Self.maxTries {
+        let answer = answer(to: request, easy, code)
+        if let failure = answer.failure, Self.isPassing(failure.code),
+            request.tries < Self.maxTries
+        {
             request.hasBody = false
             send(request)
         } else {
-            failures[request.place] = failure
+            answers[request.place] = answer
         }
         goOn()
     }
@@ -165,23 +182,26 @@ private final class ProbeRun: @unchecked Sendable {
             || code.httpStatusClass == 5
     }
 
-    private func failure(
-        of request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode
-    ) -> Failure? {
+    private func answer(
+        to request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode
+    ) -> LoadProbeAnswer {
         let object = objects[request.place]
         guard code == .ok || code == .writeError && request.hasBody else {
             if let refusal = request.addressRefusal, code == .couldNotConnect {
-                return Failure(refusal, "its address is not allowed")
+                return .failed(Failure(refusal, "its address is not allowed"))
             }
             let detail = easy.errorDetail
-            return Failure(
-                easy.failureCode(of: code, url: object.url), detail.isEmpty ? code.message : detail)
+            return .failed(
+                Failure(
+                    easy.failureCode(of: code, url: object.url),
+                    detail.isEmpty ? code.message : detail))
         }
-        guard let failure = object.failure(ofStatus: easy.status) else { return nil }
-        guard failure == .originRedirected, let place = easy.header("Location") else {
-            return Failure(failure, "status \(easy.status)")
+        guard let code = object.failure(ofStatus: easy.status) else { return .good }
+        guard code == .originRedirected, let place = easy.header("Location") else {
+            return .failed(Failure(code, "status \(easy.status)"))
         }
-        return Failure(failure, "a redirect to \(Redaction.shown(place))")
+        let failure = Failure(code, "a redirect to \(Redaction.shown(place))")
+        return LoadRequest.isRedirect(easy.status) ? .redirect(place, failure) : .failed(failure)
     }
 
     private func end(_ failure: Failure?) {
@@ -190,7 +210,8 @@ private final class ProbeRun: @unchecked Sendable {
         multi?.close()
         multi = nil
         headers = nil
-        continuation.resume(returning: failure.map { one in objects.map { _ in one } } ?? failures)
+        continuation.resume(
+            returning: failure.map { one in objects.map { _ in .failed(one) } } ?? answers)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import LoadModel
 package import Model
 internal import Services
 package import Titles
@@ -9,6 +10,9 @@ package struct TitleReader: Sendable {
     private let group: String
     private let headers: [String]
     private let prepare: Preparation?
+    /// Maximum number of redirects that it follows itself, each prepared like a request; those of
+    /// requests that are not prepared are the engine's.
+    private let maxRedirects: Int
     private let log: Logger
 
     /// Changes or rejects a request before it is sent.
@@ -21,10 +25,14 @@ package struct TitleReader: Sendable {
     ///   - group: identifies the transfers for cancellation.
     ///   - headers: lines of every request.
     package init(engine: TransferEngine, group: String, headers: [String] = []) {
-        self.init(engine: engine, group: group, headers: headers, prepare: nil)
+        self.init(engine: engine, group: group, headers: headers, maxRedirects: 0, prepare: nil)
     }
 
-    init(engine: TransferEngine, group: String, headers: [String], prepare: Preparation?) {
+    init(
+        engine: TransferEngine, group: String, headers: [String], maxRedirects: Int,
+        prepare: Preparation?
+    ) {
+        self.maxRedirects = maxRedirects
         self.engine = engine
         self.group = group
         self.headers = headers
@@ -92,19 +100,13 @@ package struct TitleReader: Sendable {
             request.range = TransferRequest.ByteRange(offset: range.offset, length: length)
             request.expected.maximumBytes = length
         }
-        if let prepare {
-            switch await prepare(request) {
-            case .success(let prepared): request = prepared
-            case .failure(let failure): return .failure(failure)
+        var route = RedirectRoute(request.url, atMost: maxRedirects)
+        var result = await result(of: request)
+        while let next = result.redirect, maxRedirects > 0 {
+            do throws(Failure) { request.url = try route.follow(to: next) } catch {
+                return .failure(error)
             }
-        }
-        let ready = request
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                engine.submit(ready) { _, result in continuation.resume(returning: result) }
-            }
-        } onCancel: {
-            engine.cancelAll(group: group)
+            result = await self.result(of: request)
         }
         return result.outcome.mapError { failure in
             switch failure.code {
@@ -112,6 +114,23 @@ package struct TitleReader: Sendable {
             case .originTooLarge: Failure(.manifestTooLarge, failure.message)
             default: failure
             }
+        }
+    }
+
+    private func result(of request: TransferRequest) async -> TransferResult {
+        var ready = request
+        if let prepare {
+            switch await prepare(request) {
+            case .success(let prepared): ready = prepared
+            case .failure(let failure): return TransferResult(.failure(failure))
+            }
+        }
+        return await withTaskCancellationHandler { [ready] in
+            await withCheckedContinuation { continuation in
+                engine.submit(ready) { _, result in continuation.resume(returning: result) }
+            }
+        } onCancel: {
+            engine.cancelAll(group: group)
         }
     }
 }

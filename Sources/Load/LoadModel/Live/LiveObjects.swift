@@ -16,7 +16,7 @@ package final class LiveObjects {
 
     private let first: Int32
     private var next: Int32
-    private var entries: [Int32: Entry] = [:]
+    private(set) var entries: [Int32: Entry] = [:]
     private let plan: LoadPlan
     private let origin: (String) -> Int32
 
@@ -32,6 +32,11 @@ package final class LiveObjects {
 
     /// The entry of an object that is not in the plan; nil for one that has been removed.
     package subscript(index: Int) -> Entry? { entries[Int32(truncatingIfNeeded: index)] }
+
+    /// Returns true for an object of the plan, and for one that has not been removed.
+    func has(_ index: Int32) -> Bool {
+        (0..<first).contains(index) || entries[index] != nil
+    }
 
     /// Adds an object that counts as `countsAs`, with its role, target and rendition.
     func add(
@@ -51,4 +56,7 @@ package final class LiveObjects {
     func remove(_ index: Int32) { entries[index] = nil }
 
     func url(_ index: Int32) -> String { plan.objects[Int(index)].url }
+
+    /// Returns the URL that a manifest's references are resolved against.
+    func base(_ manifest: Int32) -> String { plan.base(ofManifest: manifest) }
 }

@@ -46,7 +46,7 @@ package final class LiveTitle {
         if let known = manifests.find(hash) { return known }
         let url: WebURL
         do throws(WebURLError) {
-            url = try WebURL(objects.url(source.manifest ?? 0))
+            url = try WebURL(objects.base(source.manifest ?? 0))
         } catch {
             throw Failure(.manifestMalformed, error.detail)
         }
@@ -121,6 +121,7 @@ extension LiveTrack {
     /// Adds the listed segments of all periods; nil without segments.
     func read(_ periods: [DASHEdge.Track], of edge: DASHEdge) -> LiveView? {
         setEpoch(edge.availabilityStartSeconds, isExact: true)
+        removeUnusedNeeds()
         var firstStart: Double?
         var longest = 0.0
         for period in periods {

@@ -28,13 +28,14 @@ extension LiveTrack {
 
     private func parse(_ body: [UInt8], _ now: Double) throws(Failure) -> LiveView {
         let url: WebURL
-        do throws(WebURLError) { url = try WebURL(objects.url(source.playlist)) } catch {
+        do throws(WebURLError) { url = try WebURL(objects.base(source.playlist)) } catch {
             throw Failure(.manifestMalformed, error.detail)
         }
         let (playlist, edge) = try HLSPlaylist.parseLive(body, url: url, imports: variables)
         let before = edge.mediaSequence + edge.skipped
-        let taken =
-            segments.isEmpty ? max(edge.nextNumber - Int64(Self.maxAtFirst), before) : before
+        // What is older than the kept segments stays unknown: no viewer starts there.
+        let taken = max(before, segments.isEmpty ? edge.nextNumber - Int64(Self.maxAtFirst) : first)
+        removeUnusedNeeds()
         var needs = PartNeeds()
         var row = 0
         for (place, listed) in edge.segments.enumerated() {
@@ -77,11 +78,20 @@ extension LiveTrack {
         }
     }
 
+    /// Removes initialization sections and keys that no kept segment needs, once there are many.
+    func removeUnusedNeeds() {
+        guard needObjects.count >= Self.maxNeeds else { return }
+        var used: Set<Int32> = []
+        for segment in segments { used.formUnion(segment.needs) }
+        for (need, object) in needObjects where !used.contains(object) {
+            objects.remove(object)
+            needObjects[need] = nil
+        }
+    }
+
     func need(_ object: ManifestSegment) -> Int32 {
         let key = LiveNeed(url: object.reference.url.text, range: object.range)
         if let known = needObjects[key] { return known }
-        // A rotated key is not requested again.
-        if needObjects.count >= Self.maxNeeds { needObjects = [:] }
         let index = objects.add(key.url, key.range, object.role, countsAs: source.segments)
         needObjects[key] = index
         return index

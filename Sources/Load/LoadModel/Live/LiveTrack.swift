@@ -66,13 +66,15 @@ package final class LiveTrack {
     // MARK: Adding
 
     /// Adds or completes a segment. Unknown numbers before it become segments without an object.
+    ///
+    /// One that is not kept loses its object.
     func put(_ number: Int64, _ segment: Segment, fillSeconds: Double) {
         if segments.isEmpty || number - end > Int64(Self.maxSegments) {
             for segment in segments { remove(segment) }
             segments = []
             first = number
         }
-        guard number >= first else { return }
+        guard number >= first else { return objects.remove(segment.object) }
         while end < number {
             segments.append(Segment(startSeconds: endSeconds, seconds: fillSeconds))
         }
@@ -83,14 +85,16 @@ package final class LiveTrack {
             return trim()
         }
         let place = Int(number - first)
-        guard !segments[place].isWhole, segment.isWhole else { return }
+        guard !segments[place].isWhole, segment.isWhole else {
+            return objects.remove(segment.object)
+        }
         segments[place].seconds = segment.seconds
         segments[place].object = segment.object
         segments[place].needs = segment.needs
         segments[place].isWhole = true
     }
 
-    /// Adds the next part of a segment.
+    /// Adds the next part of a segment; any other part loses its object.
     func put(part: Part, index: Int, of number: Int64, needs: [Int32]) {
         if segments.isEmpty { first = number }
         if number == end {
@@ -99,7 +103,9 @@ package final class LiveTrack {
             trim()
         }
         let place = Int(number - first)
-        guard segments.indices.contains(place), segments[place].parts.count == index else { return }
+        guard segments.indices.contains(place), segments[place].parts.count == index else {
+            return objects.remove(part.object)
+        }
         segments[place].parts.append(part)
         if !segments[place].isWhole { segments[place].seconds += part.seconds }
     }

@@ -12,30 +12,30 @@ extension LiveViewer {
     private static let staleTargets = 1.5
 
     /// Returns the request of a manifest that is due.
-    func dueReload(_ lane: ViewerLane, _ now: Double) -> LiveReel.Request? {
-        let reel = self[lane]
+    func dueReload(_ lane: ViewerLane, _ now: Double) -> LiveProgress.Request? {
+        let progress = self[lane]
         switch title.source.form {
         case .dash:
-            return lane == .video && now >= reel.reloadSeconds ? .manifest : nil
+            return lane == .video && now >= progress.reloadSeconds ? .manifest : nil
         case .hls:
-            guard let view = reel.view else {
-                return .playlist(object: reel.track.source.playlist, blocks: false)
+            guard let view = progress.view else {
+                return .playlist(object: progress.track.source.playlist, blocks: false)
             }
-            guard !view.hasEnded, now >= reel.reloadSeconds else { return nil }
+            guard !view.hasEnded, now >= progress.reloadSeconds else { return nil }
             // It comes when all that is listed has been fetched.
             if view.canBlock { return nil }
-            return .playlist(object: reel.track.source.playlist, blocks: false)
+            return .playlist(object: progress.track.source.playlist, blocks: false)
         }
     }
 
     /// Returns the request that the origin answers once it has the lane's next segment or part; nil
     /// if it does not offer that.
-    func blockingReload(_ lane: ViewerLane) -> LiveReel.Request? {
-        let reel = self[lane]
-        guard let view = reel.view, view.canBlock, !view.hasEnded else { return nil }
+    func blockingReload(_ lane: ViewerLane) -> LiveProgress.Request? {
+        let progress = self[lane]
+        guard let view = progress.view, view.canBlock, !view.hasEnded else { return nil }
         let next = LiveCursor(number: view.numbers.upperBound, part: view.nextParts)
         return .playlist(
-            object: reel.track.reload(
+            object: progress.track.reload(
                 until: next, skips: view.canSkip, hasParts: view.partTargetSeconds > 0),
             blocks: true)
     }
@@ -99,7 +99,7 @@ extension LiveViewer {
     }
 }
 
-extension LiveReel {
+extension LiveProgress {
     /// Continues with another rendition at the same position: numbers of segments are the same in
     /// all renditions of HLS; those of DASH follow their times.
     mutating func change(to other: LiveTrack, isDASH: Bool) {

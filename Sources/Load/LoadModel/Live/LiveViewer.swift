@@ -10,12 +10,12 @@ import Titles
 /// default three segments. It does not change its speed, so a stall adds to its latency.
 ///
 /// Video and separate audio have a request each. Requests, renditions and playback are those of
-/// `Viewer`; `+Reloads` decides when manifests are requested again.
+/// `Viewer`; `+Reloads` decides when manifests are requested again, `+Renditions` what is played.
 ///
 /// A value, confined to the loop that drives it. A segment that another viewer has met allocates
 /// nothing.
 package struct LiveViewer: PlayingViewer {
-    let title: LiveTitle
+    var title: LiveTitle
     let settings: ViewerSettings
     let traits: ViewerTraits
     let plannedSeconds: Double
@@ -26,11 +26,11 @@ package struct LiveViewer: PlayingViewer {
     private var hasClock: Bool
     /// Its MPD.
     var manifest: LiveManifest?
-    var video: LiveReel
-    var audio: LiveReel?
+    var video: LiveProgress
+    var audio: LiveProgress?
     /// Index of the rendition.
-    private var rung: Int
-    private var estimate = ThroughputEstimate()
+    var rung: Int
+    var estimate = ThroughputEstimate()
     var screen: Screen
     /// Time since 1970 of the start of its playback, and the latency at that time.
     var startEpochSeconds: Double?
@@ -57,15 +57,15 @@ package struct LiveViewer: PlayingViewer {
         hasClock = title.source.clock == nil
         let most = settings.fixedBitsPerSecond ?? settings.startBitsPerSecond
         rung = most.map { Self.highest(of: title, traits, within: Double($0)) } ?? 0
-        video = LiveReel(title.video[rung])
-        audio = title.audio.map { LiveReel($0) }
+        video = LiveProgress(title.video[rung])
+        audio = title.audio.map { LiveProgress($0) }
         screen = Screen(clockSeconds: plannedSeconds)
     }
 
     /// Number of its parallel requests.
     package var lanes: Int { audio == nil ? 1 : 2 }
 
-    subscript(lane: ViewerLane) -> LiveReel {
+    subscript(lane: ViewerLane) -> LiveProgress {
         get { lane == .video ? video : audio ?? video }
         set {
             if lane == .video { video = newValue } else { audio = newValue }
@@ -95,15 +95,22 @@ package struct LiveViewer: PlayingViewer {
             guard now >= resumes else { return .wait(untilSeconds: resumes) }
             self[lane].resumesSeconds = nil
         }
-        if self[lane].request == nil {
-            switch step(lane, now) {
-            case .wait(let until): return .wait(untilSeconds: until)
-            case .send(let request):
-                self[lane].request = request
-                self[lane].plannedSeconds = now
-            }
+        // A failed request is repeated, unless its object has left the list since.
+        if let object = self[lane].object(ofManifest: title.source.manifest) {
+            return .fetch(object: object)
         }
-        return .fetch(object: self[lane].object(ofManifest: title.source.manifest))
+        self[lane].request = nil
+        switch step(lane, now) {
+        case .wait(let until): return .wait(untilSeconds: until)
+        case .send(let request):
+            self[lane].request = request
+            self[lane].plannedSeconds = now
+        }
+        guard let object = self[lane].object(ofManifest: title.source.manifest) else {
+            self[lane].request = nil
+            return .wait(untilSeconds: now + Viewer.retrySeconds[0])
+        }
+        return .fetch(object: object)
     }
 
     /// Adds the last requested object of a lane.
@@ -119,6 +126,15 @@ package struct LiveViewer: PlayingViewer {
     ) throws(Failure) {
         guard let request = self[lane].request else { return }
         play(toSeconds: now)
+        guard !self[lane].isOfOldPathway else {
+            // What it lists or needs is requested again on the new pathway.
+            if let unit = self[lane].oldUnit {
+                estimate.add(bytes: bytes, tookSeconds: tookSeconds)
+                take(unit, lane, bytes, now, into: &interval)
+                self[lane].needs = []
+            }
+            return endOldRequest(lane)
+        }
         switch request {
         case .manifest: try takeManifest(body, tookSeconds, now, into: &interval)
         case .playlist(_, let blocks):
@@ -142,6 +158,10 @@ package struct LiveViewer: PlayingViewer {
     package mutating func failed(_ lane: ViewerLane, atSeconds now: Double) -> Viewer.Action {
         guard self[lane].request != nil, !isOver else { return .end }
         play(toSeconds: now)
+        if self[lane].isOfOldPathway {
+            endOldRequest(lane)
+            return next(lane, atSeconds: now)
+        }
         // As players do, by their own clock then.
         if case .clock = self[lane].request {
             hasClock = true
@@ -156,6 +176,8 @@ package struct LiveViewer: PlayingViewer {
         let again = now + Viewer.retrySeconds[self[lane].failures]
         self[lane].failures += 1
         self[lane].resumesSeconds = again
+        // The position that it waited for may be listed by then.
+        if case .playlist(_, blocks: true) = self[lane].request { self[lane].request = nil }
         return .wait(untilSeconds: again)
     }
 
@@ -203,7 +225,7 @@ package struct LiveViewer: PlayingViewer {
     // MARK: Requests
 
     private enum Step {
-        case send(LiveReel.Request)
+        case send(LiveProgress.Request)
         case wait(Double)
     }
 
@@ -276,11 +298,13 @@ package struct LiveViewer: PlayingViewer {
 
     // MARK: Buffer
 
-    private func isWanted(_ reel: LiveReel) -> Bool {
-        reel.bufferedToSeconds < limitSeconds - Viewer.toleranceSeconds
+    private func isWanted(_ progress: LiveProgress) -> Bool {
+        progress.bufferedToSeconds < limitSeconds - Viewer.toleranceSeconds
     }
 
-    private func hasMore(_ reel: LiveReel) -> Bool { isWanted(reel) && !reel.isAtEnd }
+    private func hasMore(_ progress: LiveProgress) -> Bool {
+        isWanted(progress) && !progress.isAtEnd
+    }
 
     var hasMore: Bool { hasMore(video) || (audio.map(hasMore) ?? false) }
 
@@ -333,13 +357,14 @@ package struct LiveViewer: PlayingViewer {
         into interval: inout LoadInterval
     ) {
         interval.counts.segments += 1
-        let reel = self[lane]
-        let isNeeded = reel.bufferedToSeconds <= screen.playheadSeconds + Viewer.toleranceSeconds
+        let progress = self[lane]
+        let isNeeded =
+            progress.bufferedToSeconds <= screen.playheadSeconds + Viewer.toleranceSeconds
         if screen.state == .stalled, isNeeded { screen.totals.lateSegments += 1 }
         if lane == .video {
-            let stated = Double(reel.track.source.bitsPerSecond)
+            let stated = Double(progress.track.source.bitsPerSecond)
             screen.append(
-                fromSeconds: reel.bufferedToSeconds,
+                fromSeconds: progress.bufferedToSeconds,
                 bitsPerSecond: stated > 0
                     ? stated : Double(bytes) * 8 / max(unit.seconds, 0.001))
         }
@@ -365,29 +390,5 @@ package struct LiveViewer: PlayingViewer {
 
     static func microseconds(_ seconds: Double) -> Int64 {
         Int64((min(max(seconds, 0), 1e9) * 1_000_000).rounded())
-    }
-
-    // MARK: Renditions
-
-    /// Changes the rendition if the throughput requires it.
-    private mutating func choose() {
-        guard settings.fixedBitsPerSecond == nil, title.video.count > 1, video.view != nil,
-            let throughput = estimate.bitsPerSecond
-        else { return }
-        let sound = Double(title.audio?.source.bitsPerSecond ?? 0)
-        let best = Self.highest(
-            of: title, traits, within: throughput * settings.safety - sound)
-        guard best != rung else { return }
-        rung = best
-        video.change(to: title.video[best], isDASH: title.source.form == .dash)
-        screen.totals.switches += 1
-    }
-
-    private static func highest(
-        of title: LiveTitle, _ traits: ViewerTraits, within bitsPerSecond: Double
-    ) -> Int {
-        title.video.lastIndex {
-            traits.plays($0.source.bitsPerSecond, height: $0.source.height, within: bitsPerSecond)
-        } ?? 0
     }
 }

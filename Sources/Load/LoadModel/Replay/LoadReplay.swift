@@ -143,10 +143,7 @@ extension LoadScenario {
 
     /// Makes a replay the whole load.
     package mutating func setReplay(_ replay: LoadReplay) {
-        var target = LoadTarget(name: replay.name, source: .replay(replay))
-        // A log also has what is gone by now.
-        target.mayFail = true
-        targets = [target]
+        targets = [LoadTarget(name: replay.name, source: .replay(replay))]
         user = .requests
         model = .open(.constant)
         let rate = Double(replay.count) / replay.seconds

@@ -7,6 +7,8 @@ package enum LoadDimension: String, Sendable, CaseIterable, Codable, CodingKeyRe
     /// The role of the object: `file`, `media`, `playlist`, ….
     case kind
     case rendition
+    /// The pathway of content steering, or the service location.
+    case pathway
     /// The HTTP status, or `none` for requests without an answer.
     case status
 }
@@ -29,6 +31,8 @@ package struct LoadGroup: Sendable, Equatable {
 
     package var requests: Int64 = 0
     package var failed: Int64 = 0
+    /// Bytes of bodies, including those of failed requests.
+    package var bytes: Int64 = 0
     /// Successful requests that ended before the end of the load.
     package var succeededInTime: Int64 = 0
     /// Microseconds from the planned time: of successful requests, and by status of all requests.
@@ -43,10 +47,11 @@ package struct LoadGroup: Sendable, Equatable {
     ///   - firstByte: nil without one.
     ///   - recordsFailures: true to record the times of a failed one too.
     package mutating func record(
-        total: Int64, firstByte: Int64?, isFailure: Bool, isAfterLoad: Bool,
+        total: Int64, firstByte: Int64?, bytes: Int64, isFailure: Bool, isAfterLoad: Bool,
         recordsFailures: Bool = false
     ) {
         requests += 1
+        self.bytes += bytes
         if isFailure { failed += 1 } else if !isAfterLoad { succeededInTime += 1 }
         guard !isFailure || recordsFailures else { return }
         self.total.record(total)
@@ -61,6 +66,7 @@ package struct LoadGroup: Sendable, Equatable {
         }
         requests = sum(requests, other.requests)
         failed = sum(failed, other.failed)
+        bytes = sum(bytes, other.bytes)
         succeededInTime = sum(succeededInTime, other.succeededInTime)
         total.add(other.total)
         firstByte.add(other.firstByte)
@@ -69,7 +75,7 @@ package struct LoadGroup: Sendable, Equatable {
 
 extension LoadGroup: Codable {
     private enum CodingKeys: CodingKey {
-        case requests, failed, succeededInTime, total, firstByte
+        case requests, failed, bytes, succeededInTime, total, firstByte
     }
 
     /// A histogram in V2 encoding, and the values that its bins lose.
@@ -96,6 +102,7 @@ extension LoadGroup: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(requests, forKey: .requests)
         try container.encode(failed, forKey: .failed)
+        try container.encode(bytes, forKey: .bytes)
         try container.encode(succeededInTime, forKey: .succeededInTime)
         try container.encode(Text(total), forKey: .total)
         try container.encode(Text(firstByte), forKey: .firstByte)
@@ -105,6 +112,7 @@ extension LoadGroup: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         requests = try container.decode(Int64.self, forKey: .requests)
         failed = try container.decode(Int64.self, forKey: .failed)
+        bytes = try container.decode(Int64.self, forKey: .bytes)
         succeededInTime = try container.decode(Int64.self, forKey: .succeededInTime)
         do {
             total = try container.decode(Text.self, forKey: .total).paged

@@ -109,7 +109,8 @@ extension LoadCounts {
             bytesAfterEnd, cacheHits, cacheMisses, cacheHitBytes, cacheMissBytes, cacheAges,
             viewersStarted, viewersEnded, viewersFailed, viewersNotStarted, viewersRefused,
             segments, lateSegments, stalls, switches, playlistReloads, stalePlaylists, liveSkips,
-            viewersAbandoned, seeks, inFlight, backlog, viewers,
+            viewersAbandoned, seeks, redirects, pathwayChanges, pathwayFailures, inFlight, backlog,
+            viewers,
         ]
         let fractions = [
             longestUnfinishedSeconds, cpuSecondsAfterEnd, playedSeconds, stalledSeconds, playedBits,

@@ -24,8 +24,11 @@ package struct LoadInterval: Sendable, Equatable {
     package init(second: Int) { self.second = second }
 
     package mutating func record(_ value: Int64, _ metric: LoadMetric) {
-        if histograms[metric.rawValue] == nil { histograms[metric.rawValue] = Histogram() }
-        histograms[metric.rawValue]?.record(value)
+        // Recording in place copies no histogram, as a comparison with nil would.
+        guard histograms[metric.rawValue]?.record(value) == nil else { return }
+        var histogram = Histogram()
+        histogram.record(value)
+        histograms[metric.rawValue] = histogram
     }
 
     /// The histogram of a metric; nil if nothing was recorded.
@@ -145,6 +148,11 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     /// Ended viewers that left because they waited too long.
     package var viewersAbandoned: Int64 = 0
     package var seeks: Int64 = 0
+    /// Changes of a viewer's pathway; of these, those because the pathway failed.
+    package var pathwayChanges: Int64 = 0
+    package var pathwayFailures: Int64 = 0
+    /// Requests that were answered with a redirect, which was followed; part of `succeeded`.
+    package var redirects: Int64 = 0
     package var playedSeconds = 0.0
     package var stalledSeconds = 0.0
     /// Bits of the played renditions: bit rate times time.
@@ -201,6 +209,9 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         liveSkips += other.liveSkips
         viewersAbandoned += other.viewersAbandoned
         seeks += other.seeks
+        redirects += other.redirects
+        pathwayChanges += other.pathwayChanges
+        pathwayFailures += other.pathwayFailures
         playedSeconds += other.playedSeconds
         stalledSeconds += other.stalledSeconds
         playedBits += other.playedBits

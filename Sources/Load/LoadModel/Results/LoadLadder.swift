@@ -44,16 +44,22 @@ package struct LoadLadder: Sendable {
         case cap
     }
 
+    /// A cap of all steps together.
+    package enum Cap: String, Sendable {
+        /// Another step would take longer than the duration.
+        case seconds
+        /// Requests or bytes are used up.
+        case requests
+    }
+
     package var kind: Kind
     package var unit: Unit
     package var steps: [Step] = []
     /// Results of a search.
     package var highest: Double?
     package var lowestBroken: Double?
-    /// The reason why `lowestBroken` did not hold.
-    package var limit: Limit? { steps.last { $0.level == lowestBroken && $0.limit != nil }?.limit }
-    /// True if it ended because its caps were used up.
-    package var isCapped = false
+    /// The cap that ended it early; nil if none did.
+    package var cap: Cap?
     /// The best fit of the Universal Scalability Law, in requests per second, for a scale of three
     /// steps or more.
     package var fit: ScalabilityFit?
@@ -61,5 +67,25 @@ package struct LoadLadder: Sendable {
     package init(kind: Kind, unit: Unit) {
         self.kind = kind
         self.unit = unit
+    }
+
+    /// The last step of the load `lowestBroken`.
+    package var limitingStep: Step? {
+        steps.last { $0.level == lowestBroken && $0.limit != nil }
+    }
+
+    /// The reason why `lowestBroken` did not hold.
+    package var limit: Limit? { limitingStep?.limit }
+
+    /// The load of the step that stands for the whole test.
+    package var mainLevel: Double? { highest ?? steps.last?.level }
+
+    /// True if a search has found the limit of the target, or has none up to its maximum.
+    package var isConclusive: Bool {
+        switch limit {
+        case .threshold, .fellBehind: true
+        case .missedSends, .generator, .worker, .cap: false
+        case nil: highest != nil && (lowestBroken != nil || cap == nil)
+        }
     }
 }

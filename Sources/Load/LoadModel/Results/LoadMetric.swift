@@ -35,6 +35,8 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
     case viewerDrift
     /// From a seek to the next frame.
     case seek
+    /// Times of requests that were answered with a redirect, which was followed.
+    case redirect
 
     /// Its raw value is its name in JSON.
     package enum Unit: String, Sendable {
@@ -68,6 +70,7 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
         case .liveLatency: "live_latency"
         case .viewerDrift: "viewer_drift"
         case .seek: "seek"
+        case .redirect: "redirect"
         }
     }
 
@@ -75,7 +78,7 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
         switch self {
         case .connect, .firstByte, .firstByteUncorrected, .total, .totalUncorrected,
             .failed, .failedUncorrected, .sendDelay, .startup, .stall, .playlistReload,
-            .liveLatency, .viewerDrift, .seek:
+            .liveLatency, .viewerDrift, .seek, .redirect:
             .microseconds
         case .viewerStalls, .viewerLateSegments, .viewerSwitches: .count
         case .viewerRebuffering: .millionths

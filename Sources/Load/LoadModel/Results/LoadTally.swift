@@ -89,7 +89,8 @@ package struct LoadBreakdown: Sendable, Equatable, Codable {
 
     package mutating func add(_ group: LoadGroup, _ key: LoadGroupKey) {
         let known = groups[key.dimension] ?? [:]
-        let isKnown = known[key.name] != nil || known.count < LoadGroup.most
+        let named = known.count - (known[Self.others] == nil ? 0 : 1)
+        let isKnown = known[key.name] != nil || named < LoadGroup.most
         groups[key.dimension, default: [:]][isKnown ? key.name : Self.others, default: LoadGroup()]
             .add(group)
     }

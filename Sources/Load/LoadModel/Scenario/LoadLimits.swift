@@ -18,6 +18,7 @@ package enum LoadLimits {
     package static let timeoutSeconds = 0.001...3_600
     package static let thinkSeconds = 0.0...3_600
     package static let headers = 50
+    package static let redirects: ClosedRange<Int64> = 0...20
     package static let allow = 1_000
     package static let privateHosts = targets + allow
     package static let thresholds = 100

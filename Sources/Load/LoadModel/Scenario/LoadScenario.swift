@@ -201,6 +201,9 @@ package struct LoadHTTP: Sendable, Equatable {
     package var timeoutSeconds = 60.0
     /// A PEM file of certificate authorities that replaces the system's.
     package var caFile: String?
+    /// Maximum number of redirects of a request; nil for the default of
+    /// `LoadScenario.maxRedirects`.
+    package var maxRedirects: Int?
 
     package init() {}
 }
@@ -241,5 +244,18 @@ package struct LoadShard: Sendable, Hashable {
     /// Returns this shard's portion of `total`: the remainder goes to the first shards.
     package func portion(of total: Int64) -> Int64 {
         total / Int64(count) + (Int64(index) < total % Int64(count) ? 1 : 0)
+    }
+}
+
+extension LoadScenario {
+    /// Maximum number of redirects that a player follows.
+    private static let redirectsOfViewers = 10
+
+    /// Maximum number of redirects of a request; 0 counts one as a failure. By default viewers
+    /// follow redirects, as players do, and single requests do not.
+    package var maxRedirects: Int {
+        if let most = http.maxRedirects { return most }
+        if case .viewers = user { return Self.redirectsOfViewers }
+        return 0
     }
 }

@@ -187,13 +187,15 @@ extension LoadScenarioReader {
                     field, LoadLimits.timeoutSeconds)
             case "timeoutSeconds":
                 http.timeoutSeconds = try cursor.decimalNumber(field, LoadLimits.timeoutSeconds)
+            case "maxRedirects":
+                http.maxRedirects = Int(try cursor.wholeNumber(field, LoadLimits.redirects))
             case "caFile": http.caFile = try cursor.plainText(field, limit: 4_096)
             default:
                 throw unknown(
                     cursor, name, place, in: path,
                     [
                         "version", "keepAlive", "concurrency", "headers", "connectTimeoutSeconds",
-                        "timeoutSeconds", "caFile",
+                        "timeoutSeconds", "maxRedirects", "caFile",
                     ])
             }
         }

@@ -109,6 +109,7 @@ private struct Document: Encodable {
         var headers: [String: String]?
         var connectTimeoutSeconds: Double
         var timeoutSeconds: Double
+        var maxRedirects: Int?
     }
 
     struct Think: Encodable {
@@ -146,7 +147,8 @@ private struct Document: Encodable {
             version: scenario.http.version.rawValue, keepAlive: scenario.http.keepsAlive,
             concurrency: scenario.http.concurrency, headers: try Self.headers(scenario.http),
             connectTimeoutSeconds: scenario.http.connectTimeoutSeconds,
-            timeoutSeconds: scenario.http.timeoutSeconds)
+            timeoutSeconds: scenario.http.timeoutSeconds,
+            maxRedirects: scenario.http.maxRedirects)
         for target in scenario.targets {
             guard case .url(let url, let kind) = target.source else { continue }
             targets.append(

@@ -67,7 +67,9 @@ package enum LoadText {
         var stages: [LoadStage] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             let halves = part.split(separator: ":", omittingEmptySubsequences: false)
-            guard halves.count == 2, let (level, rest) = number(halves[1]), rest.isEmpty else {
+            guard halves.count == 2, !halves[0].isEmpty,
+                let (level, rest) = number(halves[1]), rest.isEmpty
+            else {
                 throw LoadInputError(given: text, allowed: allowed)
             }
             stages.append(

@@ -15,6 +15,14 @@ extension LoadThreshold {
     ///
     /// Times need a unit; ratios are a percentage or 0 to 1.
     package static func parse(_ text: String) throws(LoadInputError) -> LoadThreshold {
+        do throws(LoadInputError) { return try threshold(text) } catch {
+            // What is missing is shown by what there is.
+            throw error.given.isEmpty
+                ? LoadInputError(given: text, allowed: error.allowed) : error
+        }
+    }
+
+    private static func threshold(_ text: String) throws(LoadInputError) -> LoadThreshold {
         let (left, group, start) = try splitGroup(text)
         guard let sign = text[start...].firstIndex(where: { "<>".contains($0) }) else {
             throw LoadInputError(
@@ -76,11 +84,11 @@ extension LoadThreshold {
     ) throws(LoadInputError) {
         let allowed: String
         switch dimension {
-        case .target, .rendition:
+        case .target, .rendition, .pathway:
             guard name.isEmpty else { return }
             allowed = "the name of a \(dimension.rawValue)"
         case .kind:
-            let kinds = SegmentRole.allCases.map(\.rawValue)
+            let kinds = LoadKind.allCases.map(\.rawValue)
             guard !kinds.contains(String(name)) else { return }
             allowed = kinds.joined(separator: ", ") + nearest(String(name), kinds)
         case .status:

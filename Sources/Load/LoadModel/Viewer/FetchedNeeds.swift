@@ -3,7 +3,8 @@
 struct FetchedNeeds: Sendable {
     private var words: [UInt64] = []
 
-    func contains(_ number: Int) -> Bool {
+    func contains(_ number: Int?) -> Bool {
+        guard let number else { return false }
         let (word, bit) = number.quotientAndRemainder(dividingBy: 64)
         return word < words.count && words[word] & (1 << UInt64(bit)) != 0
     }
@@ -16,15 +17,16 @@ struct FetchedNeeds: Sendable {
 
     /// Returns the first missing object that a track's next segment needs.
     func missing(
-        of track: MediaTitle.Track, in title: MediaTitle, _ reel: inout Viewer.Reel
+        of track: MediaTitle.Track, in title: MediaTitle, _ progress: inout Viewer.Progress
     ) -> Int32? {
-        let part = reel.segment < track.segments.count ? track.segments[reel.segment].part : -1
-        if reel.readyPart == part { return nil }
+        let part =
+            progress.segment < track.segments.count ? track.segments[progress.segment].part : -1
+        if progress.readyPart == part { return nil }
         for need in track.setup where !contains(title.number(of: need)) { return need }
         for need in track.needs(ofPart: part) where !contains(title.number(of: need)) {
             return need
         }
-        reel.readyPart = part
+        progress.readyPart = part
         return nil
     }
 }

@@ -16,6 +16,13 @@ package struct LoadPlan: Sendable {
         package var rendition: Int32 = -1
         /// Lowercase hex, if known.
         package var sha256: String?
+        /// Index of the manifest that lists it; -1 for none.
+        package var manifest: Int32 = -1
+        /// True for a steering server.
+        package var isSteering = false
+
+        /// Its kind in results.
+        package var kind: LoadKind { isSteering ? .steering : LoadKind(role) }
 
         package init(url: String, role: SegmentRole, target: Int32) {
             self.url = url
@@ -35,6 +42,8 @@ package struct LoadPlan: Sendable {
         package var title: MediaTitle?
         /// A title that is still written; it has no `title` then.
         package var live: LiveSource?
+        /// Nil for a title with one pathway and without content steering.
+        package var steering: SteeringSource?
 
         package init(name: String, weight: Double, objects: Range<Int>) {
             self.name = name
@@ -50,6 +59,13 @@ package struct LoadPlan: Sendable {
     /// Labels of objects that requests of others count as, by index.
     package var labels: [Int32: String] = [:]
     package var viewerData = ViewerData()
+    /// URLs after redirects of manifests that were redirected before the load, by index.
+    package var finalURLs: [Int32: String] = [:]
 
     package init() {}
+
+    /// Returns the URL that a manifest's references are resolved against.
+    package func base(ofManifest index: Int32) -> String {
+        finalURLs[index] ?? objects[Int(index)].url
+    }
 }

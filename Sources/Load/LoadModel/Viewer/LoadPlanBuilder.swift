@@ -38,37 +38,60 @@ package struct LoadPlanBuilder {
         end(from: start)
     }
 
+    /// Records the URL of the last title's manifest after redirects.
+    package mutating func redirected(to url: String) {
+        guard playsTitles, let target = plan.targets.last else { return }
+        plan.finalURLs[Int32(target.objects.lowerBound)] = url
+    }
+
     /// Adds a title.
     ///
     /// - Parameters:
     ///   - manifest: the URL of its manifest.
     ///   - tracks: at least one.
     package mutating func add(
-        manifest: String, tracks: [TitleTrack], name: String, weight: Double
+        manifest: String, tracks: [TitleTrack], name: String, weight: Double,
+        steering: ContentSteering? = nil
     ) throws(Failure) {
         let start = begin(name, weight)
         // A player reads playlists; a test of segments alone does not.
-        let first = playsTitles ? try add(manifest, nil, .playlist) : 0
+        let first = playsTitles ? try add(manifest, nil, .playlist) : -1
+        var pathways: [SteeringSource.Pathway] = []
+        for (name, tracks) in playsTitles ? try Pathways(tracks, steering).all : [("", tracks)] {
+            var pathway = SteeringSource.Pathway(name: name)
+            pathway.title = try add(tracks, ofManifest: first)
+            pathways.append(pathway)
+        }
+        guard plan.objects.count > Int(start) + (playsTitles ? 1 : 0) else {
+            throw Failure(.inputTarget, "the title lists no segment")
+        }
+        guard playsTitles else { return end(from: start) }
+        plan.targets[plan.targets.count - 1].title = pathways[0].title
+        try add(steering, pathways, tracks)
+        end(from: start)
+    }
+
+    private mutating func add(
+        _ tracks: [TitleTrack], ofManifest manifest: Int32
+    ) throws(Failure) -> MediaTitle? {
         var choice = PlayedTracks(tracks)
         // Single requests use the objects that a player would request.
         if choice.video.isEmpty { choice = PlayedTracks(everything: tracks) }
         var ladder: [MediaTitle.Track] = []
-        for periods in choice.video { ladder.append(try add(periods)) }
+        for periods in choice.video { ladder.append(try add(periods, of: manifest)) }
         var audio: MediaTitle.Track?
-        if !choice.audio.isEmpty { audio = try add(choice.audio) }
-        guard plan.objects.count > Int(start) + (playsTitles ? 1 : 0) else {
+        if !choice.audio.isEmpty { audio = try add(choice.audio, of: manifest) }
+        guard playsTitles else { return nil }
+        let all = ladder + (audio.map { [$0] } ?? [])
+        guard plan.objects.count > Int(manifest) + 1 else {
             throw Failure(.inputTarget, "the title lists no segment")
         }
-        end(from: start)
-        guard playsTitles else { return }
-        let all = ladder + (audio.map { [$0] } ?? [])
         guard !ladder.isEmpty, all.allSatisfy({ !$0.segments.isEmpty }) else {
             throw Failure(
                 .inputTarget,
                 "the manifest has no segment durations: viewers cannot play it")
         }
-        plan.targets[plan.targets.count - 1].title = MediaTitle(
-            manifest: first, video: ladder, audio: audio)
+        return MediaTitle(manifest: manifest, video: ladder, audio: audio)
     }
 
     /// Adds a live title, which viewers follow.
@@ -76,10 +99,25 @@ package struct LoadPlanBuilder {
     /// - Parameter tracks: with the segments that it lists now, at least one.
     package mutating func add(
         live facts: LiveFacts, manifest: String, tracks: [TitleTrack], name: String,
-        weight: Double
+        weight: Double, steering: ContentSteering? = nil
     ) throws(Failure) {
         let start = begin(name, weight)
         let first = try add(manifest, nil, .playlist)
+        let clock = try facts.clock.map { (url) throws(Failure) in try add(url, nil, .data) }
+        var pathways: [SteeringSource.Pathway] = []
+        for (name, tracks) in try Pathways(tracks, steering).all {
+            var pathway = SteeringSource.Pathway(name: name)
+            pathway.live = try add(live: facts, tracks, ofManifest: first, clock)
+            pathways.append(pathway)
+        }
+        plan.targets[plan.targets.count - 1].live = pathways[0].live
+        try add(steering, pathways, tracks)
+        end(from: start)
+    }
+
+    private mutating func add(
+        live facts: LiveFacts, _ tracks: [TitleTrack], ofManifest first: Int32, _ clock: Int32?
+    ) throws(Failure) -> LiveSource {
         let choice = PlayedTracks(tracks)
         var ladder: [LiveSource.Track] = []
         for track in choice.video.compactMap(\.last) {
@@ -91,14 +129,51 @@ package struct LoadPlanBuilder {
         guard !ladder.isEmpty else {
             throw Failure(.inputTarget, "the live title has no track that viewers can play")
         }
-        let clock = try facts.clock.map { (url) throws(Failure) in try add(url, nil, .data) }
-        end(from: start)
         let isSingle = facts.form == .hls && ladder.contains { $0.playlist == first }
         var live = LiveSource(
             form: facts.form, manifest: isSingle ? nil : first, video: ladder, audio: audio)
         live.clock = clock
         live.variables = facts.variables
-        plan.targets[plan.targets.count - 1].live = live
+        return live
+    }
+
+    /// Adds content steering to the last target, if its title has any.
+    private mutating func add(
+        _ steering: ContentSteering?, _ pathways: [SteeringSource.Pathway], _ tracks: [TitleTrack]
+    ) throws(Failure) {
+        guard steering != nil || pathways.count > 1 else { return }
+        func hasAudio(_ pathway: SteeringSource.Pathway) -> Bool {
+            pathway.title?.audio != nil || pathway.live?.audio != nil
+        }
+        guard Set(pathways.map(hasAudio)).count < 2 else {
+            throw Failure(
+                .inputTarget, "some of its pathways have separate audio, and others have not")
+        }
+        let target = plan.targets.count - 1
+        let isDASH = !(steering?.locations.isEmpty ?? true)
+        var source = SteeringSource(form: isDASH ? .dash : .hls, pathways: pathways)
+        if let steering, isDASH {
+            source.pathways = Pathways.locations(of: steering).map { location in
+                var pathway = SteeringSource.Pathway(name: location.name)
+                pathway.base = location.base
+                return pathway
+            }
+            source.base = steering.base
+        }
+        if let url = steering?.serverURL {
+            let server = try add(url, nil, .data)
+            plan.objects[Int(server)].isSteering = true
+            source.server = server
+        }
+        source.asksBeforeStart = steering?.asksBeforeStart ?? false
+        for track in tracks {
+            guard let id = track.rendition.stableID, let url = track.playlist?.text,
+                let place = places[Part(url: url, range: nil)]
+            else { continue }
+            source.stableIDs[place] = SteeringSource.StableID(
+                text: id, isRendition: track.rendition.group != nil)
+        }
+        plan.targets[target].steering = source
     }
 
     private mutating func add(
@@ -108,12 +183,14 @@ package struct LoadPlanBuilder {
         let name = Self.name(of: rendition)
         let place = renditionPlace(name)
         var playlist = manifest
-        if let own = track.playlist { playlist = try add(own.text, nil, .playlist, place) }
+        if let own = track.playlist {
+            playlist = try add(playlist: own.text, of: track, place, manifest: manifest)
+        }
         guard let newest = track.segments.last(where: { $0.role == .media }) else {
             throw Failure(.inputTarget, "the live title lists no segment yet")
         }
         let url = newest.reference.url.text
-        let segments = try add(url, newest.range, .media, place)
+        let segments = try add(url, newest.range, .media, place, listedBy: playlist)
         let folder = url.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
         plan.labels[segments] = folder.map { "\(url[...$0])… (live segments)" }
         return LiveSource.Track(
@@ -124,7 +201,9 @@ package struct LoadPlanBuilder {
     // MARK: Tracks
 
     /// Adds a track, which consists of one track of each period.
-    private mutating func add(_ periods: [TitleTrack]) throws(Failure) -> MediaTitle.Track {
+    private mutating func add(
+        _ periods: [TitleTrack], of manifest: Int32
+    ) throws(Failure) -> MediaTitle.Track {
         let rendition = periods.first?.rendition ?? Rendition(id: "", kind: .other)
         let name = Self.name(of: rendition)
         let place = renditionPlace(name)
@@ -132,13 +211,16 @@ package struct LoadPlanBuilder {
             name: name, bitsPerSecond: rendition.bandwidth ?? rendition.averageBandwidth ?? 0,
             setup: [], segments: [])
         track.height = rendition.height
-        if playsTitles, let playlist = periods.first?.playlist {
-            track.setup.append(try add(playlist.text, nil, .playlist, place))
+        var list = manifest
+        if playsTitles, let period = periods.first, let playlist = period.playlist {
+            list = try add(playlist: playlist.text, of: period, place, manifest: manifest)
+            track.setup.append(list)
         }
         for period in periods {
             var needs = PartNeeds()
             for segment in period.segments {
-                let object = try add(segment.reference.url.text, segment.range, segment.role, place)
+                let object = try add(
+                    segment.reference.url.text, segment.range, segment.role, place, listedBy: list)
                 if segment.isClear { needs.takeNoKey() }
                 switch segment.role {
                 case .`init`: needs.takeInitialization(object)
@@ -154,6 +236,14 @@ package struct LoadPlanBuilder {
             }
         }
         return track
+    }
+
+    private mutating func add(
+        playlist url: String, of track: TitleTrack, _ rendition: Int32, manifest: Int32
+    ) throws(Failure) -> Int32 {
+        let place = try add(url, nil, .playlist, rendition, listedBy: manifest)
+        plan.finalURLs[place] = track.redirectedPlaylist?.text
+        return place
     }
 
     private mutating func renditionPlace(_ name: String) -> Int32 {
@@ -192,7 +282,8 @@ package struct LoadPlanBuilder {
 
     /// Returns the index of an object, which is added if this target does not have it.
     private mutating func add(
-        _ url: String, _ range: SegmentRange?, _ role: SegmentRole, _ rendition: Int32 = -1
+        _ url: String, _ range: SegmentRange?, _ role: SegmentRole, _ rendition: Int32 = -1,
+        listedBy manifest: Int32 = -1
     ) throws(Failure) -> Int32 {
         let part = Part(url: url, range: range)
         if let place = places[part] { return place }
@@ -208,6 +299,7 @@ package struct LoadPlanBuilder {
             url: url, role: role, target: Int32(plan.targets.count - 1))
         object.range = range
         object.rendition = rendition
+        object.manifest = manifest
         plan.objects.append(object)
         places[part] = place
         return place

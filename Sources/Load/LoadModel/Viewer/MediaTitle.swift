@@ -87,6 +87,6 @@ package struct MediaTitle: Sendable, Equatable {
         self.numbers = numbers
     }
 
-    /// Returns the number of an object that a track needs beside segments.
-    func number(of need: Int32) -> Int { Int(numbers[need, default: 0]) }
+    /// Returns the number of an object that a track needs beside segments; nil for other objects.
+    func number(of need: Int32) -> Int? { numbers[need].map { Int($0) } }
 }

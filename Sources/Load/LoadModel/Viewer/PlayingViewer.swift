@@ -12,11 +12,28 @@ package enum ViewerLane: Int, Sendable, CaseIterable {
 /// After each event of a lane, and after the end of its wait, `next` is called for it, and for
 /// every other lane without a request: what one received may be what another needs.
 package protocol PlayingViewer {
+    /// A title as it plays it.
+    associatedtype Title
+
     /// Number of its parallel requests, the first of `ViewerLane`.
     var lanes: Int { get }
 
     /// Its totals; complete after `finish`.
     var totals: ViewerTotals { get }
+
+    /// Measured throughput in bits per second; nil if unknown.
+    var throughput: Double? { get }
+
+    /// Returns true if another failure of a lane's request ends it.
+    func isLastTry(_ lane: ViewerLane) -> Bool
+
+    /// Continues at the same position on another pathway of its title.
+    ///
+    /// - Parameter failed: the lane whose request has just failed; nil for none.
+    mutating func change(to title: Title, failed: ViewerLane?)
+
+    /// Repeats the failed request of a lane at once.
+    mutating func retry(_ lane: ViewerLane)
 
     /// Returns true if the body of a lane's request is needed.
     func readsBody(_ lane: ViewerLane) -> Bool

@@ -19,8 +19,8 @@ extension Viewer {
 
     var hasMore: Bool { hasMoreVideo || hasMoreAudio }
 
-    private func isWanted(_ reel: Reel) -> Bool {
-        reel.bufferedToSeconds < limitSeconds - Self.toleranceSeconds
+    private func isWanted(_ progress: Progress) -> Bool {
+        progress.bufferedToSeconds < limitSeconds - Self.toleranceSeconds
     }
 
     /// End of the playable buffer. Audio and video are needed together, unless one of them has
@@ -44,8 +44,11 @@ extension Viewer {
     /// Adds a segment to the buffer.
     mutating func take(isAudio: Bool, bytes: Int64, into interval: inout LoadInterval) {
         interval.counts.segments += 1
-        let reel = isAudio ? audio : video
-        let isNeeded = reel.bufferedToSeconds <= screen.playheadSeconds + Self.toleranceSeconds
+        // Another pathway may have fewer.
+        let segments = isAudio ? title.audio?.segments ?? [] : title.video[track].segments
+        guard (isAudio ? audio : video).segment < segments.count else { return }
+        let progress = isAudio ? audio : video
+        let isNeeded = progress.bufferedToSeconds <= screen.playheadSeconds + Self.toleranceSeconds
         if screen.state == .stalled, isNeeded { screen.totals.lateSegments += 1 }
         if isAudio {
             audio.advance(bySeconds: title.audio?.segments[audio.segment].seconds ?? 0)
@@ -74,13 +77,14 @@ extension Viewer {
             audio.segment >= title.audio?.segments.count ?? 0
         else { return }
         passStartSeconds = max(video.bufferedToSeconds, audio.bufferedToSeconds)
-        let reel = Reel(cursorSeconds: passStartSeconds, bufferedToSeconds: passStartSeconds)
-        video = reel
-        audio = reel
+        let progress = Progress(
+            cursorSeconds: passStartSeconds, bufferedToSeconds: passStartSeconds)
+        video = progress
+        audio = progress
     }
 }
 
-extension Viewer.Reel {
+extension Viewer.Progress {
     mutating func advance(bySeconds seconds: Double) {
         segment += 1
         cursorSeconds += seconds

@@ -19,10 +19,10 @@ extension Viewer {
         let audio = Double(title.audio?.bitsPerSecond ?? 0)
         let best = Self.highest(of: title, traits, within: throughput * settings.safety - audio)
         guard best != track else { return }
-        if title.video[best].segments.count != title.video[track].segments.count {
-            guard let place = place(inTrack: best) else { return }
-            video.segment = place.segment
-            video.cursorSeconds = place.startSeconds
+        let segments = title.video[best].segments
+        if segments.count != title.video[track].segments.count {
+            guard place(in: segments, after: video.bufferedToSeconds) != nil else { return }
+            video = placed(video, in: segments)
         }
         track = best
         video.readyPart = nil
@@ -37,13 +37,24 @@ extension Viewer {
         } ?? 0
     }
 
-    /// Returns the segment of another rendition that follows the buffer; nil if that rendition has
-    /// ended.
-    private func place(inTrack track: Int) -> (segment: Int, startSeconds: Double)? {
+    /// Returns a track's progress at the segment of another rendition that follows the buffer, or at
+    /// its end.
+    func placed(_ progress: Progress, in segments: [MediaTitle.Segment]) -> Progress {
+        var progress = progress
+        let next = place(in: segments, after: progress.bufferedToSeconds)
+        progress.segment = next?.segment ?? segments.count
+        if let next { progress.cursorSeconds = next.startSeconds }
+        return progress
+    }
+
+    /// Returns the segment that follows a time; nil after the last one.
+    private func place(
+        in segments: [MediaTitle.Segment], after seconds: Double
+    ) -> (segment: Int, startSeconds: Double)? {
         var start = passStartSeconds
-        for (index, segment) in title.video[track].segments.enumerated() {
+        for (index, segment) in segments.enumerated() {
             let end = start + segment.seconds
-            if end > video.bufferedToSeconds + Self.toleranceSeconds { return (index, start) }
+            if end > seconds + Self.toleranceSeconds { return (index, start) }
             start = end
         }
         return nil

@@ -28,7 +28,7 @@ extension Viewer {
     }
 }
 
-extension Viewer.Reel {
+extension Viewer.Progress {
     /// Continues with the segment that has a position, with an empty buffer; returns its start.
     @discardableResult mutating func seek(
         to position: Double, in segments: [MediaTitle.Segment], atSeconds playhead: Double

@@ -33,7 +33,7 @@ package struct Viewer: PlayingViewer, Sendable {
     }
 
     /// The progress of one track.
-    struct Reel: Sendable {
+    struct Progress: Sendable {
         /// The next segment, and its start.
         var segment = 0
         var cursorSeconds = 0.0
@@ -49,13 +49,15 @@ package struct Viewer: PlayingViewer, Sendable {
         var failures = 0
         /// Time at which a failed request is retried, or a full buffer has space.
         var resumesSeconds: Double?
+        /// True if it was sent for the pathway before.
+        var isOfOldPathway = false
     }
 
     static let retrySeconds = [0.5, 1.0]
     /// Tolerance for sums of durations.
     static let toleranceSeconds = 1e-6
 
-    let title: MediaTitle
+    private(set) var title: MediaTitle
     let settings: ViewerSettings
     var traits: ViewerTraits
     let plannedSeconds: Double
@@ -69,8 +71,8 @@ package struct Viewer: PlayingViewer, Sendable {
     private var fetched = FetchedNeeds()
     /// True if video and audio have the objects that their first segments need.
     private var isSetUp = false
-    var video = Reel()
-    var audio = Reel()
+    var video = Progress()
+    var audio = Progress()
     /// Start of the current pass of a looping title.
     var passStartSeconds = 0.0
     var estimate = ThroughputEstimate()
@@ -163,11 +165,13 @@ package struct Viewer: PlayingViewer, Sendable {
         atSeconds now: Double, into interval: inout LoadInterval
     ) {
         guard let request = self[lane].request else { return }
+        let isOld = self[lane].isOfOldPathway
         self[lane] = Channel()
         play(toSeconds: now)
         switch request {
         case .manifest: hasManifest = true
-        case .need(let object): fetched.insert(title.number(of: object))
+        case .need(let object):
+            if !isOld, let number = title.number(of: object) { fetched.insert(number) }
         case .segment, .audioSegment:
             estimate.add(bytes: bytes, tookSeconds: tookSeconds)
             take(isAudio: request == .audioSegment, bytes: bytes, into: &interval)
@@ -186,8 +190,52 @@ package struct Viewer: PlayingViewer, Sendable {
         }
         let again = now + Self.retrySeconds[self[lane].failures]
         self[lane].failures += 1
+        endOldRequest(lane)
         self[lane].resumesSeconds = again
         return .wait(untilSeconds: again)
+    }
+
+    package var throughput: Double? { estimate.bitsPerSecond }
+
+    package func isLastTry(_ lane: ViewerLane) -> Bool {
+        self[lane].request != nil && self[lane].failures >= Self.retrySeconds.count
+    }
+
+    package mutating func retry(_ lane: ViewerLane) {
+        self[lane].failures = 0
+        self[lane].resumesSeconds = nil
+        endOldRequest(lane)
+    }
+
+    /// Lets what the new pathway needs be decided again.
+    private mutating func endOldRequest(_ lane: ViewerLane) {
+        guard self[lane].isOfOldPathway else { return }
+        self[lane].request = nil
+        self[lane].isOfOldPathway = false
+    }
+
+    /// Continues on another pathway: its playlists, sections and keys are requested there.
+    package mutating func change(to other: MediaTitle, failed: ViewerLane?) {
+        let before = (title.video[track], title.audio)
+        title = other
+        track = other.video.lastIndex { $0.bitsPerSecond <= before.0.bitsPerSecond } ?? 0
+        if other.video[track].segments.count != before.0.segments.count {
+            video = placed(video, in: other.video[track].segments)
+        }
+        if let sound = other.audio, sound.segments.count != before.1?.segments.count {
+            audio = placed(audio, in: sound.segments)
+        }
+        fetched = FetchedNeeds()
+        isSetUp = false
+        video.readyPart = nil
+        audio.readyPart = nil
+        for lane in ViewerLane.allCases where self[lane].request != nil {
+            if lane == failed || self[lane].resumesSeconds != nil {
+                self[lane] = Channel()
+            } else {
+                self[lane].isOfOldPathway = true
+            }
+        }
     }
 
     /// Adds played and stalled time since the last call; called once a second and at the end.
@@ -228,8 +276,8 @@ package struct Viewer: PlayingViewer, Sendable {
         let goal = max(settings.bufferSeconds, settings.startupSeconds)
         var ahead = aheadSeconds
         if lanes > 1 {
-            let reel = lane == .video ? video : audio
-            ahead = reel.bufferedToSeconds - screen.playheadSeconds
+            let progress = lane == .video ? video : audio
+            ahead = progress.bufferedToSeconds - screen.playheadSeconds
         }
         let spare = ahead - goal
         return spare > Self.toleranceSeconds ? min(now + spare, seekSeconds(now)) : nil

@@ -9,7 +9,7 @@ package struct LoadComparison: Sendable {
     /// Number of draws from each test.
     private static let draws = 1_000
     private static let quantiles: [(name: String, quantile: Double)] = [
-        ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999),
+        ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999),
     ]
     /// Minimum number of values above a quantile in each test.
     private static let minValuesAbove = 10.0

@@ -60,7 +60,8 @@ package struct LoadReportFile: Sendable {
         else {
             throw Failure(
                 .inputField, at: .field("seconds"), "has impossible counts",
-                allowed: "the seconds of a report, in \(label)")
+                allowed: "the seconds of a report, in \(label)",
+                hint: "Use the report that `dray loadtest` wrote, unchanged.")
         }
         requests = rows.reduce(0) { $0 + $1.counts.succeeded + $1.counts.failed }
         blocks = try Self.blocks(rows, label)
@@ -68,8 +69,8 @@ package struct LoadReportFile: Sendable {
             throw Failure(
                 .inputField, at: .field("seconds"),
                 "\(label) has \(HumanFormat.count(blocks.count, "second")) of measured load",
-                allowed: "\(Self.minBlocks) or more, which show how far results vary: run the "
-                    + "test for longer")
+                allowed: "\(Self.minBlocks) or more, which show how far results vary",
+                hint: "Run the test for longer.")
         }
     }
 

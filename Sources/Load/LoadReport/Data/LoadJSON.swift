@@ -194,6 +194,7 @@ package enum LoadJSON {
         let name: String
         let requests: Int64
         let failed: Int64
+        let bytes: Int64
         let total: Metric?
         let firstByte: Metric?
 
@@ -201,6 +202,7 @@ package enum LoadJSON {
             self.name = LoadFormat.name(name)
             requests = group.requests
             failed = group.failed
+            bytes = group.bytes
             total = group.total.isEmpty ? nil : Metric(.total, Histogram(group.total))
             firstByte =
                 group.firstByte.isEmpty ? nil : Metric(.firstByte, Histogram(group.firstByte))

@@ -6,7 +6,8 @@ import Text
 /// Writes the thresholds of a result as JUnit XML, which CI systems show as tests.
 ///
 /// Each threshold is a test case; one that does not hold has a failure. One more case, `load test`,
-/// has an error if the test did not run to its end. A scale has the cases of each step.
+/// has an error if the test did not run to its end. A scale has the cases of each step. A search has one
+/// more, `search for the limit`: a failure if no load passed, an error if the limit was not found.
 ///
 /// Source: the schema of Jenkins's xUnit plugin, junit-10.xsd.
 package enum LoadJUnit {
@@ -17,12 +18,16 @@ package enum LoadJUnit {
             suites = ladder.steps.map { step in
                 suite("\(name), \(Quantity.digits(step.level)) workers", step.result)
             }
+        } else if let ladder {
+            suites = [suite(name, result, search: ladder)]
         }
         return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n\(suites.joined())"
             + "</testsuites>\n"
     }
 
-    private static func suite(_ name: String, _ result: LoadResult) -> String {
+    private static func suite(
+        _ name: String, _ result: LoadResult, search: LoadLadder? = nil
+    ) -> String {
         let seconds = HumanFormat.fixed(max(result.measuredSeconds, 0), places: 3)
         let error = error(result)
         var cases = testCase(name, "load test", seconds, error.map { element("error", $0) })
@@ -35,9 +40,22 @@ package enum LoadJUnit {
                 name, LoadFacts.text(verdict.threshold), seconds,
                 verdict.holds ? nil : element("failure", measured))
         }
+        var (tests, failures, errors) = (
+            result.verdicts.count + 1, result.broken.count, error == nil ? 0 : 1
+        )
+        if let search {
+            let isFailure = search.isConclusive && search.highest == nil
+            tests += 1
+            failures += isFailure ? 1 : 0
+            errors += search.isConclusive ? 0 : 1
+            let kind = isFailure ? "failure" : search.isConclusive ? nil : "error"
+            cases += testCase(
+                name, "search for the limit", seconds,
+                kind.map { element($0, LoadFacts.search(search)) })
+        }
         let timestamp = timestamp(ofSeconds: result.startedSeconds)
-        return "<testsuite name=\"\(escaped(name))\" tests=\"\(result.verdicts.count + 1)\" "
-            + "failures=\"\(result.broken.count)\" errors=\"\(error == nil ? 0 : 1)\" "
+        return "<testsuite name=\"\(escaped(name))\" tests=\"\(tests)\" "
+            + "failures=\"\(failures)\" errors=\"\(errors)\" "
             + "skipped=\"0\" time=\"\(seconds)\" timestamp=\"\(timestamp)\">\n\(cases)"
             + "</testsuite>\n"
     }

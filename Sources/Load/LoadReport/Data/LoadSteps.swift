@@ -15,6 +15,8 @@ struct LoadSteps: Encodable {
         let broken: [String]
         let limit: String?
         let generatorIsLimit: Bool
+        let cpuShare: Double?
+        let lateSends: Int64
 
         init(_ step: LoadLadder.Step) {
             let result = step.result
@@ -29,6 +31,8 @@ struct LoadSteps: Encodable {
             limit = step.limit?.rawValue
             broken = result.broken.map(\.threshold.text)
             generatorIsLimit = result.generatorIsLimit
+            cpuShare = result.busiestShare
+            lateSends = result.total.counts.lateSends
         }
     }
 
@@ -49,6 +53,9 @@ struct LoadSteps: Encodable {
     let lowestBroken: Double?
     let limit: String?
     let isCapped: Bool
+    let cap: String?
+    /// Of a search: false if the limit of the target was not found.
+    let isConclusive: Bool?
     let usl: Law?
 
     init(_ ladder: LoadLadder) {
@@ -58,7 +65,9 @@ struct LoadSteps: Encodable {
         highest = ladder.highest
         lowestBroken = ladder.lowestBroken
         limit = ladder.limit?.rawValue
-        isCapped = ladder.isCapped
+        isCapped = ladder.cap != nil
+        cap = ladder.cap?.rawValue
+        isConclusive = ladder.kind == .search ? ladder.isConclusive : nil
         usl = ladder.fit.map { fit in
             let law = fit.scalability
             return Law(

@@ -58,6 +58,7 @@ struct LoadAsked: Encodable {
     let keepsAlive: Bool
     let concurrency: Int
     let timeoutSeconds: Double
+    let maxRedirects: Int
     let caps: Caps
 
     init(_ scenario: LoadScenario) {
@@ -96,6 +97,7 @@ struct LoadAsked: Encodable {
         keepsAlive = scenario.http.keepsAlive
         concurrency = scenario.concurrency
         timeoutSeconds = scenario.http.timeoutSeconds
+        maxRedirects = scenario.maxRedirects
         caps = Caps(
             durationSeconds: scenario.caps.durationSeconds, requests: scenario.caps.requests,
             bytes: scenario.caps.bytes)

@@ -26,6 +26,13 @@ extension LoadFacts {
             }, text: [6], spare: [2, 4])
     }
 
+    /// What a report begins with: the result of a search, and the requests of the main step.
+    func leads(_ ladder: LoadLadder?) -> [String] {
+        guard let ladder, let level = ladder.mainLevel else { return [headline] }
+        let step = "\(headline) (step of \(Self.name(level, ladder.unit)))"
+        return ladder.kind == .search ? [Self.search(ladder), step] : [step]
+    }
+
     /// Conclusions from all steps, a sentence each.
     static func conclusions(_ ladder: LoadLadder) -> [String] {
         switch ladder.kind {
@@ -42,6 +49,13 @@ extension LoadFacts {
         }
     }
 
+    /// Formats a load with its unit.
+    private static func name(_ level: Double, _ unit: LoadLadder.Unit) -> String {
+        let text = Self.level(level, unit)
+        guard unit != .arrivalsPerSecond else { return text }
+        return "\(text) \(level == 1 ? String(heading(unit).dropLast()) : heading(unit))"
+    }
+
     private static func level(_ level: Double, _ unit: LoadLadder.Unit) -> String {
         switch unit {
         case .arrivalsPerSecond: Quantity.rate(level)
@@ -53,7 +67,7 @@ extension LoadFacts {
         let result = step.result
         let broken = result.broken.map { Self.text($0.threshold) }
         if !broken.isEmpty { return "broken: \(broken.joined(separator: ", "))" }
-        if result.generatorIsLimit { return "the generator was the limit" }
+        if result.generatorIsLimit { return "generator's limit: \(result.generatorLimits)" }
         if step.limit == .missedSends {
             return "never sent: \(LoadFormat.count(result.total.counts.missedSends))"
         }
@@ -67,14 +81,17 @@ extension LoadFacts {
         }
     }
 
-    private static func search(_ ladder: LoadLadder) -> String {
-        func name(_ level: Double) -> String {
-            let text = Self.level(level, ladder.unit)
-            return ladder.unit == .arrivalsPerSecond ? text : "\(text) \(heading(ladder.unit))"
-        }
+    /// Describes the result of a search.
+    static func search(_ ladder: LoadLadder) -> String {
+        func name(_ level: Double) -> String { Self.name(level, ladder.unit) }
         let isOfTarget = ladder.limit == .threshold || ladder.limit == nil
-        let why = ladder.limit.map(Self.reason) ?? ""
-        let ended = ladder.isCapped ? " A limit of requests or bytes ended the search there." : ""
+        let why = ladder.limitingStep.map(Self.reason) ?? ""
+        let ended =
+            switch ladder.cap {
+            case .requests: " A limit of requests or bytes ended the search there."
+            case .seconds: " The duration left no time for another step."
+            case nil: ""
+            }
         return switch (ladder.highest, ladder.lowestBroken) {
         case (let highest?, let broken?) where isOfTarget:
             "All thresholds pass with \(name(highest)), and fail with "
@@ -85,9 +102,8 @@ extension LoadFacts {
             "All thresholds pass with \(name(highest)); with \(name(broken)) \(why): the "
                 + "limit was not found.\(ended)"
         case (let highest?, nil):
-            "All thresholds pass with \(name(highest)), the highest load tried: the "
-                + "limit is higher."
-                + ended
+            "All thresholds pass with \(name(highest)), the highest load tried: the limit was not "
+                + "\(ladder.cap == nil ? "reached" : "found").\(ended)"
         case (nil, let broken?) where isOfTarget:
             "No load passed all thresholds; \(name(broken)) is too much.\(ended)"
         case (nil, let broken?):
@@ -96,12 +112,13 @@ extension LoadFacts {
         }
     }
 
-    private static func reason(_ limit: LoadLadder.Limit) -> String {
-        switch limit {
+    private static func reason(_ step: LoadLadder.Step) -> String {
+        switch step.limit {
+        case nil: ""
         case .threshold: "a threshold failed"
         case .fellBehind: "the target fell behind: it answered fewer requests than were sent"
         case .missedSends: "requests that were due were never sent (http.concurrency)"
-        case .generator: "the generator itself was the limit"
+        case .generator: "the generator itself was the limit (\(step.result.generatorLimits))"
         case .worker: "a worker was lost"
         case .cap: "a limit of requests or bytes ended it"
         }

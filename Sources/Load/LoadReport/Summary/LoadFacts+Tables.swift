@@ -33,6 +33,7 @@ extension LoadFacts {
         case .liveLatency: "latency to live"
         case .viewerDrift: "drift"
         case .seek: "a seek"
+        case .redirect: "a redirect"
         }
     }
 
@@ -51,7 +52,7 @@ extension LoadFacts {
     var latencies: Table? {
         let rows = quantiles(of: [
             .firstByte, .firstByteUncorrected, .total, .totalUncorrected, .failed,
-            .failedUncorrected, .connect, .sendDelay,
+            .failedUncorrected, .redirect, .connect, .sendDelay,
         ])
         guard !rows.isEmpty else { return nil }
         return Table(
@@ -107,6 +108,13 @@ extension LoadFacts {
                 Row(
                     name: "abandoned", value: LoadFormat.count(counts.viewersAbandoned),
                     remark: "left because they waited too long"))
+        }
+        if counts.pathwayChanges > 0 {
+            rows.append(
+                Row(
+                    name: "pathway changes", value: LoadFormat.count(counts.pathwayChanges),
+                    remark: "\(LoadFormat.count(counts.pathwayFailures)) because the pathway failed"
+                ))
         }
         if counts.seeks > 0 {
             rows.append(Row(name: "seeks", value: LoadFormat.count(counts.seeks)))
@@ -187,18 +195,23 @@ extension LoadFacts {
         groups("By target", .target) ?? tallies("By target", result.breakdown.targets, atLeast: 2)
     }
     var kinds: Table? { groups("By kind", .kind) }
+    var pathways: Table? { groups("By pathway", .pathway, atLeast: 1) }
     var statuses: Table? { groups("By status, failures included", .status) }
 
     /// The groups of a dimension with their percentiles, the most requested first; nil for fewer
-    /// than two.
-    private func groups(_ title: String, _ dimension: LoadDimension) -> Table? {
-        guard let groups = result.breakdown.groups[dimension], groups.count > 1 else { return nil }
+    /// than `atLeast`.
+    private func groups(
+        _ title: String, _ dimension: LoadDimension, atLeast: Int = 2
+    ) -> Table? {
+        guard let groups = result.breakdown.groups[dimension], groups.count >= atLeast else {
+            return nil
+        }
         let shown = groups.sorted {
             ($1.value.requests, $0.key) < ($0.value.requests, $1.key)
         }.prefix(20)
         return Table(
             title: title + omitted(shown.count, of: groups.count),
-            headings: ["", "requests", "failed", "first byte p99"]
+            headings: ["", "requests", "failed", "bytes", "first byte p99"]
                 + Self.quantiles.filter { $0.name != "p90" }.map(\.name) + ["max"],
             rows: shown.map { name, group in
                 let (total, firstByte) = (Histogram(group.total), Histogram(group.firstByte))
@@ -208,11 +221,12 @@ extension LoadFacts {
                 }
                 return [
                     LoadFormat.name(name), LoadFormat.count(group.requests),
-                    LoadFormat.count(group.failed), time(firstByte, 0.99),
+                    LoadFormat.count(group.failed), LoadFormat.bytes(group.bytes),
+                    time(firstByte, 0.99),
                 ]
                     + Self.quantiles.filter { $0.name != "p90" }.map { time(total, $0.quantile) }
                     + [LoadFormat.time(total.maximum)]
-            }, spare: [7, 5, 3])
+            }, spare: [8, 6, 4, 3])
     }
 
     private func omitted(_ shown: Int, of all: Int) -> String {

@@ -177,6 +177,8 @@ struct LoadFacts {
         let keeps = scenario.http.keepsAlive ? "connections kept" : "a connection each"
         return "\(version), \(keeps), at most \(HumanFormat.count(scenario.concurrency)) at "
             + "once, timeout \(LoadFormat.seconds(scenario.http.timeoutSeconds))"
+            + (scenario.maxRedirects > 0
+                ? ", up to \(HumanFormat.count(scenario.maxRedirects, "redirect")) each" : "")
     }
 
     private var caps: String? {

@@ -41,7 +41,9 @@ package struct LoadHTML {
     }
 
     private var lead: String {
-        "\(facts.headline). \(timestamp(ofSeconds: result.startedSeconds))."
+        let leads = facts.leads(ladder).map { $0.hasSuffix(".") ? $0 : "\($0)." }
+        return (leads + ["\(timestamp(ofSeconds: result.startedSeconds))."])
+            .joined(separator: " ")
     }
 
     private var tiles: String {
@@ -115,7 +117,8 @@ package struct LoadHTML {
             text += HTMLText.section("Errors", self.table(errors) + errorChart)
         }
         for table in [
-            facts.renditions, facts.targetTallies, facts.kinds, facts.statuses, facts.slowest,
+            facts.renditions, facts.targetTallies, facts.kinds, facts.pathways,
+            facts.statuses, facts.slowest,
             facts.shards,
         ] {
             if let table { text += HTMLText.section(table.title, self.table(table)) }

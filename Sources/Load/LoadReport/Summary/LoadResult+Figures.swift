@@ -45,6 +45,16 @@ extension LoadResult {
         (busiestShare ?? 0) > LoadHealth.maxCPUShare || isLate
     }
 
+    /// The measurements that make the generator the bottleneck, such as `CPU 93 %`.
+    var generatorLimits: String {
+        var limits: [String] = []
+        if let share = busiestShare, share > LoadHealth.maxCPUShare {
+            limits.append("CPU \(LoadFormat.percent(share))")
+        }
+        if isLate { limits.append("\(LoadFormat.percent(figure(.lateSendRatio))) sent late") }
+        return limits.joined(separator: ", ")
+    }
+
     private var isLate: Bool {
         total.counts.lateSends >= LoadHealth.fewLateSends
             && (figure(.lateSendRatio) ?? 0) > LoadHealth.maxLateShare

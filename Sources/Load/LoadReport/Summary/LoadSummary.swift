@@ -29,9 +29,10 @@ package struct LoadSummary {
     }
 
     package var text: String {
+        var leads = facts.leads(ladder)
+        leads[0] = "\(facts.name): \(leads[0])"
         var sections = [
-            TextLayout.wrapped("\(facts.name): \(facts.headline)", width: width, hangingIndent: 2)
-                + "\n"
+            leads.map { TextLayout.wrapped($0, width: width, hangingIndent: 2) + "\n" }.joined()
         ]
         let warnings = result.warnings
         if !warnings.isEmpty { sections.append(list("Beware", warnings)) }
@@ -41,8 +42,7 @@ package struct LoadSummary {
         if !facts.viewers.isEmpty { sections.append(rows("Viewers", facts.viewers)) }
         for part in [
             facts.viewerFigures, facts.viewerClasses, facts.renditions, facts.targetTallies,
-            facts.kinds, facts.statuses,
-            facts.slowest,
+            facts.kinds, facts.pathways, facts.statuses, facts.slowest,
         ] {
             if let part { sections.append(table(part)) }
         }

@@ -176,6 +176,8 @@ package struct PoolFit: Sendable {
                 workersPerSecond: workers * self[.workerBytes] / size,
                 requestsPerSecond: min(
                     self[.originRequests], run.limits?.requestsPerSecond ?? .infinity),
+                requestWindowSeconds: run.limits?.requestsPerSecond == nil
+                    ? 1 : RunLimits.requestWindowSeconds(latencySeconds: self[.latencySeconds]),
                 bytesPerSecond: min(self[.originBytes], stated))
         }
 

@@ -55,7 +55,11 @@ package struct RunCheck: Codable, Hashable, Sendable {
         let values = run.settings(values)
         let size = run.bytes / run.segments
         let speed = WorkerSpeed(values, bytes: size)
-        let time = RunTime(values, speed, workers: Double(run.workers))
+        var time = RunTime(values, speed, workers: Double(run.workers))
+        if run.limits?.requestsPerSecond != nil {
+            time.requestWindowSeconds = RunLimits.requestWindowSeconds(
+                latencySeconds: values[.originLatency] / 1_000)
+        }
         let rate = time.segmentsPerSecond(bytes: size)
         let tries = run.segments * values[.attempts]
         let seconds =

@@ -96,4 +96,10 @@ package struct RunLimits: Hashable, Sendable {
 
     /// Part of a bandwidth limit that workers use: their bucket never exceeds it in any second.
     package static let bandwidthUse = 0.95
+
+    /// The time in which workers send the requests of one second of a limit: a request counts until
+    /// a little over a second after it must have arrived at the origin (`RequestPacer`).
+    package static func requestWindowSeconds(latencySeconds: Double) -> Double {
+        1.02 + min(max(latencySeconds, 0), 0.1)
+    }
 }

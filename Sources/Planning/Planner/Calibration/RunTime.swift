@@ -10,23 +10,29 @@ struct RunTime {
     var workersPerSecond = Double.infinity
     /// Limits of the origin.
     var requestsPerSecond = Double.infinity
+    /// The time in which the requests of one second are sent.
+    var requestWindowSeconds = 1.0
     var bytesPerSecond = Double.infinity
 
     /// Segments per second of `bytes` bytes each in a long run.
     func segmentsPerSecond(bytes: Double) -> Double {
-        min(slotsPerSecond, workersPerSecond, requestsPerSecond, bytesPerSecond / max(1, bytes))
+        min(
+            slotsPerSecond, workersPerSecond, requestsPerSecond / requestWindowSeconds,
+            bytesPerSecond / max(1, bytes))
     }
 
     /// Time of a run of `segments`, each of `bytes`. Slots work in rounds. A rate lets its requests
-    /// start at the begin of each second; the last ones still have to be answered.
+    /// start at the begin of each window; the last ones still have to be answered.
     func seconds(segments: Double, bytes: Double) -> Double {
         let rounds = Self.rounds(segments, slots)
-        let window = max(1, 1 / requestsPerSecond)
+        let nominal = max(1, 1 / requestsPerSecond)
+        let window = nominal * requestWindowSeconds
+        let inWindow = requestsPerSecond * nominal
         // Windows before that of the last request, and of the last slot.
-        let windows = max(0, Self.rounds(segments, requestsPerSecond * window) - 1)
+        let windows = max(0, Self.rounds(segments, inWindow) - 1)
         let inLastRound = segments - (rounds - 1) * slots
-        let late = max(0, Self.rounds(inLastRound, requestsPerSecond * window) - 1)
-        let inLastWindow = segments - windows * min(requestsPerSecond * window, segments)
+        let late = max(0, Self.rounds(inLastRound, inWindow) - 1)
+        let inLastWindow = segments - windows * min(inWindow, segments)
         return max(
             rounds * slots / slotsPerSecond + late * window, segments / workersPerSecond,
             windows > 0

@@ -2,8 +2,8 @@
 ///
 /// A plan on likely values suffices in few draws, because most inputs are skewed and many act
 /// together. The inputs move from their likely values towards their unfavourable ends, group by
-/// group, until each figure reaches its quantile over the draws. So all figures of a plan are those
-/// of one scenario.
+/// group, until each figure reaches its quantile over the draws; those that change one figure alone
+/// move no further than it needs. So all figures of a plan are those of one scenario.
 struct DesignPoint {
     let values: ScenarioValues
 
@@ -11,7 +11,7 @@ struct DesignPoint {
     private static let steps = 20
 
     init(_ scenario: Scenario, confidence: Double, _ figures: Figures) {
-        var search = Search(scenario: scenario)
+        var search = Search(scenario)
         // A quantile of draws has an error of its own: 1.28 of its standard deviations more are
         // enough in nine of ten plans.
         let count = Double(max(1, figures.draws.count))
@@ -19,18 +19,23 @@ struct DesignPoint {
         func goal(_ figure: (Figures.Draw) -> Double) -> Double {
             figures.quantile(level, of: figure) * (1 - 1e-9)
         }
-        let (requests, egress) = (goal(\.requests), goal(\.egress))
-        let (storage, fill) = (goal(\.storage), goal(\.fill))
+        let goals: [Adversity.Figure: Double] = [
+            .requests: goal(\.requests), .egress: goal(\.egress), .storage: goal(\.storage),
+            .fill: goal(\.fill),
+        ]
+        func reaches(_ figure: Adversity.Figure, _ demand: Demand) -> Bool {
+            figure.value(demand) >= goals[figure] ?? 0
+        }
+        for group in [Adversity.Group.audience, .catalog] {
+            search.raise(group) { values in
+                let demand = Demand(values)
+                return group.figures.allSatisfy { reaches($0, demand) }
+            }
+            for figure in group.figures {
+                search.lower(group, only: figure) { reaches(figure, Demand($0)) }
+            }
+        }
         let (edgeCores, workers) = (goal(\.edgeCores), goal(\.workers))
-        search.raise(.audience) { values in
-            let demand = Demand(values)
-            return demand.peakRequestsPerSecond >= requests
-                && demand.peakEgressBitsPerSecond >= egress
-        }
-        search.raise(.catalog) { values in
-            let demand = Demand(values)
-            return demand.edgeStorageBytes >= storage && demand.fillBitsPerSecond >= fill
-        }
         search.raise(.edge) { values in
             Sizing.Edge.Load(values, Demand(values)).cores >= edgeCores
         }
@@ -42,89 +47,72 @@ struct DesignPoint {
 
     private struct Search {
         let scenario: Scenario
-        /// Shares of the way from likely to unfavourable values.
-        private var levels: [Adversity.Group: Double] = [:]
+        private let adversities: [Adversity]
+        /// Shares of the way from likely to unfavourable values, one for each estimate.
+        private var levels: [Double]
 
-        init(scenario: Scenario) { self.scenario = scenario }
+        init(_ scenario: Scenario) {
+            self.scenario = scenario
+            adversities = Adversity.all(scenario)
+            levels = adversities.map { _ in 0 }
+        }
 
         var values: ScenarioValues {
-            ScenarioValues(scenario) { input, estimate in
-                let adversity = Adversity(input)
-                let end = adversity.isMoreHarder ? estimate.high : estimate.low
-                return estimate.likely
-                    + (levels[adversity.group] ?? 0) * (end - estimate.likely)
+            var index = 0
+            return ScenarioValues(scenario) { _, estimate in
+                defer { index += 1 }
+                let end = adversities[index].isMoreHarder ? estimate.high : estimate.low
+                return estimate.likely + levels[index] * (end - estimate.likely)
             }
         }
 
-        /// Raises the level of a group until `isEnough`, or to its end.
-        mutating func raise(_ group: Adversity.Group, until isEnough: (ScenarioValues) -> Bool) {
+        private mutating func set(_ level: Double, where isMoved: (Adversity) -> Bool) {
+            for index in levels.indices where isMoved(adversities[index]) {
+                levels[index] = level
+            }
+        }
+
+        /// Moves the inputs of a group until `isEnough`, or to their ends.
+        mutating func raise(
+            _ group: Adversity.Group, until isEnough: (ScenarioValues) -> Bool
+        ) {
+            move(
+                upTo: 1,
+                where: { $0.group == group && (group.figures.isEmpty || !$0.figures.isEmpty) },
+                until: isEnough)
+        }
+
+        /// Moves the inputs of a group that change `figure` alone back, as far as it stays enough.
+        mutating func lower(
+            _ group: Adversity.Group, only figure: Adversity.Figure,
+            until isEnough: (ScenarioValues) -> Bool
+        ) {
+            let isMoved = { (adversity: Adversity) in
+                adversity.group == group && adversity.figures == [figure]
+                    // A whole number jumps, and what it added is taken from the others.
+                    && adversity.input?.row.isWhole != true
+            }
+            guard let first = adversities.firstIndex(where: isMoved), isEnough(values) else {
+                return
+            }
+            move(upTo: levels[first], where: isMoved, until: isEnough)
+        }
+
+        private mutating func move(
+            upTo most: Double, where isMoved: (Adversity) -> Bool,
+            until isEnough: (ScenarioValues) -> Bool
+        ) {
             func suffices(_ level: Double) -> Bool {
-                levels[group] = level
+                set(level, where: isMoved)
                 return isEnough(values)
             }
-            var (low, high) = (0.0, 1.0)
+            var (low, high) = (0.0, most)
             if suffices(low) { return }
             for _ in 0..<DesignPoint.steps {
                 let middle = (low + high) / 2
                 if suffices(middle) { high = middle } else { low = middle }
             }
-            levels[group] = high
-        }
-    }
-}
-
-/// Which end of an input is unfavourable, and for which figures.
-struct Adversity {
-    enum Group: Hashable {
-        /// Requests and egress.
-        case audience
-        /// Storage and fill.
-        case catalog
-        /// CPU of the edge.
-        case edge
-        /// Workers.
-        case pool
-        /// Nothing that is sized: growth, failures.
-        case none
-    }
-
-    let group: Group
-    let isMoreHarder: Bool
-
-    /// Actions have no input of their own.
-    init(_ input: ScenarioInput?) {
-        guard let input else {
-            (group, isMoreHarder) = (.audience, true)
-            return
-        }
-        group = Self.group(input)
-        isMoreHarder = !Self.lessIsHarder.contains(input)
-    }
-
-    private static let lessIsHarder: Set<ScenarioInput> = [
-        .segmentSeconds, .compression, .userMegabits, .zipfExponent, .fillSegmentBytes,
-        .storedShare, .hitRatio, .edgeRequestsPerCore, .diskMegabytes, .diskGigabytes, .edgeCores,
-        .edgeMegabits, .originConnections, .originRequests, .originMegabits, .connectionMegabits,
-        .connectionEfficiency, .segmentsPerSecond, .workerMegabits, .rampMinutes,
-        .hoursBetweenFailures,
-        .deadlineHours, .machineCores, .nicMegabits, .memoryGigabytes, .workerCores, .connections,
-        .waitSeconds, .databaseCores, .coordinatorCores, .storageGigabytes,
-    ]
-
-    private static func group(_ input: ScenarioInput) -> Group {
-        switch input {
-        case .monthlyActiveUsers, .dailyActiveShare, .dailyActiveUsers, .peakShare,
-            .peakConcurrentUsers, .peakToMean, .userMegabits, .minutesPerDay, .segmentSeconds,
-            .tracks, .kilobitsPerSecond, .width, .height, .framesPerSecond, .bitsPerPixel,
-            .compression, .meanRequests, .peakRequests, .requestBytes:
-            .audience
-        case .titles, .minutesPerTitle, .catalogGigabytes, .changePerDay, .storageFreeShare,
-            .sites:
-            .catalog
-        case .edgeRequestsPerCore, .edgeCPUPerGigabyte, .diskGigabytes, .diskMegabytes:
-            .edge
-        case .audienceGrowth, .catalogGrowth, .hoursBetweenFailures, .loadTestHours: .none
-        default: .pool
+            set(high, where: isMoved)
         }
     }
 }

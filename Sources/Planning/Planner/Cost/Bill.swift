@@ -97,13 +97,15 @@ struct Bill {
         let size = each == 1 ? "" : " of \(each) × \(book.instance.type)"
         func item(_ name: String, _ count: Int) -> ProviderCost.Item {
             ProviderCost.Item(
-                name: name, count: "\(count) machines\(size)", cost: self.machines(count))
+                name: name, count: "\(Scenario.grouped(Double(count))) machines\(size)",
+                cost: self.machines(count))
         }
         return [
             item("workers", workers), item("coordinators", machines.coordinators),
             item("database", machines.database),
             ProviderCost.Item(
-                name: "edge servers", count: "\(edge.servers) × \(edge.instance.type)",
+                name: "edge servers",
+                count: "\(Scenario.grouped(Double(edge.servers))) × \(edge.instance.type)",
                 cost: edgeServers),
             ProviderCost.Item(
                 name: "edge storage", count: Bill.terabytes(sizing.demand.edgeStorageBytes),
@@ -120,7 +122,10 @@ struct Bill {
     }
 
     static func terabytes(_ bytes: Double) -> String {
-        "\(Scenario.plain((bytes / 1e9).rounded() / 1_000)) TB"
+        let terabytes = bytes / 1e12
+        // Whole ones from 1,000 on, else GB as well.
+        let rounded = terabytes < 1_000 ? (bytes / 1e9).rounded() / 1_000 : terabytes.rounded()
+        return "\(Scenario.grouped(rounded)) TB"
     }
 
     /// The part of the monthly cost by assumed prices.

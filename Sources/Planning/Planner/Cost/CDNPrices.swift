@@ -133,7 +133,7 @@ struct CDNBill {
         case .percentile(let percentile):
             let megabits = max(percentileMegabits, percentile.commitMegabits)
             return (
-                "\(Scenario.plain(megabits.rounded())) Mbit/s, 95th percentile",
+                "\(Scenario.grouped(megabits.rounded())) Mbit/s, 95th percentile",
                 inOne(percentile.perMegabit.times(megabits))
             )
         }
@@ -167,7 +167,7 @@ struct CDNBill {
             items.append(
                 ProviderCost.Item(
                     name: "requests",
-                    count: "\(Scenario.plain((requests / 1e6).rounded())) million",
+                    count: "\(Scenario.grouped((requests / 1e6).rounded())) million",
                     cost: requestCost))
         }
         let used = delivery.cost + requestCost

@@ -1,7 +1,9 @@
 /// Public figures of a service, as inputs of a plan to compare with.
 package struct AudiencePreset: Sendable {
     package let name: String
+    /// Whose audience it is, and when.
     package let service: String
+    package let kind: ServiceKind
     package let values: [ScenarioInput: Double]
     /// Title, date and address of what states the figures.
     package let source: String
@@ -10,6 +12,7 @@ package struct AudiencePreset: Sendable {
     package static let all = [
         AudiencePreset(
             name: "steam-2020", service: "Steam, game downloads and play, 2020",
+            kind: .downloads,
             values: [
                 .monthlyActiveUsers: 120_400_000, .dailyActiveUsers: 62_600_000,
                 .peakConcurrentUsers: 24_800_000,
@@ -19,6 +22,7 @@ package struct AudiencePreset: Sendable {
                 + "https://www.pcgamer.com/steam-had-120-million-monthly-users-in-2020/"),
         AudiencePreset(
             name: "hotstar-2018", service: "Hotstar, live cricket, IPL final of 2018",
+            kind: .live,
             values: [.dailyActiveUsers: 26_000_000, .peakConcurrentUsers: 10_700_000],
             source: "OfficeChai, Hotstar Nets 10.7 Million Concurrent Users During IPL Final, "
                 + "https://officechai.com/stories/"
@@ -28,16 +32,19 @@ package struct AudiencePreset: Sendable {
                 + "cricket-ipl-final-becomes-the-worlds-most-watched-live-online-video-event/amp"),
         AudiencePreset(
             name: "hotstar-2019", service: "Hotstar, live cricket, record of 2019",
+            kind: .live,
             values: [.peakConcurrentUsers: 25_300_000],
             source: "The Streaming Lab, Powering Cricket for a Billion, "
                 + "https://www.thestreaminglab.com/p/powering-cricket-for-a-billion-how"),
         AudiencePreset(
             name: "jiocinema-2023", service: "JioCinema, live cricket, IPL final of 2023",
+            kind: .live,
             values: [.peakConcurrentUsers: 32_000_000],
             source: "The Streaming Lab, Powering Cricket for a Billion, "
                 + "https://www.thestreaminglab.com/p/powering-cricket-for-a-billion-how"),
         AudiencePreset(
             name: "netflix-2024", service: "Netflix, live boxing, Tyson and Paul, November 2024",
+            kind: .live,
             values: [.peakConcurrentUsers: 65_000_000],
             source: "Netflix by ESPN, quoted by EURweb on 18 November 2024, "
                 + "https://eurweb.com/2024/"

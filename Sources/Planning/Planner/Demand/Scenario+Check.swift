@@ -93,24 +93,24 @@ extension Scenario {
         }
         if isPicture, ladder != nil {
             throw PlannerError(
-                field: "media.ladderKilobitsPerSecond", given: "there beside media.width",
+                field: "media.ladderKilobitsPerSecond", given: "given beside media.width",
                 allowed: "give the ladder or the picture")
         }
         if isPicture, given[.kilobitsPerSecond] != nil {
             throw PlannerError(
-                field: "media.kilobitsPerSecond", given: "there beside media.width",
+                field: "media.kilobitsPerSecond", given: "given beside media.width",
                 allowed: "give the bit rate or the picture")
         }
         if !isPicture {
             let ofPicture: [ScenarioInput] = [.framesPerSecond, .bitsPerPixel, .compression]
             if let input = ofPicture.first(where: { given[$0] != nil }) {
                 throw PlannerError(
-                    field: input.row.path, given: "without media.width and media.height",
+                    field: input.row.path, given: "given without media.width and media.height",
                     allowed: "set the picture, or omit it")
             }
             if codec != nil {
                 throw PlannerError(
-                    field: "media.codec", given: "without media.width and media.height",
+                    field: "media.codec", given: "given without media.width and media.height",
                     allowed: "set the picture, or omit it")
             }
         }
@@ -124,7 +124,7 @@ extension Scenario {
         }
         if codec != nil, given[.compression] != nil {
             throw PlannerError(
-                field: "media.codec", given: "there beside media.compression",
+                field: "media.codec", given: "given beside media.compression",
                 allowed: "give one of them")
         }
     }
@@ -156,5 +156,18 @@ extension Scenario {
     package static func plain(_ value: Double) -> String {
         guard value.isFinite, value == value.rounded(), abs(value) < 1e15 else { return "\(value)" }
         return String(Int(value))
+    }
+
+    /// Formats a number of a sentence or a bill, with grouped thousands: `17,153`, `105.186`.
+    static func grouped(_ value: Double) -> String {
+        let text = plain(value)
+        guard abs(value) >= 1_000, abs(value) < 1e15 else { return text }
+        let end = text.firstIndex(of: ".") ?? text.endIndex
+        var whole = ""
+        for (index, digit) in text[..<end].reversed().enumerated() {
+            if index > 0, index.isMultiple(of: 3), digit != "-" { whole.append(",") }
+            whole.append(digit)
+        }
+        return String(whole.reversed()) + text[end...]
     }
 }

@@ -19,10 +19,11 @@ package struct FillForecast: Sendable {
     package let testedSlices: Int
     package let requestHits: Ratio
     package let byteHits: Ratio
-    /// Mean of a tested slice: all requests, those served, and what the fill before it fetched.
+    /// Mean of a tested slice: all requests, those served, and what the fill before it fetched; nil
+    /// if only the first fill, of the whole site, was tested.
     package let wanted: FillHistory.Count
     package let served: FillHistory.Count
-    package let fetchedBytes: Double
+    package let fetchedBytes: Double?
 
     private static let halfLives = [1.0, 2, 4, 8, 16, 32]
     private static let maxTests = 14
@@ -55,7 +56,9 @@ package struct FillForecast: Sendable {
             requests: mean(\.wanted.requests), bytes: mean(\.wanted.bytes))
         served = FillHistory.Count(
             requests: mean(\.served.requests), bytes: mean(\.served.bytes))
-        fetchedBytes = mean(\.fetchedBytes)
+        let fetched = best.results.compactMap(\.fetchedBytes)
+        fetchedBytes =
+            fetched.isEmpty ? nil : fetched.reduce(0, +) / Double(fetched.count)
     }
 
     /// Returns the slices to test: the later half, without those of few requests, such as the rest
@@ -122,7 +125,8 @@ private struct Replay {
     struct Result {
         var wanted: FillHistory.Count
         var served: FillHistory.Count
-        var fetchedBytes: Double
+        /// Nil for the first fill, which is of the whole site.
+        var fetchedBytes: Double?
     }
 
     let halfLife: Double
@@ -143,7 +147,8 @@ private struct Replay {
                 if tests.contains(index), slice.total.requests > 0 {
                     results.append(
                         Result(
-                            wanted: slice.total, served: site.served(slice), fetchedBytes: fetched))
+                            wanted: slice.total, served: site.served(slice),
+                            fetchedBytes: isFirst ? nil : fetched))
                 }
             }
             popularity.add(slice)

@@ -28,7 +28,7 @@ package struct SitePlan: Sendable {
     package let byteHits: FillForecast.Ratio
     /// Of a slice: requests and bytes wanted, those the site serves, and what is fetched for it;
     /// nil without logs.
-    package let slice: (wanted: FillHistory.Count, served: FillHistory.Count, fetched: Double)?
+    package let slice: (wanted: FillHistory.Count, served: FillHistory.Count, fetched: Double?)?
     package let nights: [Night]
     /// Wanted titles that cannot be stored, since their size is unknown.
     package let titlesWithoutSize: Int
@@ -94,7 +94,7 @@ package struct SitePlan: Sendable {
     private init(
         site: String, _ wanted: [FillHistory.Count], sizes: [Double], _ limits: FillLimits,
         basis: Basis, ratios: ([Int]) -> (FillForecast.Ratio, FillForecast.Ratio),
-        slice: (wanted: FillHistory.Count, served: FillHistory.Count, fetched: Double)?
+        slice: (wanted: FillHistory.Count, served: FillHistory.Count, fetched: Double?)?
     ) {
         self.site = site
         self.limits = limits

@@ -97,7 +97,7 @@ extension Plan {
             let ratio = demand.peakConcurrentUsers / demand.meanConcurrentViewers
             notes.append(
                 "By Little's law "
-                    + "\(watch < 10 ? rate(watch) : Scenario.plain(watch.rounded())) users "
+                    + "\(watch < 10 ? rate(watch) : Scenario.grouped(watch.rounded())) users "
                     + "watch concurrently on average over the day; the peak is "
                     + "\(Scenario.plain((ratio * 10).rounded() / 10)) times that.")
         }

@@ -1,4 +1,4 @@
-import Statistics
+package import Statistics
 
 /// An invalid input of a plan: the field, the given and the allowed value.
 package struct PlannerError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -15,7 +15,7 @@ package struct PlannerError: Error, Hashable, Sendable, CustomStringConvertible 
         self.allowed = allowed
     }
 
-    init(_ error: FitError) {
+    package init(_ error: FitError) {
         self.init(field: error.field, given: error.given, allowed: error.allowed)
     }
 

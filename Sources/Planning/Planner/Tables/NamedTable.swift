@@ -10,11 +10,16 @@ package struct NamedTable: Sendable {
         /// Names in headers, the preferred one first.
         package var names: [String]
         package var isRequired: Bool
+        /// The option that names another column, without its `=NAME`; nil for none.
+        package var option: String?
 
-        package init(_ name: String, names: [String], isRequired: Bool = false) {
+        package init(
+            _ name: String, names: [String], isRequired: Bool = false, option: String? = nil
+        ) {
             self.name = name
             self.names = names
             self.isRequired = isRequired
+            self.option = option
         }
     }
 
@@ -116,7 +121,10 @@ package struct NamedTable: Sendable {
                     given: header.isEmpty
                         ? "empty" : Self.cut(header.joined(separator: ", "), at: 200),
                     allowed: "name a column for the \(column.name): "
-                        + column.names.prefix(6).joined(separator: ", "))
+                        + column.names.prefix(6).joined(separator: ", ")
+                        + (column.option.map { option in
+                            ", or map one with \(option)=\(header.first.map { Self.cut($0) } ?? "NAME")"
+                        } ?? ""))
             }
         }
         self.positions = positions

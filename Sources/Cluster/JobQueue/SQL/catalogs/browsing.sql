@@ -36,8 +36,10 @@ ORDER BY s.asset_id, s.ordinal
 -- At most @looked_at assets are looked at, whether they match or not. The rows of a page that is
 -- not full carry the last name that was looked at, and whether none comes after it; without an
 -- asset in the page there is one row of those alone.
-WITH page AS MATERIALIZED (
-    SELECT {{assetColumns}}, {{changed}}
+WITH receiving AS MATERIALIZED (
+    {{receiving}}
+), page AS MATERIALIZED (
+    SELECT {{assetColumns}}, {{changed}}, {{receivedBytes}} AS received_bytes
     FROM (
         SELECT * FROM asset
         WHERE catalog_id = @catalog::bigint
@@ -45,6 +47,7 @@ WITH page AS MATERIALIZED (
         ORDER BY name {{direction}} LIMIT @looked_at::int
     ) AS a
     JOIN catalog c ON c.id = a.catalog_id
+    LEFT JOIN receiving r ON r.asset_id = a.id
     WHERE {{assetsFiltered}}
     ORDER BY a.name {{direction}} LIMIT @limit::int
 ), further AS (
@@ -62,7 +65,10 @@ ORDER BY p.name {{direction}}
 -- A page of assets after @after_value and @after_asset, or null; filtered as assetsByName. No index
 -- is kept on what changes with each transfer: the catalog is read once a page, for numbers and
 -- values alone, which are what is sorted.
-SELECT {{assetColumns}}, {{changed}}, page.value
+WITH receiving AS MATERIALIZED (
+    {{receiving}}
+)
+SELECT {{assetColumns}}, {{changed}}, {{receivedBytes}} AS received_bytes, page.value
 FROM (
     SELECT a.id, {{value}} AS value
     FROM asset a CROSS JOIN (SELECT generation FROM catalog WHERE id = @catalog::bigint) AS c
@@ -70,7 +76,7 @@ FROM (
             @after_asset::bigint))
       AND {{assetsFiltered}}
     ORDER BY 2 {{direction}}, 1 {{direction}} LIMIT @limit::int
-) AS page JOIN asset a ON a.id = page.id
+) AS page JOIN asset a ON a.id = page.id LEFT JOIN receiving r ON r.asset_id = a.id
 ORDER BY page.value {{direction}}, page.id {{direction}}
 
 -- unprepared: files
@@ -87,9 +93,10 @@ ORDER BY s.asset_id, s.ordinal LIMIT @limit::int
 
 -- name: queues
 -- What is leased is counted; what waits is what its running catalogs lack beyond that, because
--- there may be millions of it.
+-- there may be millions of it. What is paused does not wait.
 SELECT q.name, t.storage_url, q.state,
-       greatest(coalesce(n.lacking, 0) - coalesce(h.jobs, 0), 0)::bigint AS waiting,
+       greatest(coalesce(n.lacking, 0) - coalesce(h.jobs, 0) - coalesce(p.jobs, 0), 0)::bigint
+           AS waiting,
        coalesce(h.jobs, 0) AS leased, t.schedule_closed AS closed, t.bytes_per_second,
        t.fault_code, t.fault_message
 FROM queue q
@@ -112,6 +119,11 @@ LEFT JOIN (
     {{jobsOfSpan}}
     GROUP BY l.queue_id
 ) AS h ON h.queue_id = q.id
+LEFT JOIN (
+    SELECT c.queue_id, sum({{lackingSegments}}) AS jobs
+    FROM catalog c JOIN asset a ON a.catalog_id = c.id
+    WHERE c.state = 'running' AND {{isPaused}} GROUP BY c.queue_id
+) AS p ON p.queue_id = q.id
 ORDER BY q.name
 
 -- name: setQueueState

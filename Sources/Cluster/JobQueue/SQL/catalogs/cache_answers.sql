@@ -71,8 +71,10 @@ WITH objects AS MATERIALIZED (
 ), differing AS MATERIALIZED (
     SELECT path FROM objects WHERE done GROUP BY path HAVING count(DISTINCT sha256) > 1
 )
-SELECT k.id, k.pop, k.path, k.state, k.age_seconds, k.detail, k.requests, k.was_cached, k.sha256,
-       k.path IN (SELECT path FROM differing) AS differs, {{isNotCached}} AS is_not_cached
+SELECT k.id, k.pop, k.path, k.state, k.age_seconds, k.detail, k.requests,
+       coalesce(k.was_cached, false) AS was_cached, k.sha256,
+       k.path IN (SELECT path FROM differing) AS differs,
+       coalesce({{isNotCached}}, false) AS is_not_cached
 FROM objects k
 WHERE k.id > @after::bigint AND k.done
   AND ({{isNotCached}} OR k.path IN (SELECT path FROM differing))

@@ -104,12 +104,12 @@ WITH wanted AS NOT MATERIALIZED (
 {{keyRefused}}
 
 -- name: resolvedHolder
--- A title's segments and sidecars are all there. The first of their keys that holds another object
--- at the site, or is about to, as an asset's own.
+-- A title's segments and sidecars from ordinal @first on are all there. The first of their keys that holds
+-- another object at the site, or is about to, as an asset's own.
 SELECT c.key, b.url AS holder, e.name AS holder_catalog, e.id <> o.id AS is_other_catalog
 FROM asset a
 JOIN catalog o ON o.id = a.catalog_id
-JOIN segment c ON c.asset_id = a.id AND c.part = 0
+JOIN segment c ON c.asset_id = a.id AND c.part = 0 AND c.ordinal >= @first::int
 -- OFFSET 0: a join hashes all assets of the database for those of one title.
 CROSS JOIN LATERAL (
     SELECT id, catalog_id, generation, url, state FROM asset

@@ -140,11 +140,12 @@ WITH listed AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM sources o WHERE o.source = @asset::bigint AND o.is_same)
     RETURNING f.asset_id, f.key, f.bytes
 ), unneeded AS (
-    -- What was packaged again: deleted once the title is complete.
+    -- What was packaged again: deleted once the title is complete, and what it lists as well if it is
+    -- removed before it has that.
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
     SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
     FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
-    WHERE g.bytes IS NOT NULL AND NOT EXISTS (SELECT FROM listed n WHERE n.key = g.key)
+    WHERE g.bytes IS NOT NULL
 ), known AS MATERIALIZED (
     SELECT DISTINCT ON (n.id) n.id, t.bytes, t.sha256, t.verified, t.validator
     FROM listed n

@@ -209,21 +209,21 @@ FROM lost l WHERE f.id = l.id AND l.is_over IS NOT FALSE
 -- Pairwise files that @job of @lane was given, whether each was deleted, and the failures of those
 -- that could not be: these are tried again later. One that is missing was deleted by a worker that
 -- was given it before and lost. Answers the assets.
-WITH told AS MATERIALIZED (
+WITH reported AS MATERIALIZED (
     SELECT f.id, f.asset_id, f.catalog_id, f.bytes,
            r.deleted OR r.code IS NULL AND f.offers > 1 AS deleted, r.code, r.message
     FROM unnest(@files::bigint[], @deleted::bool[], @codes::text[], @messages::text[])
         AS r(id, deleted, code, message)
     JOIN unneeded_file f ON f.id = r.id AND (f.lane_id, f.job_id) = (@lane::bigint, @job::bigint)
 ), gone AS (
-    DELETE FROM unneeded_file f USING told t WHERE f.id = t.id AND t.code IS NULL
+    DELETE FROM unneeded_file f USING reported t WHERE f.id = t.id AND t.code IS NULL
 ), failed AS (
     UPDATE unneeded_file f SET lane_id = NULL, job_id = NULL, offers = 0,
         due_at = now() + interval '30 seconds'
-    FROM told t WHERE f.id = t.id AND t.code IS NOT NULL
+    FROM reported t WHERE f.id = t.id AND t.code IS NOT NULL
 ), locked AS MATERIALIZED (
     SELECT id FROM asset
-    WHERE id IN (SELECT asset_id FROM told) AND is_purging
+    WHERE id IN (SELECT asset_id FROM reported) AND is_purging
     ORDER BY id FOR NO KEY UPDATE
 ), assets AS (
     UPDATE asset a SET freed_files = coalesce(a.freed_files, 0) + n.files,
@@ -234,7 +234,7 @@ WITH told AS MATERIALIZED (
         SELECT asset_id, count(*) FILTER (WHERE deleted) AS files,
                coalesce(sum(bytes) FILTER (WHERE deleted), 0) AS bytes, min(code) AS code,
                min(message) AS message
-        FROM told GROUP BY asset_id
+        FROM reported GROUP BY asset_id
     ) AS n
     JOIN locked k ON k.id = n.asset_id
     WHERE a.id = k.id
@@ -242,12 +242,12 @@ WITH told AS MATERIALIZED (
     UPDATE catalog c SET freed_files = c.freed_files + n.files,
         freed_bytes = c.freed_bytes + n.bytes
     FROM (
-        SELECT catalog_id, count(*) AS files, sum(bytes) AS bytes FROM told WHERE deleted
+        SELECT catalog_id, count(*) AS files, sum(bytes) AS bytes FROM reported WHERE deleted
         GROUP BY catalog_id
     ) AS n
     WHERE c.id = n.catalog_id
 )
-SELECT DISTINCT asset_id FROM told
+SELECT DISTINCT asset_id FROM reported
 
 -- name: end
 -- Ends jobs that delete files, which are locked: nothing was left to delete.

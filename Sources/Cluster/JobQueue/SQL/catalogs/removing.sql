@@ -42,6 +42,10 @@ WITH chosen AS MATERIALIZED (
     RETURNING s.asset_id, s.ordinal, s.part, s.key, s.due_at, r.done, r.bytes
 ), multipart_files AS (
     DELETE FROM multipart_file USING segments WHERE multipart_file.segment_id = segments.id
+), recordings AS (
+    DELETE FROM recording r USING chosen c WHERE r.asset_id = c.id
+), recorded AS (
+    DELETE FROM recorded_segment r USING chosen c WHERE r.asset_id = c.id
 ), previous AS (
     DELETE FROM previous_file f USING chosen c WHERE f.asset_id = c.id
     RETURNING f.asset_id, f.key, f.bytes, c.due_at

@@ -154,10 +154,17 @@ WHERE a.id = ANY(@assets::bigint[]) AND a.priority IS DISTINCT FROM @priority::s
 RETURNING a.id, {{ownPriority}} AS own_priority
 
 -- unprepared: pause
--- As `reprioritise`: those that were not paused. What publishes its files continues.
-WITH changed AS (
-    UPDATE asset a SET is_paused = true, changed_at = now()
-    WHERE a.id = ANY(@assets::bigint[]) AND NOT a.is_paused
+-- As `reprioritise`: those that were not paused, with what workers have received of them. What
+-- publishes its files continues.
+WITH receiving AS MATERIALIZED (
+    {{receiving}}
+), changed AS (
+    UPDATE asset a SET is_paused = true, changed_at = now(),
+        paused_received_bytes = coalesce(r.bytes, a.paused_received_bytes),
+        paused_expected_bytes = coalesce(r.expected, a.paused_expected_bytes),
+        paused_transfers = coalesce(r.transfers, a.paused_transfers)
+    FROM unnest(@assets::bigint[]) AS n(id) LEFT JOIN receiving r ON r.asset_id = n.id
+    WHERE a.id = n.id AND NOT a.is_paused
       AND a.state IN ({{assetUnsettled}}) AND a.state <> 'publishing'
     RETURNING a.id, a.catalog_id, 'paused' AS state, NULL::text AS failure_code,
               NULL::text AS failure_message, {{ownPriority}} AS own_priority

@@ -15,10 +15,12 @@ ON CONFLICT (catalog_id) DO UPDATE SET
     sha256 = CASE WHEN (s.url, s.format, s.prunes)
                        IS NOT DISTINCT FROM (excluded.url, excluded.format, excluded.prunes)
                   THEN s.sha256 END,
-    next_at = excluded.next_at, lease_id = NULL, failures = 0
+    next_at = excluded.next_at, lease_id = NULL, reads_again = false, failures = 0
 
 -- name: readNow
-UPDATE source SET next_at = now() WHERE catalog_id = @catalog::bigint RETURNING catalog_id
+-- A reading that is under way may have fetched the list before it changed: it is read again after that.
+UPDATE source SET next_at = now(), reads_again = lease_id IS NOT NULL
+WHERE catalog_id = @catalog::bigint RETURNING catalog_id
 
 -- name: remove
 DELETE FROM source WHERE catalog_id = @catalog::bigint RETURNING catalog_id
@@ -44,15 +46,19 @@ SELECT c.site_id FROM source s JOIN catalog c ON c.id = s.catalog_id
 WHERE s.catalog_id = @catalog::bigint
 
 -- name: called
--- Those that are due and need a worker. A catalog that was cancelled waits until it is submitted again.
-SELECT s.catalog_id AS id, q.name AS queue
-FROM source s JOIN catalog c ON c.id = s.catalog_id
-JOIN queue q ON q.id = c.queue_id JOIN site t ON t.id = c.site_id
-WHERE s.next_at <= clock_timestamp()
-  AND (s.lease_id IS NULL OR s.expires_at < clock_timestamp())
-  AND c.state <> 'cancelled' AND (c.expires_at IS NULL OR c.expires_at > now())
-  AND q.state = 'active' AND t.fault_code IS NULL
-ORDER BY s.next_at LIMIT 100
+-- Those that are due and need a worker, a few of each queue: one without workers keeps none of the others
+-- waiting. A catalog that was cancelled waits until it is submitted again.
+SELECT id, queue FROM (
+    SELECT s.catalog_id AS id, q.name AS queue, s.next_at,
+           row_number() OVER (PARTITION BY q.id ORDER BY s.next_at) AS index
+    FROM source s JOIN catalog c ON c.id = s.catalog_id
+    JOIN queue q ON q.id = c.queue_id JOIN site t ON t.id = c.site_id
+    WHERE s.next_at <= clock_timestamp()
+      AND (s.lease_id IS NULL OR s.expires_at < clock_timestamp())
+      AND c.state <> 'cancelled' AND (c.expires_at IS NULL OR c.expires_at > now())
+      AND q.state = 'active' AND t.fault_code IS NULL
+) AS due
+ORDER BY index, next_at LIMIT 200
 
 -- name: lease
 -- No row where another worker has it, or it is not due. What another one has sent is dropped.
@@ -99,10 +105,13 @@ ORDER BY id LIMIT 1
 
 -- name: reopen
 -- The catalog's lock is held. A next submission with the options of the last one; no row while somebody
--- else is submitting, whose submission it would replace. One that was left open for an hour does not count.
+-- else is submitting, whose submission it would replace. One that was left open for an hour does not count,
+-- nor one that an earlier reading of this source opened and could not start.
 UPDATE catalog c SET opened_generation = c.opened_generation + 1, opened_at = now()
 WHERE c.id = @catalog::bigint
-  AND (c.opened_generation = c.generation OR c.opened_at < now() - interval '1 hour')
+  AND (c.opened_generation = c.generation OR c.opened_at < now() - interval '1 hour'
+       OR EXISTS (SELECT FROM source s WHERE s.catalog_id = c.id
+                  AND s.opened_generation = c.opened_generation))
 RETURNING c.opened_generation
 
 -- name: noteOpened
@@ -116,7 +125,7 @@ WITH batches AS (
     DELETE FROM source_batch WHERE catalog_id = @catalog::bigint
 ), ended AS (
     UPDATE source s SET
-        lease_id = NULL, opened_by = NULL, read_at = now(), result = @result,
+        lease_id = NULL, opened_by = NULL, reads_again = false, read_at = now(), result = @result,
         failure_code = @failure_code::text, failure_message = @failure_message::text,
         failures = CASE WHEN @failure_code::text IS NULL THEN 0 ELSE s.failures + 1 END,
         validator = CASE WHEN @result = 'applied' THEN @validator::text ELSE s.validator END,
@@ -126,7 +135,7 @@ WITH batches AS (
         dropped = CASE WHEN @result = 'applied' THEN @dropped::bigint ELSE s.dropped END,
         applied_at = CASE WHEN @result = 'applied' THEN now() ELSE s.applied_at END,
         next_at = now() + make_interval(secs => (0.95 + 0.1 * random())
-            * CASE WHEN @failure_code::text IS NULL THEN s.every_seconds
+            * CASE WHEN s.reads_again THEN 0 WHEN @failure_code::text IS NULL THEN s.every_seconds
                    ELSE least(s.every_seconds, 60 * 2 ^ least(s.failures, 10)) END)
     WHERE s.catalog_id = @catalog::bigint
     RETURNING s.catalog_id
@@ -137,7 +146,7 @@ SELECT CASE WHEN @failure_code::text IS NULL THEN 'catalog.listApplied'
 FROM ended WHERE @message::text IS NOT NULL
 
 -- name: release
--- The worker cannot go on, for its own reasons; another one may at once.
+-- The worker cannot continue, for its own reasons; another one may at once.
 UPDATE source SET lease_id = NULL WHERE catalog_id = @catalog::bigint
 
 -- name: claimRefreshes

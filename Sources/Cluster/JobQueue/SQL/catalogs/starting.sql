@@ -94,6 +94,10 @@ WITH gone AS MATERIALIZED (
 ), results AS (
     DELETE FROM result r USING segments s WHERE r.segment_id = s.id
     RETURNING s.*, r.done, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
+), recordings AS (
+    DELETE FROM recording r USING gone WHERE gone.redefined AND r.asset_id = gone.id
+), recorded AS (
+    DELETE FROM recorded_segment r USING gone WHERE gone.redefined AND r.asset_id = gone.id
 ), files AS (
     SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
            s.bytes, s.sha256, s.verified, s.validator, s.recorded_at

@@ -39,6 +39,10 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        n.segments_done + n.segments_failed - c.pace[2] AS pace_segments,
        n.bytes - n.adopted_bytes - c.pace[3] AS pace_bytes,
        p.received AS receiving_bytes,
+       (SELECT json_build_object('recording', count(*) FILTER (WHERE w.ended_at IS NULL),
+                   'titles', count(*), 'segments', sum(w.segments), 'gaps', sum(w.gaps),
+                   'behindSeconds', max({{behindLive}}))::text
+        FROM recording w WHERE w.catalog_id = c.id HAVING count(*) > 0) AS recording,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
                  + (n.bytes + p.expected) / (n.segments_done + p.transfers)
@@ -62,15 +66,28 @@ CROSS JOIN LATERAL (
     FROM tally y WHERE y.catalog_id = c.id
 ) AS n
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum((e.value->>'receivedBytes')::bigint), 0)::bigint AS received,
-           coalesce(sum((e.value->>'expectedBytes')::bigint), 0)::bigint AS expected,
-           coalesce(sum((e.value->>'transfers')::bigint), 0)::bigint AS transfers
-    FROM worker w, jsonb_each(w.progress) AS e
-    JOIN asset a ON a.id = e.key::bigint
-    WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
-      AND c.state = 'running'
-      -- One that has stopped reports nothing more, and another resumes its bytes.
-      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
+    SELECT coalesce(sum(t.received), 0)::bigint AS received,
+           coalesce(sum(t.expected), 0)::bigint AS expected,
+           coalesce(sum(t.transfers), 0)::bigint AS transfers
+    FROM (
+        SELECT least((e.value->>'receivedBytes')::bigint, {{lackingBytes}}) AS received,
+               least((e.value->>'expectedBytes')::bigint, {{lackingBytes}}) AS expected,
+               least((e.value->>'transfers')::bigint, {{lackingSegments}}) AS transfers
+        FROM worker w, jsonb_each(w.progress) AS e
+        JOIN asset a ON a.id = e.key::bigint
+        WHERE {{isReporting}} AND a.catalog_id = c.id AND {{lackingSegments}} > 0
+        UNION ALL
+        -- Of what was paused under way, until a worker has it again.
+        SELECT least(a.paused_received_bytes, {{lackingBytes}}),
+               least(a.paused_expected_bytes, {{lackingBytes}}),
+               least(a.paused_transfers, {{lackingSegments}})
+        FROM asset a
+        WHERE a.catalog_id = c.id AND a.paused_transfers > 0 AND a.state IN ({{assetUnsettled}})
+          AND {{lackingSegments}} > 0 AND (a.is_paused OR a.segments = 1)
+          AND a.id NOT IN (SELECT k::bigint FROM worker w, jsonb_object_keys(w.progress) AS k
+                           WHERE {{isReporting}})
+    ) AS t
+    WHERE c.state = 'running'
 ) AS p
 -- Nothing of it continues while its site cannot be written.
 CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
@@ -141,14 +158,7 @@ ORDER BY c.id DESC
 -- yet, also of those that wait for their first byte: until its first result an asset is `ready`,
 -- and only a worker knows more.
 WITH receiving AS (
-    SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigint AS bytes,
-           -- Nothing is known of one that waits for its first byte.
-           sum(CASE WHEN (e.value->>'transfers')::bigint > 0
-                    THEN (e.value->>'expectedBytes')::bigint END)::bigint AS expected
-    FROM worker w, jsonb_each(w.progress) AS e
-    WHERE w.last_seen > now() - interval '15 seconds'
-      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
-    GROUP BY 1
+    {{receiving}}
 ), leased AS (
     -- Those with work in hand; bounded, because thousands of files may be.
     SELECT j.asset_id
@@ -161,12 +171,13 @@ WITH receiving AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )
 SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes, a.adopted_bytes,
+       a.segments_done,
+       a.bytes + {{receivedBytes}} AS bytes, a.adopted_bytes,
        -- A file that is fetched in one transfer is as long as its answer says.
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,
        a.retries, a.refreshed, {{isPaused}} AS is_paused, a.is_pinned, a.freed_files, a.freed_bytes,
-       {{rights}}
+       {{rights}}, NULL::text AS recording
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = @catalog::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
 ORDER BY a.changed_at DESC, a.id LIMIT 20
@@ -337,6 +348,9 @@ CROSS JOIN LATERAL (
      FROM delayed_job d
      -- What waits for something else than time has no end.
      WHERE d.catalog_id = i.id AND d.available_at > now() AND d.available_at < 'infinity'
+       -- The next reload of a recording is no retry.
+       AND NOT (d.kind = 'resolve' AND d.retry_code IS NULL
+                AND EXISTS (SELECT FROM recording w WHERE w.asset_id = d.asset_id))
      ORDER BY d.available_at LIMIT 1)
     UNION ALL
     SELECT 'workerSilent', s.worker, NULL, s.leases, s.ends_at

@@ -30,16 +30,20 @@ SELECT roots, has_symlink FROM outside_roots(@site::bigint)
 -- Times are in seconds since 1970, or null. Each opening is a submission of its own. What runs
 -- keeps its deadline until the new submission is started.
 INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline, opened_deadline,
-                     traceparent, expires_at, keep_seconds, max_fetches, fetch_seconds, max_sites)
+                     traceparent, expires_at, keep_seconds, max_fetches, fetch_seconds, max_sites,
+                     asset_refresh_seconds, asset_refresh_by_origin)
 VALUES (@site, @queue, @name, @priority, to_timestamp(@not_before::float8),
         to_timestamp(@deadline::float8), to_timestamp(@deadline::float8), @traceparent::text, to_timestamp(@expires_at::float8), @keep_seconds::float8,
-        @max_fetches::int, @fetch_seconds::float8, @max_sites::int)
+        @max_fetches::int, @fetch_seconds::float8, @max_sites::int, @refresh_seconds::float8,
+        @refresh_by_origin::bool)
 ON CONFLICT (site_id, name) DO UPDATE
 SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
     not_before = excluded.not_before, opened_deadline = excluded.opened_deadline,
     opened_at = now(), traceparent = excluded.traceparent, expires_at = excluded.expires_at,
     keep_seconds = excluded.keep_seconds, max_fetches = excluded.max_fetches,
     fetch_seconds = excluded.fetch_seconds, max_sites = excluded.max_sites,
+    asset_refresh_seconds = excluded.asset_refresh_seconds,
+    asset_refresh_by_origin = excluded.asset_refresh_by_origin,
     deadline = CASE WHEN catalog.generation = 0 THEN excluded.deadline ELSE catalog.deadline END
 RETURNING id, opened_generation
 
@@ -47,11 +51,16 @@ RETURNING id, opened_generation
 -- Titles are resolved again at the next start where the options differ from before, those too that
 -- are just being resolved. @key_queries are part of the options.
 WITH changed AS (
-    UPDATE catalog SET title_options = @title_options::text, key_queries = @key_queries::jsonb
-    WHERE id = @catalog::bigint AND title_options IS DISTINCT FROM @title_options::text
-    RETURNING id
+    UPDATE catalog c SET title_options = @title_options::text, key_queries = @key_queries::jsonb
+    FROM catalog o
+    WHERE c.id = @catalog::bigint AND c.title_options IS DISTINCT FROM @title_options::text
+      AND o.id = c.id
+    -- A recording that is to end at another time continues.
+    RETURNING c.id, o.title_options::jsonb - 'recordsUntilSeconds'
+        IS DISTINCT FROM @title_options::jsonb - 'recordsUntilSeconds' AS redefines
 ), titles AS MATERIALIZED (
-    SELECT a.id FROM asset a JOIN changed c ON c.id = a.catalog_id WHERE a.kind <> 'file'
+    SELECT a.id FROM asset a JOIN changed c ON c.id = a.catalog_id AND c.redefines
+    WHERE a.kind <> 'file'
     ORDER BY a.id FOR UPDATE OF a
 )
 UPDATE asset a SET redefined = true FROM titles t WHERE a.id = t.id
@@ -68,7 +77,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
     -- Times in seconds since 1970.
     not_before float8, expires_at float8, keep_seconds float8,
     title text, max_fetches int, fetch_seconds float8, max_sites int,
-    refresh_seconds float8, modified_at float8
+    refresh_seconds float8, refresh_by_origin bool, modified_at float8
 ) ON COMMIT DELETE ROWS
 
 -- name: copyAssets
@@ -100,8 +109,8 @@ WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
                             expected_bytes, expected_sha256, expected_digests, sidecars,
                             not_before, is_waiting, expires_at, keep_seconds, title, max_fetches,
-                            fetch_seconds, max_sites, refresh_seconds, refresh_at, modified_at,
-                            listed_generation)
+                            fetch_seconds, max_sites, refresh_seconds, refresh_at,
+                            refresh_by_origin, modified_at, listed_generation)
     SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
            s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars,
            to_timestamp(s.not_before), coalesce(to_timestamp(s.not_before) > now(), false),
@@ -112,7 +121,7 @@ WITH merged AS (
                     OR coalesce(s.max_sites, c.max_sites, t.max_sites) IS NOT NULL
                     THEN split_part(s.url, '?', 1) END),
            f.counts, f.seconds, least(s.max_sites, c.max_sites, t.max_sites),
-           s.refresh_seconds, now() + make_interval(secs => s.refresh_seconds),
+           r.seconds, now() + make_interval(secs => r.seconds), r.by_origin,
            to_timestamp(s.modified_at), @generation::int
     FROM staged_asset s
     JOIN catalog c ON c.id = @catalog::bigint
@@ -124,6 +133,11 @@ WITH merged AS (
                      (t.max_fetches, t.fetch_seconds)) AS r(n, seconds)
         WHERE n IS NOT NULL
     ) AS f
+    CROSS JOIN LATERAL (
+        SELECT coalesce(s.refresh_seconds, c.asset_refresh_seconds) AS seconds,
+               CASE WHEN s.refresh_seconds IS NULL THEN c.asset_refresh_by_origin
+                    ELSE s.refresh_by_origin END AS by_origin
+    ) AS r
     JOIN origin o ON o.url = s.origin
     JOIN directory d ON d.catalog_id = @catalog AND d.path = s.directory
     ORDER BY s.position
@@ -148,12 +162,14 @@ WITH merged AS (
         fetch_seconds = excluded.fetch_seconds, max_sites = excluded.max_sites,
         wanted_at = now(),
         refresh_seconds = excluded.refresh_seconds,
+        refresh_by_origin = excluded.refresh_by_origin,
         -- What the list says has changed since is checked at once.
         refresh_at = CASE
             WHEN a.state = 'completed'
                 AND excluded.modified_at > coalesce(a.modified_at, a.completed_at) THEN now()
             WHEN a.refresh_at <= now()
-                OR a.refresh_seconds IS NOT DISTINCT FROM excluded.refresh_seconds
+                OR (a.refresh_seconds, a.refresh_by_origin) IS NOT DISTINCT FROM
+                   (excluded.refresh_seconds, excluded.refresh_by_origin)
                 THEN a.refresh_at
             ELSE excluded.refresh_at END,
         modified_at = coalesce(excluded.modified_at, a.modified_at),

@@ -201,6 +201,11 @@ static const unsigned char sql_quotas_bytes[] = {
 };
 EMBEDDED(sql_quotas)
 
+static const unsigned char sql_recording_bytes[] = {
+#embed "../recording.sql"
+};
+EMBEDDED(sql_recording)
+
 static const unsigned char sql_refreshing_bytes[] = {
 #embed "../refreshing.sql"
 };

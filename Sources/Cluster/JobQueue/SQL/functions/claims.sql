@@ -81,7 +81,15 @@ BEGIN
         RETURN 1;
     END IF;
     IF NOT is_limited THEN RETURN 1000; END IF;
-    -- Few more than are under way and can begin soon: others may do them sooner.
+    -- Few more than are under way and can begin soon: others may do them sooner, also those that
+    -- are idle and hold no quota yet.
+    users := least(users + (SELECT count(*) FROM (
+        SELECT FROM worker w
+        WHERE w.idle_connections > 0 AND w.id <> of_worker AND w.trouble_code IS NULL
+          AND w.last_seen > now() - interval '40 seconds'
+          AND NOT EXISTS (SELECT FROM quota q WHERE q.kind = 'origin' AND q.resource_id = of_origin
+                          AND q.worker_id = w.id AND q.ends_at > clock_timestamp())
+        LIMIT coalesce(max_users, 100)) AS idle), coalesce(max_users, 1000));
     RETURN greatest(least(coalesce(8 * ceil(most.connections::float8 / users)::bigint, 1000),
                           coalesce(ceil(2 * most.requests_per_second / users)::bigint + under_way, 1000), 1000)
                     - jobs_held(of_origin, of_worker), 0);

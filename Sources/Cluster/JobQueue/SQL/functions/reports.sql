@@ -12,10 +12,10 @@ WITH held AS MATERIALIZED (
     -- join reads all jobs for each that is reported, whatever the settings are.
     DELETE FROM job g USING (
         SELECT j.tid, p.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted,
-               r.verified, r.validator, r.ms, r.place
+               r.verified, r.validator, r.ms, r.due, r.place
         FROM unnest(jobs, lease_numbers, sizes, digests, are_adopted, are_verified, validators,
-                    transfer_ms) WITH ORDINALITY
-            AS r(job, lease, bytes, sha256, adopted, verified, validator, ms, place)
+                    transfer_ms, refresh_seconds) WITH ORDINALITY
+            AS r(job, lease, bytes, sha256, adopted, verified, validator, ms, due, place)
         CROSS JOIN LATERAL (
             -- Numbers of several lanes lie between each other: one may be in a span of each.
             SELECT lane_id FROM held
@@ -29,7 +29,7 @@ WITH held AS MATERIALIZED (
     ) AS f
     WHERE g.ctid = f.tid AND g.kind = 'fetch' AND g.whole_id IS NULL
     RETURNING f.lane_id, f.asset_id, f.segment_id, f.attempt, f.bytes, f.sha256, f.adopted,
-              f.verified, f.validator, f.ms, f.place
+              f.verified, f.validator, f.ms, f.due, f.place
 ), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
     SELECT segment_id, true, bytes, sha256, attempt + 1, verified, validator FROM settled
@@ -55,10 +55,12 @@ WITH held AS MATERIALIZED (
     FROM lanes GROUP BY catalog_id, origin_id
 ), assets AS MATERIALIZED (
     SELECT asset_id, min(lane_id) AS lane_id, count(*) AS done, sum(bytes)::bigint AS bytes,
-           coalesce(sum(bytes) FILTER (WHERE adopted), 0)::bigint AS adopted_bytes
+           coalesce(sum(bytes) FILTER (WHERE adopted), 0)::bigint AS adopted_bytes,
+           min(due) AS due
     FROM settled GROUP BY asset_id ORDER BY asset_id
 ), ended AS (
-    -- Assets that lacked nothing else, as a file does; the others are counted by the next fold.
+    -- Assets that lacked nothing else, as a file does, and those whose origins say when they are
+    -- refreshed; the others are counted by the next fold.
     UPDATE asset a SET
         segments_done = a.segments_done + t.done,
         bytes = a.bytes + t.bytes,
@@ -70,9 +72,12 @@ WITH held AS MATERIALIZED (
             WHEN a.completed_at IS NULL AND a.keep_seconds IS NULL
              AND a.segments_done + t.done = a.segments AND a.verifies_done = a.verifies THEN now()
             ELSE a.completed_at END,
+        refresh_at = CASE WHEN a.refresh_by_origin AND t.due IS NOT NULL
+                          THEN now() + make_interval(secs => t.due) ELSE a.refresh_at END,
         changed_at = now()
     FROM assets t
-    WHERE a.id = t.asset_id AND a.segments_done + a.segments_failed + t.done >= a.segments
+    WHERE a.id = t.asset_id AND (a.segments_done + a.segments_failed + t.done >= a.segments
+                                 OR a.refresh_by_origin AND t.due IS NOT NULL)
     RETURNING a.id, a.catalog_id, a.directory_id, a.state, a.failure_code, a.failure_message,
               t.done, t.bytes, t.adopted_bytes
 ), events AS (
@@ -141,15 +146,16 @@ $$
 -- records.
 --
 -- Pairwise the jobs, in the order of their numbers, the numbers of their leases, what is stored of
--- them, and the milliseconds of their transfers; pairwise the leases and the workers that name
--- them; pairwise the numbers of results that are not the doing of their own origins alone, and
+-- them, the milliseconds of their transfers, and the seconds after which their assets are due for a
+-- refresh if origins say when, or null; pairwise the leases and the workers that name them; pairwise the numbers of results that are not the doing of their own origins alone, and
 -- whose doing they are. Answers with the numbers of those that are done, null for all; the others
 -- are stale, or need other statements. A number is granted once: a job that still exists is held by
 -- the lease whose span has it, if that lease still stands.
 CREATE OR REPLACE FUNCTION settle_done(
     jobs bigint[], lease_numbers bigint[], sizes bigint[], digests text[], are_adopted bool[],
-    are_verified bool[], validators text[], transfer_ms bigint[], leases uuid[], workers uuid[],
-    served_numbers bigint[], served_origins text[], OUT places bigint[])
+    are_verified bool[], validators text[], transfer_ms bigint[], refresh_seconds bigint[],
+    leases uuid[], workers uuid[], served_numbers bigint[], served_origins text[],
+    OUT places bigint[])
 LANGUAGE plpgsql {{plannedByIndex}} AS $$
 #variable_conflict use_column
 DECLARE
@@ -164,8 +170,9 @@ $$
 -- As settle_done, of segments some of which have results.
 CREATE OR REPLACE FUNCTION settle_done_again(
     jobs bigint[], lease_numbers bigint[], sizes bigint[], digests text[], are_adopted bool[],
-    are_verified bool[], validators text[], transfer_ms bigint[], leases uuid[], workers uuid[],
-    served_numbers bigint[], served_origins text[], OUT places bigint[])
+    are_verified bool[], validators text[], transfer_ms bigint[], refresh_seconds bigint[],
+    leases uuid[], workers uuid[], served_numbers bigint[], served_origins text[],
+    OUT places bigint[])
 LANGUAGE plpgsql {{plannedByIndex}} AS $$
 #variable_conflict use_column
 DECLARE

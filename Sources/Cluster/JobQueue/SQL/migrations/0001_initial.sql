@@ -186,6 +186,9 @@ CREATE TABLE catalog (
     -- How often its files are checked at the origins, and when next; null for never.
     refresh_seconds float8 CHECK (refresh_seconds > 0),
     refresh_at timestamptz,
+    -- Of assets whose list states no time of their own: as `asset.refresh_seconds` and `refresh_by_origin`.
+    asset_refresh_seconds float8 CHECK (asset_refresh_seconds > 0),
+    asset_refresh_by_origin boolean NOT NULL DEFAULT false,
     -- What is wanted of its titles, as JSON; null for all of it.
     title_options text,
     -- Which query parameters belong to keys, by origin: of each origin, '' for all others, the regular expressions of
@@ -250,6 +253,8 @@ CREATE TABLE source (
     -- A list that drops more of the catalog's assets is refused.
     max_drop_percent smallint NOT NULL CHECK (max_drop_percent BETWEEN 0 AND 100),
     next_at timestamptz NOT NULL,
+    -- A reading was requested during another one, and follows it.
+    reads_again boolean NOT NULL DEFAULT false,
     -- Who reads it, and until when; the names stay.
     worker_id uuid,
     worker_name text,
@@ -333,6 +338,10 @@ CREATE TABLE asset (
     neighbour_id bigint,
     -- Its jobs wait, in lanes of their own, until it is resumed or has ended.
     is_paused boolean NOT NULL DEFAULT false,
+    -- What workers had under way of it when it was paused last.
+    paused_received_bytes bigint NOT NULL DEFAULT 0,
+    paused_expected_bytes bigint NOT NULL DEFAULT 0,
+    paused_transfers bigint NOT NULL DEFAULT 0,
     expected_bytes bigint CHECK (expected_bytes >= 0),
     expected_sha256 text,
     -- Others that a list names: crc32c=…,md5=… in hex digits.
@@ -401,6 +410,8 @@ CREATE TABLE asset (
     -- that it was changed last.
     refresh_seconds float8 CHECK (refresh_seconds > 0),
     refresh_at timestamptz,
+    -- Its origin says when: the time above is only for responses that state none.
+    refresh_by_origin boolean NOT NULL DEFAULT false,
     modified_at timestamptz,
     -- It is not evicted.
     is_pinned boolean NOT NULL DEFAULT false,
@@ -427,6 +438,7 @@ CREATE INDEX asset_by_key ON asset (hashtextextended(key, 0));
 CREATE INDEX asset_by_catalog_key_taken ON asset (catalog_id) WHERE key_taken;
 CREATE INDEX asset_by_catalog_redefined ON asset (catalog_id) WHERE redefined;
 CREATE INDEX asset_by_catalog_paused ON asset (catalog_id) WHERE is_paused;
+CREATE INDEX asset_by_catalog_paused_transfers ON asset (catalog_id) WHERE paused_transfers > 0;
 CREATE INDEX asset_by_catalog_awaiting ON asset (catalog_id) WHERE awaits_neighbour;
 CREATE INDEX asset_by_catalog_purging ON asset (catalog_id, id) WHERE is_purging;
 CREATE INDEX asset_by_catalog_sidecars ON asset (catalog_id) WHERE sidecars IS NOT NULL;
@@ -439,24 +451,25 @@ CREATE INDEX asset_by_start ON asset (not_before) WHERE is_waiting;
 CREATE INDEX asset_by_expiry ON asset (catalog_id, least(expires_at, kept_until))
     WHERE least(expires_at, kept_until) IS NOT NULL AND NOT is_cleared;
 
+-- Triggers that run before an update would lock each row once more; these run after it, for rare rows.
 CREATE FUNCTION note_completion() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    NEW.completed_at := now();
-    NEW.kept_until := now() + make_interval(secs => NEW.keep_seconds);
-    RETURN NEW;
+    UPDATE asset SET completed_at = now(), kept_until = now() + make_interval(secs => keep_seconds)
+    WHERE id = NEW.id;
+    RETURN NULL;
 END $$;
 -- From its first completion on: a check of its files does not extend the time.
-CREATE TRIGGER keeping_begins BEFORE UPDATE OF state ON asset
+CREATE TRIGGER keeping_begins AFTER UPDATE OF state ON asset
     FOR EACH ROW WHEN (NEW.completed_at IS NULL AND NEW.state = 'completed')
     EXECUTE FUNCTION note_completion();
 
 CREATE FUNCTION end_pause() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    NEW.is_paused := false;
-    RETURN NEW;
+    UPDATE asset SET is_paused = false WHERE id = NEW.id;
+    RETURN NULL;
 END $$;
 -- A worker may complete an asset before it notices the pause.
-CREATE TRIGGER pause_ends BEFORE UPDATE OF state ON asset
+CREATE TRIGGER pause_ends AFTER UPDATE OF state ON asset
     FOR EACH ROW WHEN (NEW.is_paused AND NEW.state IN ('completed', 'failed', 'cancelled'))
     EXECUTE FUNCTION end_pause();
 
@@ -494,6 +507,61 @@ CREATE TABLE mirror (
     asset_id bigint PRIMARY KEY,
     urls text[] NOT NULL CHECK (cardinality(urls) > 0)
 );
+
+-- MARK: Recordings
+
+-- Live titles that are recorded, from the first reading of their manifests on.
+CREATE TABLE recording (
+    asset_id bigint PRIMARY KEY,
+    catalog_id bigint NOT NULL,
+    -- Where the next reload continues, as JSON; only workers and the end of the recording read it.
+    cursor text NOT NULL,
+    -- The multivariant playlist that is stored in the end; null for a title that is a media playlist.
+    manifest text,
+    -- Playlists that are stored in the end. Until then they count among the asset's segments, so that it does not end.
+    playlists int NOT NULL CHECK (playlists > 0),
+    -- Ordinal of its next segment, and of the first one without a job.
+    next_ordinal int NOT NULL DEFAULT 0,
+    queued int NOT NULL DEFAULT 0,
+    -- Segments that were listed, and those that are missing among them.
+    segments bigint NOT NULL DEFAULT 0,
+    gaps bigint NOT NULL DEFAULT 0,
+    -- Bytes of its largest playlist.
+    bytes bigint NOT NULL DEFAULT 0,
+    -- Seconds that were listed, and not read, at the last reload.
+    behind_seconds float8 NOT NULL DEFAULT 0,
+    -- Time to the next reload, and reloads in a row that brought nothing.
+    reload_seconds float8 NOT NULL DEFAULT 1,
+    unchanged int NOT NULL DEFAULT 0,
+    begun_at timestamptz NOT NULL DEFAULT now(),
+    -- When the last segment was listed.
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    -- Since when it is not reloaded, and why.
+    ended_at timestamptz,
+    end_reason text CHECK (end_reason IN ('ended', 'until', 'unchanged', 'gone', 'full')),
+    -- Its playlists are segments of the asset.
+    is_written boolean NOT NULL DEFAULT false,
+    CHECK ((ended_at IS NULL) = (end_reason IS NULL))
+);
+CREATE INDEX recording_by_catalog ON recording (catalog_id);
+
+-- The lines of their playlists.
+CREATE TABLE recorded_segment (
+    asset_id bigint NOT NULL,
+    playlist int NOT NULL,
+    sequence bigint NOT NULL,
+    seconds float8 NOT NULL,
+    -- The lines of its keys and its initialization section; null if they are those of the last one.
+    setup text,
+    tags text NOT NULL,
+    uri text NOT NULL,
+    -- Its segment; null for a gap.
+    ordinal int,
+    -- Segments before it that were never listed.
+    missed bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (asset_id, playlist, sequence)
+);
+CREATE INDEX recorded_segment_by_ordinal ON recorded_segment (asset_id, ordinal);
 
 -- MARK: Segments and results
 

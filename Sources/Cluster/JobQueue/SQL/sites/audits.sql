@@ -312,6 +312,10 @@ WITH named AS MATERIALIZED (
     INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed)
     SELECT catalog_id, directory_id, -count(*), count(*) FROM changed
     GROUP BY catalog_id, directory_id
+), uncounted AS (
+    -- No fetch of them has failed: figures of days count what becomes of the repair.
+    INSERT INTO outcome (catalog_id, assets_completed, assets_failed)
+    SELECT catalog_id, count(*), -count(*) FROM changed GROUP BY catalog_id
 )
 SELECT id, asset_id FROM lost
 

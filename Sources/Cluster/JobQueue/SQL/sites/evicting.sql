@@ -114,7 +114,7 @@ WITH changed AS MATERIALIZED (
 {{assetEvents}}
 
 -- name: begin
--- For @seconds a coordinator removes assets, unless it says that it goes on, or has ended.
+-- For @seconds a coordinator removes assets, unless it extends that time, or has ended.
 UPDATE site SET is_evicting = true, evicted_at = clock_timestamp(),
     evicting_until = clock_timestamp() + make_interval(secs => @seconds::float8)
 WHERE id = @site::bigint

@@ -117,8 +117,7 @@ WITH under_way AS MATERIALIZED (
     FROM worker w, jsonb_each(w.progress) AS e
     JOIN asset a ON a.id = e.key::bigint
     JOIN catalog c ON c.id = a.catalog_id
-    WHERE w.last_seen > now() - interval '15 seconds'
-      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
+    WHERE {{isReporting}}
       AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
     GROUP BY c.site_id
 ), locked AS MATERIALIZED (
@@ -195,9 +194,9 @@ WITH seen AS (
         available_bytes = u.available, seen_at = clock_timestamp()
     FROM locked l JOIN seen u ON u.id = l.id
     WHERE t.id = l.id
-    RETURNING t.id, l.is_tried AND u.is_sound AS goes_on
+    RETURNING t.id, l.is_tried AND u.is_sound AS continues
 )
-SELECT id FROM noted WHERE goes_on
+SELECT id FROM noted WHERE continues
 
 -- name: fail
 -- Pairwise. The sites of these lanes cannot be written and are paused, unless they are already; for

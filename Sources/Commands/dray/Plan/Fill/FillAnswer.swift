@@ -56,6 +56,9 @@ struct FillAnswer: Codable {
     }
 
     var everySeconds: Double
+    /// How paths of the logs became keys, as `FillKeys` has it.
+    var prefix: String
+    var origin: String?
     var sites: [Site]
     var requests: Int
     var skippedLines: Int
@@ -65,19 +68,21 @@ struct FillAnswer: Codable {
     var chosen: [[Int]] = []
 
     private enum CodingKeys: String, CodingKey {
-        case everySeconds, sites, requests, skippedLines, unreadableLines, otherRequests
+        case everySeconds, prefix, origin, sites, requests, skippedLines, unreadableLines,
+            otherRequests
     }
 
     init(_ input: FillInput, _ settings: FillSettings) throws {
         everySeconds = settings.sliceSeconds
+        (prefix, origin) = (settings.keys.prefix, settings.keys.origin)
         (requests, skippedLines) = (input.readings.requests, input.readings.skippedLines)
         (unreadableLines, otherRequests) =
             (input.readings.unreadableLines, input.readings.otherRequests)
         let sizes = input.sizes(settings)
         guard sizes.contains(where: { $0 > 0 }) else {
             throw Failure(
-                .inputField,
-                "no title has a size; use --titles with a column bytes, or --title-size.")
+                .inputField, "no title has a size",
+                hint: "Use --titles with a column bytes, or --title-size.")
         }
         sites = []
         for site in settings.sites {
@@ -97,9 +102,8 @@ struct FillAnswer: Codable {
                     halfLifeSlices: settings.halfLifeSlices)
             else {
                 throw Failure(
-                    .inputEmpty,
-                    "the site \(site.name) has no request in the logs; use --log "
-                        + "\(site.name)=FILE, or --log FILE for all sites.")
+                    .inputEmpty, "the site \(site.name) has no request in the logs",
+                    hint: "Use --log \(site.name)=FILE, or --log FILE for all sites.")
             }
             return plan
         }
@@ -142,7 +146,9 @@ extension FillAnswer.Site {
         hitRatio = FillAnswer.Ratio(plan.requestHits)
         byteHitRatio = FillAnswer.Ratio(plan.byteHits)
         wantedBytes = plan.slice?.wanted.bytes
-        originBytes = plan.slice.map { $0.wanted.bytes - $0.served.bytes + $0.fetched }
+        originBytes = plan.slice.flatMap { slice in
+            slice.fetched.map { slice.wanted.bytes - slice.served.bytes + $0 }
+        }
         fillBytes = plan.slice?.fetched
         requests = plan.slice?.wanted.requests
         nights = plan.nights.map {
@@ -177,6 +183,7 @@ extension FillAnswer {
             for site in sites.map(\.site) {
                 text += "  dray prefetch --site \(site) \(directory.shown)/\(site).ndjson\n"
             }
+            text += "Sites have the names that `dray site add DEST --name NAME` gives them.\n"
         }
         return text
     }

@@ -23,7 +23,11 @@ enum FillCheck {
         let directory = try FillDirectory(path, creates: false)
         let plan = try directory.read()
         let known = Set(plan.sites.map(\.site))
-        let keys = try FillKeys(arguments)
+        let (prefix, origin) = (arguments.text("prefix"), arguments.text("origin"))
+        // Logs may be of another place than those of the plan.
+        let keys = try FillKeys(
+            prefix: prefix ?? (origin == nil ? plan.prefix : nil),
+            origin: origin ?? (prefix == nil ? plan.origin : nil))
         let since = try TimeOptions.time("since", arguments) ?? 0
         var results: [SiteCheck] = []
         let logs = FillSettings.logs(arguments.texts("check"), known)
@@ -52,7 +56,8 @@ enum FillCheck {
     ) async throws -> SiteCheck {
         guard FillSettings.isName(site.site) else {
             throw Failure(
-                .inputField, "plan.json: the site '\(printable(site.site))' is no name of a site")
+                .inputField, "plan.json: the site '\(printable(site.site))' is no name of a site",
+                hint: "Use the plan.json that `dray plan fill --out` wrote, unchanged.")
         }
         var stored = FillTitles()
         _ = try await ListSource(list, format: .ndjson).read(.check) { assets throws(Failure) in
@@ -69,7 +74,19 @@ enum FillCheck {
         }
         guard counts.all.requests > 0 else {
             throw Failure(
-                .inputEmpty, "the logs of \(site.site) have no answered GET of the site's files.")
+                .inputEmpty, "the logs of \(site.site) have no answered GET of the site's files",
+                hint: "Check --prefix (\(printable(keys.prefix))) and --since.")
+        }
+        guard counts.stored.requests > 0 || titles.titles.isEmpty else {
+            let path = counts.mostMissed.first.map { ", most often in '\($0.folder)'" } ?? ""
+            let title = titles.titles.first.map { "'\(Redaction.key($0.asset.key))'" } ?? ""
+            throw Failure(
+                .inputField,
+                printable(
+                    "no request of \(site.site) is of a title of its plan: the log has "
+                        + "\(HumanFormat.count(Int(saturating: counts.all.requests))) others"
+                        + "\(path); the first title is \(title)"),
+                hint: FillKeys.advice + " Without both, those of the plan are used.")
         }
         return SiteCheck(site, counts)
     }

@@ -73,7 +73,8 @@ struct FillDirectory {
             } catch {
                 throw Failure(
                     .inputMalformed,
-                    "this is no plan; use the directory that `dray plan fill --out` wrote.")
+                    "this is no plan of `dray plan fill`",
+                    hint: "Use the directory that `dray plan fill --out` wrote.")
             }
         }
     }

@@ -54,6 +54,13 @@ struct FillInput {
         }
         if isOpen, !settings.logs.isEmpty { try input.findTitles(settings) }
         for log in settings.logs { try input.readLog(log, settings, isOpen: isOpen) }
+        let (requests, other) = (input.readings.requests, input.readings.otherRequests)
+        guard requests == 0 || other < requests else {
+            throw Failure(
+                .inputField,
+                "none of the \(HumanFormat.count(requests, "request")) in the logs is of a title",
+                hint: FillKeys.advice)
+        }
         return input
     }
 
@@ -75,7 +82,7 @@ struct FillInput {
                 try titles.add(FillTitles.Title(asset: asset, bytes: asset.bytes.map(Double.init)))
             }
         }
-        ListOptions.tell(reading)
+        ListOptions.tell(reading, of: arguments.operands[0])
         self.titles = titles
     }
 
@@ -103,13 +110,18 @@ struct FillInput {
                 throw row.failure(Self.columns[0], nil, "use an http or https URL")
             }
             let (bytes, weight) = (try number(2, 1...1e18), try number(1, 0...1e15))
+            if let bytes, bytes != bytes.rounded() {
+                throw row.failure(
+                    Self.columns[2], row.cells[2], "use a whole number of bytes: 1500, not 1.500")
+            }
             do throws(Failure) {
                 try titles.add(
                     FillTitles.Title(
                         asset: try ListReader.asset(url: url), bytes: bytes, weight: weight))
             } catch {
                 throw PlannerError(
-                    field: "line \(row.line)", given: "invalid", allowed: error.message)
+                    field: "line \(row.line), column URL", given: "invalid",
+                    allowed: error.message)
             }
         }
         let input = ListInput(try ListFile(path), copies: false)
@@ -146,8 +158,8 @@ struct FillInput {
             guard log.path != "-" else {
                 throw Failure(
                     .inputUnreadable,
-                    "stdin can be read only once, and a plan without LIST reads logs twice; give "
-                        + "LIST, or a file.")
+                    "stdin can be read only once, and a plan without LIST reads logs twice",
+                    hint: "Give LIST, or a file.")
             }
             var reader = settings.keys.reader(since: settings.since)
             try Self.read(log.path, &reader) { request throws(Failure) in
@@ -159,6 +171,7 @@ struct FillInput {
             }
         }
         for title in ManifestName.titles(manifests) {
+            try settings.keys.check(titleOfLog: title)
             try titles.add(
                 FillTitles.Title(
                     asset: AssetSubmission(
@@ -181,6 +194,7 @@ struct FillInput {
         try Self.read(log.path, &reader) { request throws(Failure) in
             var title = titles.index(ofFile: request.key)
             if title == nil, isOpen {
+                try settings.keys.check(titleOfLog: request.key)
                 title = titles.titles.count
                 try titles.add(
                     FillTitles.Title(
@@ -222,8 +236,9 @@ struct FillInput {
             guard reader.requests + reader.skippedLines > 0 else {
                 throw Failure(
                     .inputMalformed,
-                    "no line can be read; use the common or combined format of nginx or Apache, "
-                        + "CloudFront's standard logs, or JSON with one object a line.")
+                    "no line can be read as an access log",
+                    hint: "Use the common or combined format of nginx or Apache, CloudFront's "
+                        + "standard logs, or JSON with one object a line.")
             }
         }
     }
@@ -234,8 +249,7 @@ struct FillInput {
         do throws(Failure) {
             try body()
         } catch {
-            throw Failure(
-                error.code, "\(path == "-" ? "stdin" : printable(path)): \(error.message)")
+            throw error.inFile(path)
         }
     }
 
@@ -249,7 +263,7 @@ struct FillInput {
         do throws(PlannerError) {
             return try body()
         } catch {
-            throw Failure(.inputField, "\(error)")
+            throw Failure(error)
         }
     }
 }

@@ -2,8 +2,8 @@ import CommandLine
 import Model
 import Planner
 import Schedule
+import Services
 import Text
-import WebURL
 
 /// The options of `dray plan fill`.
 struct FillSettings {
@@ -37,7 +37,8 @@ struct FillSettings {
         titleBytes = try arguments.text("title-size").map { text throws(UsageError) in
             Double(try Self.size(text, "--title-size"))
         }
-        keys = try FillKeys(arguments)
+        keys = try FillKeys(
+            prefix: arguments.text("prefix"), origin: arguments.text("origin"))
         logs = Self.logs(arguments.texts("log"), known)
         let order = arguments.choice("order", FillLimits.Order.self) ?? .bytes
         let perFill = try Self.bytesPerFill(arguments, known)
@@ -173,48 +174,5 @@ struct FillSettings {
             bytes[site ?? ""] = Double(rate) * window
         }
         return bytes
-    }
-}
-
-/// How the paths of logs become keys and URLs.
-struct FillKeys {
-    let prefix: String
-    /// What precedes a path in keys; empty for the logs of edges.
-    let keyPrefix: String
-    private let scheme: String
-
-    init(_ arguments: Arguments) throws {
-        prefix = arguments.text("prefix") ?? "/"
-        guard let text = arguments.text("origin") else {
-            (keyPrefix, scheme) = ("", "https")
-            return
-        }
-        let url: WebURL
-        do throws(WebURLError) { url = try WebURL(text) } catch {
-            throw error.failure(given: text)
-        }
-        var key = try SiteKey(url).text
-        // A URL that ends in a slash has the key of its index.
-        if url.path.isEmpty || url.path.hasSuffix("/") { key = String(key.dropLast(10)) }
-        keyPrefix = key.hasSuffix("/") ? key : key + "/"
-        scheme = url.text.hasPrefix("http://") ? "http" : "https"
-    }
-
-    func reader(since: Double) -> FileRequestReader {
-        FileRequestReader(prefix: prefix, keyPrefix: keyPrefix, since: since)
-    }
-
-    /// Returns the URL of a file at its origin.
-    func url(ofKey key: String) -> String {
-        var text = "\(scheme)://"
-        for byte in key.utf8 {
-            if byte > 0x20, byte < 0x7F, !"\"#%<>?[\\]^`{|}".utf8.contains(byte) {
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                text += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return text
     }
 }

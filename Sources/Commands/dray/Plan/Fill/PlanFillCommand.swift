@@ -88,7 +88,8 @@ enum PlanFillCommand {
             "plan", .text(placeholder: "DIR"), help: "With --check: DIR of the plan."),
         CommandOption(
             "check", .text(placeholder: "[SITE=]LOG"), repeatable: true,
-            help: "Compare a plan with the access log of a site. Repeatable."),
+            help: "Compare a plan with the access log of a site, read with the plan's --prefix and "
+                + "--origin unless one of them is set. Repeatable."),
         CommandOption(
             "since", .text(placeholder: "TIME"),
             help: "Ignore requests in logs before this time."),

@@ -9,14 +9,17 @@ extension LoadLoop {
         let multi = transports.curl?.viewerComes() ?? 0
         let traits = mix.next()
         let slot: ViewerSlot
+        let source = plan.targets[target].steering
         if let title = plan.targets[target].title {
             let viewer = Viewer(
                 title: title, settings: settings, traits: traits, plannedSeconds: plannedSeconds)
-            slot = PlayerSlot(viewer, loop: self, multi: multi, traits)
-        } else if let title = live?.title(ofTarget: target) {
+            let titles = source?.pathways.compactMap(\.title) ?? []
+            slot = PlayerSlot(
+                viewer, titles.isEmpty ? [title] : titles, source, loop: self, multi: multi, traits)
+        } else if let titles = live?.titles(ofTarget: target), let title = titles.first {
             let viewer = LiveViewer(
                 title: title, settings: settings, traits: traits, plannedSeconds: plannedSeconds)
-            slot = PlayerSlot(viewer, loop: self, multi: multi, traits)
+            slot = PlayerSlot(viewer, titles, source, loop: self, multi: multi, traits)
         } else {
             return false
         }

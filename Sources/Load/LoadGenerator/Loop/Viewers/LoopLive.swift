@@ -4,8 +4,8 @@ internal import LoadModel
 /// The live titles of a loop, and the objects that they list. Confined to its loop.
 final class LoopLive {
     let objects: LiveObjects
-    /// By target; nil for others.
-    private let titles: [LiveTitle?]
+    /// By target, one for each pathway; empty for other targets.
+    private let titles: [[LiveTitle]]
 
     /// - Parameter nowSeconds: on the test's clock.
     init(_ plan: LoadPlan, _ routes: HTTP1Routes, atSeconds nowSeconds: Double) {
@@ -13,11 +13,13 @@ final class LoopLive {
         self.objects = objects
         let start = Self.epochSeconds - nowSeconds
         titles = plan.targets.map { target in
-            target.live.map { LiveTitle($0, objects, startEpochSeconds: start) }
+            let pathways = target.steering?.pathways.compactMap(\.live) ?? []
+            let sources = pathways.isEmpty ? target.live.map { [$0] } ?? [] : pathways
+            return sources.map { LiveTitle($0, objects, startEpochSeconds: start) }
         }
     }
 
-    func title(ofTarget target: Int) -> LiveTitle? { titles[target] }
+    func titles(ofTarget target: Int) -> [LiveTitle] { titles[target] }
 
     /// Seconds since 1970 by the system's clock.
     private static var epochSeconds: Double {
@@ -29,22 +31,32 @@ final class LoopLive {
 
 /// Objects of the plan, and those that live titles list.
 extension LoadLoop {
-    func object(_ index: Int) -> LoadPlan.Object {
-        if index < plan.objects.count { return plan.objects[index] }
-        // Only the end of a request can come after its object has left the list.
-        return live?.objects[index]?.object ?? plan.objects[0]
+    /// Returns an object by its index; nil for one of a live title that has been removed.
+    func wanted(_ index: Int) -> WantedObject? {
+        if index < plan.objects.count { return WantedObject(index: index) }
+        return live?.objects[index].map { WantedObject(index: index, entry: $0) }
     }
 
-    /// Returns the object of the plan that a request counts as.
-    func countedObject(_ index: Int) -> Int {
-        if index < plan.objects.count { return index }
-        return live?.objects[index].map { Int($0.countsAs) } ?? 0
+    func object(_ wanted: WantedObject) -> LoadPlan.Object {
+        wanted.entry?.object ?? plan.objects[wanted.index]
     }
 
     /// Returns the index of an object's origin among the routes; nil if libcurl requests it.
-    func origin(ofObject index: Int) -> Int? {
-        guard index >= plan.objects.count else { return transports.routes.origin(ofObject: index) }
-        guard let origin = live?.objects[index]?.origin, origin >= 0 else { return nil }
-        return Int(origin)
+    func origin(of wanted: WantedObject) -> Int? {
+        guard let entry = wanted.entry else {
+            return transports.routes.origin(ofObject: wanted.index)
+        }
+        return entry.origin >= 0 ? Int(entry.origin) : nil
     }
+}
+
+/// The object of a request. One of a live title is kept to the end of the request: it may have left
+/// the list by then.
+struct WantedObject {
+    let index: Int
+    /// Nil for an object of the plan.
+    var entry: LiveObjects.Entry?
+
+    /// Index in the plan of the object that its requests count as.
+    var countsAs: Int { entry.map { Int($0.countsAs) } ?? index }
 }

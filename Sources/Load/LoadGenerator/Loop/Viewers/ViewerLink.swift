@@ -34,6 +34,17 @@ final class ViewerAddition {
     let headers: [String]
     /// These and the headers of all requests, for libcurl; nil before its first request.
     var curl: CurlHeaders?
+    /// What it adds after a redirect, and after one to another origin.
+    private(set) lazy var redirected = ViewerAddition(query: "", headers: headers)
+    private(set) lazy var elsewhere = ViewerAddition(
+        query: "", headers: headers.filter { !Self.isCredential($0) })
+
+    /// As players and curl do.
+    private static func isCredential(_ line: String) -> Bool {
+        ["authorization:", "cookie:", "proxy-authorization:"].contains {
+            line.lowercased().hasPrefix($0)
+        }
+    }
 
     init(query: String, headers: [String]) {
         self.query = query

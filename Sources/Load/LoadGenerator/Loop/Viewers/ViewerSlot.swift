@@ -16,6 +16,10 @@ class ViewerSlot {
     let link: ViewerLink?
     /// Nil if its requests are those of all.
     let addition: ViewerAddition?
+    /// Where its manifests were received.
+    fileprivate(set) var moves = ManifestMoves()
+    /// Nil for a title with one pathway.
+    fileprivate(set) var steering: ViewerSteering?
     /// Index of its class; -1 without classes.
     fileprivate let type: Int
     private let roundTripSeconds: Double
@@ -24,7 +28,7 @@ class ViewerSlot {
 
     private struct Delayed {
         var timer: LoopTimer?
-        var object = 0
+        var object = WantedObject(index: 0)
         var seconds = 0.0
     }
 
@@ -46,10 +50,10 @@ class ViewerSlot {
     ///
     /// Latencies count from its end: they are the server's. The viewer's own figures include it.
     fileprivate final func request(
-        _ object: Int, _ lane: ViewerLane, plannedSeconds: Double
+        _ object: WantedObject, _ lane: ViewerLane, plannedSeconds: Double
     ) {
         guard roundTripSeconds > 0 else {
-            return loop.request(object, .viewer(self, lane), plannedSeconds: plannedSeconds)
+            return send(object, lane, plannedSeconds: plannedSeconds)
         }
         let place = lane.rawValue
         // A new connection takes one more.
@@ -60,11 +64,32 @@ class ViewerSlot {
         if delayed[place].timer == nil {
             delayed[place].timer = loop.loop.makeTimer { [unowned self] in
                 guard !isOver else { return }
-                loop.request(
-                    delayed[place].object, .viewer(self, lane), plannedSeconds: loop.clock.seconds)
+                send(delayed[place].object, lane, plannedSeconds: loop.clock.seconds)
             }
         }
         delayed[place].timer?.schedule(afterSeconds: seconds)
+    }
+
+    private func send(_ object: WantedObject, _ lane: ViewerLane, plannedSeconds: Double) {
+        var detour: Detour?
+        if let steering {
+            detour = steering.detour(of: object, moves)
+        } else if !moves.isEmpty, let url = moves.url(of: loop.object(object)) {
+            detour = loop.detour(to: url)
+        }
+        loop.request(object, .viewer(self, lane), detour, plannedSeconds: plannedSeconds)
+    }
+
+    /// Records that its first connection is open.
+    final func hasConnected() { isNew = false }
+
+    /// Records where a manifest was received: what it lists on its own origin follows it.
+    fileprivate final func received(_ request: LoadRequest) {
+        guard request.detour != nil || !moves.isEmpty || !loop.plan.finalURLs.isEmpty,
+            loop.object(request.object).role == .playlist
+        else { return }
+        moves.received(
+            Int32(request.object.countsAs), at: request.url, in: loop.plan)
     }
 
     /// The round trips of a lane's last request.
@@ -82,7 +107,18 @@ class ViewerSlot {
 
     func finish(isCutOff: Bool, usualStartupSeconds: Double) {}
 
-    func cancel() { for request in delayed { request.timer?.cancel() } }
+    func cancel() {
+        for request in delayed { request.timer?.cancel() }
+        steering?.cancel()
+    }
+
+    /// Reads the answer of the steering server; returns the failure that it is.
+    final func readSteering(_ request: LoadRequest, atSeconds now: Double) -> FailureCode? {
+        isOver ? nil : steering?.read(request, atSeconds: now)
+    }
+
+    /// Handles the end of a request of the steering manifest.
+    func steeringEnded(_ request: LoadRequest, _ failure: FailureCode?, atSeconds now: Double) {}
 
     /// Returns true if the body of a lane's request is needed.
     func readsBody(_ lane: ViewerLane) -> Bool { false }
@@ -106,11 +142,22 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
 
     private var viewer: Player
     private var states: [LaneState]
+    /// Its title by pathway; one for all service locations of DASH.
+    private let titles: [Player.Title]
 
-    init(_ viewer: Player, loop: LoadLoop, multi: Int, _ traits: ViewerTraits) {
+    /// - Parameters:
+    ///   - titles: its title by pathway.
+    ///   - source: nil for one pathway.
+    init(
+        _ viewer: Player, _ titles: [Player.Title], _ source: SteeringSource?, loop: LoadLoop,
+        multi: Int, _ traits: ViewerTraits
+    ) {
         self.viewer = viewer
+        self.titles = titles
         states = Array(repeating: LaneState(), count: viewer.lanes)
         super.init(loop: loop, multi: multi, traits)
+        guard let source else { return }
+        steering = ViewerSteering(source, self) { [unowned self] in self.viewer.throughput }
     }
 
     override func begin(plannedSeconds: Double) {
@@ -134,7 +181,10 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
     private func go(_ lane: ViewerLane, _ action: Viewer.Action, plannedSeconds: Double) {
         let place = lane.rawValue
         switch action {
-        case .fetch(let object):
+        case .fetch(let index):
+            guard let object = loop.wanted(index) else {
+                return loop.fail(Failure(.workerInternal, "object \(index) is not listed"))
+            }
             states[place].isRequesting = true
             states[place].timer?.cancel()
             request(object, lane, plannedSeconds: plannedSeconds)
@@ -180,6 +230,47 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
         for state in states { state.timer?.cancel() }
     }
 
+    // MARK: Pathways
+
+    override func steeringEnded(
+        _ request: LoadRequest, _ failure: FailureCode?, atSeconds now: Double
+    ) {
+        guard !isOver, let steering else { return }
+        if failure != nil { steering.failed(request, atSeconds: now) }
+        if steering.client.choose(atSeconds: now) { change(failed: nil, atSeconds: now) }
+        steering.proceed(atSeconds: now)
+        if !states.contains(where: \.isRequesting) { proceed(.video, atSeconds: now) }
+    }
+
+    /// Moves the viewer to the chosen pathway.
+    private func change(failed: ViewerLane?, atSeconds now: Double) {
+        guard let client = steering?.client else { return }
+        loop.record.interval.counts.pathwayChanges += 1
+        // What service locations serve is the same.
+        if client.form == .hls {
+            viewer.change(to: titles[min(client.current.origin, titles.count - 1)], failed: failed)
+        } else if let failed {
+            viewer.retry(failed)
+        }
+    }
+
+    /// Returns true if the viewer left the pathway on which a lane's last try has failed.
+    private func leavesPathway(
+        _ lane: ViewerLane, _ request: LoadRequest, atSeconds now: Double
+    ) -> Bool {
+        guard let steering, let pathway = request.detour?.pathway, viewer.isLastTry(lane) else {
+            return false
+        }
+        if pathway == steering.client.current.name {
+            guard steering.client.pathwayFailed(atSeconds: now) else { return false }
+            loop.record.interval.counts.pathwayFailures += 1
+            change(failed: lane, atSeconds: now)
+        } else {
+            viewer.retry(lane)
+        }
+        return true
+    }
+
     override func readsBody(_ lane: ViewerLane) -> Bool { viewer.readsBody(lane) }
 
     override func ended(
@@ -189,9 +280,8 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
         isNew = false
         guard !isOver else { return }
         states[lane.rawValue].isRequesting = false
-        guard failure == nil else {
-            return go(lane, viewer.failed(lane, atSeconds: now), plannedSeconds: now)
-        }
+        guard failure == nil else { return failed(lane, request, atSeconds: now) }
+        received(request)
         do throws(Failure) {
             try viewer.received(
                 lane, bytes: request.bytes, body: request.text,
@@ -199,8 +289,18 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
                 into: &loop.record.interval)
         } catch {
             loop.record.interval.counts.stalePlaylists += 1
-            return go(lane, viewer.failed(lane, atSeconds: now), plannedSeconds: now)
+            return failed(lane, request, atSeconds: now)
+        }
+        if let steering, loop.object(request.object).manifest < 0 {
+            steering.begin(atSeconds: now)
+            // Goes on when the server has answered.
+            if steering.client.holdsStart { return }
         }
         proceed(lane, atSeconds: now)
+    }
+
+    private func failed(_ lane: ViewerLane, _ request: LoadRequest, atSeconds now: Double) {
+        if leavesPathway(lane, request, atSeconds: now) { return proceed(lane, atSeconds: now) }
+        go(lane, viewer.failed(lane, atSeconds: now), plannedSeconds: now)
     }
 }

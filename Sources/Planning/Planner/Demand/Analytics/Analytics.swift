@@ -24,7 +24,7 @@ package struct Analytics: Sendable {
             case .time:
                 [
                     "time", "timestamp", "datetime", "date hour YYYYMMDDHH", "date hour",
-                    "start time", "time bucket", "date", "day", "hour ISO",
+                    "date", "start time", "time bucket", "day", "hour ISO",
                 ]
             case .hour: ["hour", "hour of day"]
             case .concurrent:
@@ -92,7 +92,8 @@ package struct Analytics: Sendable {
         columns = Field.allCases.map { field in
             NamedTable.Column(
                 field.rawValue, names: names[field].map { [$0] } ?? field.names,
-                isRequired: field == .time || names[field] != nil)
+                isRequired: field == .time || names[field] != nil,
+                option: names[field] == nil ? "--analytics-column \(field.rawValue)" : nil)
         }
         table = NamedTable(columns, maxRows: Self.maxRows)
     }
@@ -149,9 +150,18 @@ package struct Analytics: Sendable {
         }
         for (index, field) in Field.allCases.enumerated() where field != .time && field != .hour {
             guard let text = row.cells[index] else { continue }
-            let digits = text.filter { $0 != "," && $0 != " " && $0 != "\u{A0}" }
-            guard let value = Double(digits), values.contains(value) else {
-                throw row.failure(columns[index], text, "use a number, 0 or more")
+            guard let value = GroupedNumber.value(text), values.contains(value) else {
+                throw row.failure(
+                    columns[index], text,
+                    "use a number, 0 or more, with a decimal point: 30000, 30,000 or 30000.5")
+            }
+            if field != .requestsPerSecond, GroupedNumber.isAmbiguous(text) {
+                throw row.failure(
+                    columns[index], text,
+                    "write thousands without a point: 30000 or 30,000, not 30.000")
+            }
+            if field == .users, value != value.rounded() {
+                throw row.failure(columns[index], text, "use a whole number of users")
             }
             periods[time, default: Period()].add(value, field)
         }

@@ -28,9 +28,9 @@ package struct AnalyticsSummary: Sendable {
             Self.periodSecondsAllowed.contains(shortest)
         else {
             throw PlannerError(
-                field: "the table",
+                field: times.count < 2 ? "the number of periods" : "the time between two periods",
                 given: times.count < 2
-                    ? "\(times.count) periods" : "periods of \((shortest ?? 0) / Self.day) days",
+                    ? "\(times.count)" : "\((shortest ?? 0) / Self.day) days",
                 allowed: "use two periods or more, of a day or less; hours show the peak")
         }
         self.periods = times.count

@@ -51,6 +51,7 @@ EmbeddedFile sql_cache_answers(void);
 EmbeddedFile sql_rights(void);
 EmbeddedFile sql_removing(void);
 EmbeddedFile sql_quotas(void);
+EmbeddedFile sql_recording(void);
 EmbeddedFile sql_refreshing(void);
 EmbeddedFile sql_reporting(void);
 EmbeddedFile sql_resolving(void);

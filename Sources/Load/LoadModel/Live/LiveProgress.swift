@@ -1,5 +1,5 @@
 /// The progress of a live viewer in its video or its audio: each has its own requests.
-struct LiveReel {
+struct LiveProgress {
     /// The object of the current request.
     enum Request: Equatable {
         /// The multivariant playlist or the MPD.
@@ -23,6 +23,10 @@ struct LiveReel {
     /// Fetched objects that its last segment needed.
     var needs: [Int32] = []
     var request: Request?
+    /// The segment or part of the request, if it was sent for the pathway before.
+    var oldUnit: LiveUnit?
+    /// True if the request was sent for the pathway before.
+    var isOfOldPathway = false
     var failures = 0
     /// Time at which a failed request is retried, or a full buffer has space.
     var resumesSeconds: Double?
@@ -35,14 +39,33 @@ struct LiveReel {
 
     init(_ track: LiveTrack) { self.track = track }
 
-    /// The object of the request.
-    func object(ofManifest manifest: Int32?) -> Int {
-        switch request {
-        case .manifest: Int(manifest ?? 0)
-        case .playlist(let object, _), .need(let object), .clock(let object): Int(object)
-        case .unit: Int(unit?.object ?? 0)
-        case nil: 0
+    /// The object of the request; nil without one, and if it is no longer listed.
+    func object(ofManifest manifest: Int32?) -> Int? {
+        let object: Int32? =
+            switch request {
+            case .manifest: manifest
+            case .playlist(let object, _), .need(let object), .clock(let object): object
+            case .unit: unit?.object
+            case nil: nil
+            }
+        guard let object, track.objects.has(object) else { return nil }
+        return Int(object)
+    }
+
+    /// Continues on another pathway.
+    ///
+    /// - Parameter ends: true if its request has failed or waits, so that another one takes its
+    ///   place.
+    mutating func change(toPathway other: LiveTrack, ends: Bool) {
+        if request != nil, !ends {
+            if request == .unit { oldUnit = unit }
+            isOfOldPathway = true
+        } else {
+            request = nil
+            failures = 0
+            resumesSeconds = nil
         }
+        change(to: other, isDASH: false)
     }
 
     /// The next segment or part.

@@ -1,0 +1,169 @@
+/// The place from which a recording of a live title continues at its next reload.
+package struct RecordingCursor: Codable, Hashable, Sendable {
+    /// A media playlist that is followed.
+    package struct Playlist: Codable, Hashable, Sendable {
+        /// The URL that is reloaded.
+        package var url: String
+        /// The URL that its key is made from, if it is not `url`.
+        package var named: String?
+        package var key: String
+        /// `HLSPlaylist.Rendition` as a number.
+        package var rendition: Int
+        /// Tags that apply to the whole playlist, a line each.
+        package var header = ""
+        /// The longest EXT-X-TARGETDURATION so far, in seconds.
+        package var targetSeconds: Int64 = 0
+        /// Media sequence number of the first segment that is not recorded.
+        package var next: Int64 = 0
+        /// Discontinuities before it, counted from the first recorded segment.
+        package var discontinuities: Int64 = 0
+        /// The EXT-X-KEY and EXT-X-MAP lines of the last recorded segment.
+        package var setup = ""
+        /// Bytes of the recorded playlist so far.
+        package var bytes = 0
+        /// True with EXT-X-ENDLIST; it is not reloaded.
+        package var hasEnded = false
+
+        package init(url: String, named: String?, key: String, rendition: Int) {
+            self.url = url
+            self.named = named
+            self.key = key
+            self.rendition = rendition
+        }
+    }
+
+    package var playlists: [Playlist] = []
+    /// True if the title's manifest is a multivariant playlist; else it is the only media playlist.
+    package var isMultivariant = false
+    /// Variables of the multivariant playlist, which media playlists may import.
+    package var variables: [String: String] = [:]
+    /// Number of recorded segments and gaps of all playlists.
+    package var entries = 0
+
+    package init() {}
+
+    package var hasEnded: Bool { playlists.allSatisfy(\.hasEnded) }
+    /// Size of the largest recorded playlist.
+    package var bytes: Int { playlists.map(\.bytes).max() ?? 0 }
+}
+
+/// A segment of a live playlist as the recorded playlist lists it.
+package struct RecordedEntry: Codable, Hashable, Sendable {
+    /// Index in `RecordingCursor.playlists`.
+    package var playlist: Int
+    /// Its media sequence number.
+    package var sequence: Int64
+    package var seconds: Double
+    /// The EXT-X-KEY and EXT-X-MAP lines that apply to it; nil if they are those of the previous
+    /// segment.
+    package var setup: String?
+    /// Its other tags, a line each.
+    package var tags: String
+    /// The path to its file from the playlist's, as it stands in the playlist.
+    package var uri: String
+    /// Index of its object in the request; nil for a gap (EXT-X-GAP).
+    package var object: Int?
+    /// Segments before it that were no longer listed when the playlist was reloaded.
+    package var missed: Int64 = 0
+
+    package init(
+        playlist: Int, sequence: Int64, seconds: Double, setup: String?, tags: String, uri: String
+    ) {
+        self.playlist = playlist
+        self.sequence = sequence
+        self.seconds = seconds
+        self.setup = setup
+        self.tags = tags
+        self.uri = uri
+    }
+
+    /// Bytes that it takes in the recorded playlist, at most.
+    package var bytes: Int {
+        (setup?.utf8.count ?? 0) + tags.utf8.count + uri.utf8.count + Self.bytesOfMark
+            + Int(min(missed, Self.maxListedGap)) * Self.bytesOfGap
+    }
+
+    /// Maximum number of consecutive missed segments that are listed one by one; more of them are a
+    /// discontinuity.
+    package static let maxListedGap: Int64 = 1_000
+    /// Bytes of the line's end, of EXT-X-GAP and of a mark of its name, at most.
+    private static let bytesOfMark = 48
+    /// Bytes of a missed segment in the recorded playlist, at most.
+    private static let bytesOfGap = 100
+}
+
+/// What a worker found at a reload of a live title.
+package struct RecordingUpdate: Codable, Hashable, Sendable {
+    /// The place after `entries`.
+    package var cursor: RecordingCursor
+    package var entries: [RecordedEntry]
+    /// The multivariant playlist as it is stored in the end; nil for a media playlist, and after
+    /// the first reading.
+    package var manifest: String?
+    /// Time until the next reload.
+    package var reloadSeconds: Double
+    /// Seconds between the last recorded segment's end and the live edge; 0 if all are recorded.
+    package var behindSeconds: Double
+
+    package init(
+        cursor: RecordingCursor, entries: [RecordedEntry], manifest: String? = nil,
+        reloadSeconds: Double, behindSeconds: Double = 0
+    ) {
+        self.cursor = cursor
+        self.entries = entries
+        self.manifest = manifest
+        self.reloadSeconds = reloadSeconds
+        self.behindSeconds = behindSeconds
+    }
+}
+
+/// What a worker needs to continue a recording.
+package struct RecordingPosition: Codable, Hashable, Sendable {
+    package var cursor: RecordingCursor
+    /// True once it is not reloaded any more.
+    package var isOver: Bool
+
+    package init(cursor: RecordingCursor, isOver: Bool) {
+        self.cursor = cursor
+        self.isOver = isOver
+    }
+}
+
+/// Why a recording ended.
+package enum RecordingEnd: String, Codable, CaseIterable, Sendable {
+    /// The playlists have EXT-X-ENDLIST.
+    case ended
+    /// The time of `--until` has come.
+    case until
+    /// No reload brought anything new for too long.
+    case unchanged
+    /// The playlists could no longer be read.
+    case gone
+    /// It has the maximum length.
+    case full
+}
+
+/// Names of files that a live origin uses again.
+package enum RecordedName {
+    /// Inserts a mark before the extension of a file name: `v/seg1.ts` becomes `v/seg1~17.ts`.
+    ///
+    /// - Parameter name: a key, or a path in a playlist; a query, or what stands for it in an
+    ///   encoded name (`%3F`), stays at the end.
+    package static func marked(_ name: String, _ mark: String) -> String {
+        let end = [name.firstIndex(of: "?"), encodedQuestion(in: name)].compactMap { $0 }.min()
+        let path = name[..<(end ?? name.endIndex)]
+        let file = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+        let dot = file.lastIndex(of: ".").flatMap { $0 == file.startIndex ? nil : $0 }
+        let place = dot ?? file.endIndex
+        return "\(name[..<place])~\(mark)\(name[place...])"
+    }
+
+    private static func encodedQuestion(in text: String) -> String.Index? {
+        var index = text.startIndex
+        while let percent = text[index...].firstIndex(of: "%") {
+            if text[percent...].prefix(3).uppercased() == "%3F" { return percent }
+            index = text.index(after: percent)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,173 @@
+import API
+import Model
+import Postgres
+
+extension Recording {
+    /// Stores what a reload of a title has found; its segments get jobs when the resolve job is
+    /// reported done. A repeated request has one effect.
+    ///
+    /// - Parameter origins: of the batch's segments.
+    static func add(
+        _ batch: SegmentBatch, _ update: RecordingUpdate, _ origins: [String], of job: HeldJob,
+        _ connection: PostgresConnection
+    ) async throws {
+        let cursor = try text(of: update.cursor)
+        let began = try await connection.query(
+            SQL.Recording.begin,
+            [
+                "asset": .int(job.asset), "cursor": .text(cursor),
+                "manifest": .optionalText(update.manifest),
+                "playlists": .int(
+                    Int64(update.cursor.playlists.count) + (update.cursor.isMultivariant ? 1 : 0)),
+            ]
+        ).firstRow
+        if began != nil {
+            // What it had before it was recorded.
+            _ = try await connection.query(
+                SQL.Resolving.trim, ["asset": .int(job.asset), "segments": .int(0)])
+            try await SegmentStore.store(batch.warnings, of: job.asset, connection)
+        }
+        var addition = try await RecordingAddition(batch, update, of: job.asset, connection)
+        addition.assign(origins)
+        guard addition.nextOrdinal <= maxOrdinal else {
+            throw Failure(
+                .manifestTooMany,
+                "the recording has \(addition.nextOrdinal) segments; at most \(maxOrdinal) are allowed"
+            )
+        }
+        try await addition.store(connection)
+        _ = try await connection.query(
+            SQL.Recording.update,
+            [
+                "asset": .int(job.asset), "cursor": .text(cursor),
+                "next_ordinal": .int(addition.nextOrdinal),
+                "segments": .int(Int64(addition.entries.count)),
+                "gaps": .int(addition.gaps), "bytes": .int(Int64(update.cursor.bytes)),
+                "behind_seconds": .double(update.behindSeconds),
+                "reload_seconds": .double(update.reloadSeconds),
+            ])
+    }
+
+    /// Segments below it leave numbers for the playlists, and for sidecars.
+    private static let maxOrdinal = Int64(WireLimits.segmentsPerAsset) - 2_000
+
+    private static func text(of cursor: RecordingCursor) throws -> String {
+        String(decoding: try WireJSON.encode(cursor), as: UTF8.self)
+    }
+}
+
+/// What is new of a reload: segments get ordinals, and names of their own.
+private struct RecordingAddition {
+    let asset: Int64
+    /// New entries, with the ordinals of their segments; nil for gaps.
+    private(set) var entries: [(entry: RecordedEntry, ordinal: Int64?)] = []
+    private(set) var nextOrdinal: Int64
+    private var segments: [ResolvedSegment] = []
+    private var origins: [String] = []
+    private let firstOrdinal: Int64
+    private let batch: SegmentBatch
+    private let update: RecordingUpdate
+    /// Places of entries that are recorded already.
+    private let known: Set<Int64>
+    /// Keys that its segments have.
+    private var taken: Set<String>
+
+    init(
+        _ batch: SegmentBatch, _ update: RecordingUpdate, of asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        self.asset = asset
+        self.batch = batch
+        self.update = update
+        let row = try await connection.query(
+            SQL.Recording.known,
+            [
+                "asset": .int(asset),
+                "playlists": .int64Array(update.entries.map { Int64($0.playlist) }),
+                "sequences": .int64Array(update.entries.map(\.sequence)),
+                "keys": .textArray(batch.segments.map(\.key)),
+            ]
+        ).only()
+        known = Set(try row.optionalInt64Array("entries") ?? [])
+        taken = Set(try row.textArray("keys").compactMap { $0 })
+        firstOrdinal = try row.int64("next_ordinal")
+        nextOrdinal = firstOrdinal
+    }
+
+    var gaps: Int64 { entries.reduce(0) { $0 + ($1.ordinal == nil ? 1 : 0) + $1.entry.missed } }
+
+    /// Assigns ordinals. Keys and initialization sections are stored once; a media segment whose
+    /// name the origin has used before gets its sequence number into its name.
+    mutating func assign(_ origins: [String]) {
+        let listed = Set(update.entries.compactMap(\.object))
+        for (index, segment) in batch.segments.enumerated() where !listed.contains(index) {
+            if taken.insert(segment.key).inserted { add(segment, origins[index]) }
+        }
+        for (place, var entry) in zip(Int64(1)..., update.entries) where !known.contains(place) {
+            guard let index = entry.object else {
+                entries.append((entry, nil))
+                continue
+            }
+            var segment = batch.segments[index]
+            if !taken.insert(segment.key).inserted {
+                let mark = "\(entry.sequence)" + (entry.playlist > 0 ? "p\(entry.playlist)" : "")
+                segment.key = RecordedName.marked(segment.key, mark)
+                entry.uri = RecordedName.marked(entry.uri, mark)
+                taken.insert(segment.key)
+            }
+            entries.append((entry, nextOrdinal))
+            add(segment, origins[index])
+        }
+    }
+
+    private mutating func add(_ segment: ResolvedSegment, _ origin: String) {
+        var segment = segment
+        segment.ordinal = Int(nextOrdinal)
+        segments.append(segment)
+        origins.append(origin)
+        nextOrdinal += 1
+    }
+
+    func store(_ connection: PostgresConnection) async throws {
+        if !segments.isEmpty {
+            try await SegmentStore.copy(segments, origins, into: asset, connection)
+            _ = try await connection.query(
+                SQL.Recording.markOptional,
+                ["asset": .int(asset), "first": .int(firstOrdinal)])
+        }
+        guard !entries.isEmpty else { return }
+        let lines = entries.map(\.entry)
+        _ = try await connection.query(
+            SQL.Recording.insert,
+            [
+                "asset": .int(asset), "playlists": .int64Array(lines.map { Int64($0.playlist) }),
+                "sequences": .int64Array(lines.map(\.sequence)),
+                "seconds": .doubleArray(lines.map(\.seconds)),
+                "setups": .optionalTextArray(lines.map(\.setup)),
+                "tags": .textArray(lines.map(\.tags)), "uris": .textArray(lines.map(\.uri)),
+                "ordinals": .optionalIntArray(entries.map(\.ordinal)),
+                "missed": .int64Array(lines.map(\.missed)),
+            ])
+        try await RecordedGap.note(entries.flatMap(gaps), of: asset, connection)
+    }
+
+    /// Names what is missing before and at an entry.
+    private func gaps(_ entry: RecordedEntry, _ ordinal: Int64?) -> [RecordedGap] {
+        var gaps: [RecordedGap] = []
+        let playlist = Redaction.key(update.cursor.playlists[entry.playlist].key).prefix(300)
+        if entry.missed > 0 {
+            let first = entry.sequence - entry.missed
+            gaps.append(
+                RecordedGap(
+                    message: "Segments \(first) to \(entry.sequence - 1) of \(playlist) had left "
+                        + "the playlist before it was reloaded."))
+        }
+        if ordinal == nil {
+            gaps.append(
+                RecordedGap(
+                    message: "The origin marks segment \(entry.sequence) of \(playlist) as a gap "
+                        + "(EXT-X-GAP)."))
+        }
+        return gaps
+    }
+}

@@ -1,0 +1,234 @@
+import API
+import JobQueue
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+/// Recordings of live titles, as the queue keeps them.
+@Suite struct RecordingTests {
+    typealias F = QueueFixture
+
+    @discardableResult
+    private static func submit(
+        _ fixture: F, until: Double? = nil
+    ) async throws -> CatalogID {
+        var submission = CatalogSubmission(name: "live", storageURL: F.site)
+        submission.titles = TitleOptions()
+        submission.titles?.records = true
+        submission.titles?.recordsUntilSeconds = until
+        let handle = try await fixture.queue.submissions.open(submission)
+        try await fixture.queue.submissions.add(
+            [F.title("t")], to: handle.id, generation: handle.generation)
+        try await fixture.queue.submissions.start(handle.id, generation: handle.generation)
+        return handle.id
+    }
+
+    /// Leases the resolve job of the title, which has to be due.
+    private static func reload(_ fixture: F) async throws -> (LeaseGrant, RecordingPosition?) {
+        try await fixture.skipDelays()
+        // Due jobs of a report come to their lanes with a claim.
+        let grant = try await fixture.lease(1)
+        try #require(grant.jobs.map(\.kind) == [.resolve])
+        guard case .resolve(let source) = grant.jobs[0].task else { return (grant, nil) }
+        return (grant, source.recording)
+    }
+
+    /// What a worker sends that found segments of these numbers.
+    private static func batch(
+        _ fixture: F, _ grant: LeaseGrant, _ numbers: [Int64], hasEnded: Bool = false
+    ) -> SegmentBatch {
+        let key = F.title("t").key
+        var playlist = RecordingCursor.Playlist(
+            url: F.title("t").url, named: nil, key: key, rendition: 0)
+        playlist.targetSeconds = 4
+        playlist.next = (numbers.last ?? 0) + 1
+        playlist.hasEnded = hasEnded
+        var cursor = RecordingCursor()
+        cursor.playlists = [playlist]
+        cursor.entries = 100
+        let segments = numbers.enumerated().map { index, number in
+            ResolvedSegment(
+                ordinal: index, url: "http://origin.test/t/\(number).ts",
+                key: "origin.test/t/\(number).ts", role: .media)
+        }
+        let entries = numbers.enumerated().map { index, number in
+            var entry = RecordedEntry(
+                playlist: 0, sequence: number, seconds: 4, setup: nil, tags: "#EXTINF:4,\n",
+                uri: "\(number).ts")
+            entry.object = index
+            return entry
+        }
+        var batch = SegmentBatch(
+            worker: fixture.worker, job: grant.jobs[0].id, lease: grant.lease ?? "",
+            segments: segments)
+        batch.recording = RecordingUpdate(cursor: cursor, entries: entries, reloadSeconds: 4)
+        return batch
+    }
+
+    /// Reports the reload done.
+    private static func end(_ fixture: F, _ grant: LeaseGrant) async throws {
+        var done = F.done(grant.jobs[0], grant)
+        done.segments = 100
+        #expect(try await fixture.report([done]) == [.accepted])
+    }
+
+    /// A whole reload.
+    private static func found(
+        _ fixture: F, _ numbers: [Int64], hasEnded: Bool = false
+    ) async throws {
+        let (grant, _) = try await reload(fixture)
+        let batch = batch(fixture, grant, numbers, hasEnded: hasEnded)
+        #expect(try await fixture.queue.segments.add(batch) == .accepted)
+        try await end(fixture, grant)
+    }
+
+    /// Fetches all segments that wait, and leaves the resolve job alone.
+    private static func fetch(_ fixture: F, failing: Set<String> = []) async throws -> [String] {
+        var keys: [String] = []
+        while true {
+            let grant = try await fixture.lease()
+            guard grant.lease != nil else { return keys }
+            try #require(!grant.jobs.contains { $0.kind == .resolve })
+            keys += grant.jobs.filter { $0.kind == .fetch }.map(\.key)
+            _ = try await fixture.report(
+                grant.jobs.map { job in
+                    failing.contains(job.key)
+                        ? F.failed(job, grant, "origin.http.404") : F.done(job, grant)
+                })
+        }
+    }
+
+    @Test func aReloadThatIsRepeatedAddsNothingTwice() async throws {
+        try await F.with("recording_repeated") { fixture in
+            let catalog = try await Self.submit(fixture)
+            let (lost, none) = try await Self.reload(fixture)
+            #expect(none == nil)
+            for _ in 0..<2 {
+                let batch = Self.batch(fixture, lost, [5, 6])
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            }
+            // Its worker dies before it reports: the next one continues behind these segments.
+            try await fixture.expireLeases()
+            let (grant, position) = try await Self.reload(fixture)
+            #expect(position?.cursor.playlists.first?.next == 7 && position?.isOver == false)
+            let stale = Self.batch(fixture, lost, [7])
+            #expect(try await fixture.queue.segments.add(stale) == .stale)
+            let batch = Self.batch(fixture, grant, [6, 7])
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            try await Self.end(fixture, grant)
+            let asset = try await fixture.assets(of: catalog)[0]
+            // The playlist is outstanding.
+            #expect(asset.state == .ready && asset.segments == 4)
+            #expect(asset.recording?.segments == 3 && asset.recording?.behindSeconds == 12)
+            #expect(
+                try await Self.fetch(fixture)
+                    == [5, 6, 7].map { "origin.test/t/\($0).ts" })
+            let under = try await fixture.assets(of: catalog)[0]
+            #expect(under.state == .inProgress && under.segmentsDone == 3)
+            #expect(under.recording?.behindSeconds == 0)
+        }
+    }
+
+    @Test func thePlaylistIsWrittenAfterTheLastSegment() async throws {
+        try await F.with("recording_end") { fixture in
+            let catalog = try await Self.submit(fixture)
+            try await Self.found(fixture, [1, 2])
+            try await Self.found(fixture, [3], hasEnded: true)
+            // Segments are under way: there is nothing to list yet.
+            let waiting = try await fixture.lease()
+            #expect(waiting.jobs.map(\.kind) == [.fetch, .fetch, .fetch])
+            let (early, position) = try await Self.reload(fixture)
+            #expect(position?.isOver == true)
+            try await Self.end(fixture, early)
+            #expect(try await fixture.count("segment WHERE role = 'playlist'") == 0)
+            let results = waiting.jobs.map { job in
+                job.key.hasSuffix("2.ts")
+                    ? F.failed(job, waiting, "origin.http.404") : F.done(job, waiting)
+            }
+            _ = try await fixture.report(results)
+            let (last, _) = try await Self.reload(fixture)
+            try await Self.end(fixture, last)
+            #expect(try await Self.fetch(fixture) == [F.title("t").key])
+            let asset = try await fixture.assets(of: catalog)[0]
+            #expect(asset.state == .completed && asset.failure == nil, "\(asset)")
+            #expect(asset.segments == 3 && asset.segmentsDone == 3)
+            #expect(asset.recording?.gaps == 1 && asset.recording?.end == .ended)
+            let status = try await fixture.queue.catalogs.status(of: catalog)
+            #expect(status.state == .completed && status.recording?.recording == 0)
+            #expect(status.totals.segments == 3 && status.totals.segmentsFailed == 0)
+            let text = try await fixture.pool.query("SELECT content FROM rewritten_manifest")
+                .firstRow?
+                .string(0)
+            #expect(
+                text == """
+                    #EXTM3U
+                    #EXT-X-TARGETDURATION:4
+                    #EXT-X-MEDIA-SEQUENCE:1
+                    #EXT-X-PLAYLIST-TYPE:VOD
+                    #EXTINF:4,
+                    1.ts
+                    #EXTINF:4,
+                    #EXT-X-GAP
+                    2.ts
+                    #EXTINF:4,
+                    3.ts
+                    #EXT-X-ENDLIST
+
+                    """)
+            #expect(try await fixture.count("recorded_segment") == 0)
+        }
+    }
+
+    @Test func aTitleThatBringsNothingNewEnds() async throws {
+        try await F.with("recording_unchanged") { fixture in
+            let catalog = try await Self.submit(fixture)
+            try await Self.found(fixture, [1])
+            #expect(try await Self.fetch(fixture).count == 1)
+            for reload in 1...20 {
+                let recording = try await fixture.assets(of: catalog)[0].recording
+                #expect(recording?.end == nil, "\(reload)")
+                let (grant, _) = try await Self.reload(fixture)
+                var batch = Self.batch(fixture, grant, [])
+                batch.recording?.cursor.playlists[0].next = 2
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+                try await Self.end(fixture, grant)
+            }
+            #expect(try await fixture.assets(of: catalog)[0].recording?.end == .unchanged)
+            #expect(try await Self.fetch(fixture) == [F.title("t").key])
+            #expect(try await fixture.assets(of: catalog)[0].state == .completed)
+        }
+    }
+
+    @Test func anotherTimeDoesNotBeginItAgain() async throws {
+        try await F.with("recording_until") { fixture in
+            let catalog = try await Self.submit(fixture, until: 4_000_000_000)
+            try await Self.found(fixture, [1])
+            #expect(try await Self.submit(fixture, until: 5_000_000_000) == catalog)
+            try await Self.found(fixture, [2])
+            #expect(try await fixture.assets(of: catalog)[0].recording?.segments == 2)
+            // One that has passed ends it.
+            try await Self.submit(fixture, until: 1_000_000_000)
+            try await Self.found(fixture, [3])
+            #expect(try await fixture.assets(of: catalog)[0].recording?.end == .until)
+            #expect(try await Self.fetch(fixture).count == 3)
+            let (last, _) = try await Self.reload(fixture)
+            try await Self.end(fixture, last)
+            _ = try await Self.fetch(fixture)
+            #expect(try await fixture.assets(of: catalog)[0].state == .completed)
+        }
+    }
+
+    @Test func whatIsRemovedIsForgotten() async throws {
+        try await F.with("recording_removed") { fixture in
+            let catalog = try await Self.submit(fixture)
+            try await Self.found(fixture, [1, 2])
+            _ = try await Self.fetch(fixture)
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(catalog)))
+            #expect(try await fixture.count("recording") == 0)
+            #expect(try await fixture.count("recorded_segment") == 0)
+            #expect(try await fixture.count("unneeded_file") == 2)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Model
+import Testing
+import WebURL
+
+@testable import Titles
+
+/// What each reading of a live playlist adds to a recording.
+@Suite struct RecordingPassTests {
+    private static let url = "https://live.example/t/live.m3u8"
+
+    private static func read(
+        _ texts: [String: String], after cursor: RecordingCursor? = nil
+    ) throws -> RecordingPass? {
+        var options = TitleOptions()
+        options.records = true
+        var resolver = try TitleResolver(
+            url: Self.url, kind: .hls, options: options, following: cursor)
+        while !resolver.isComplete {
+            for request in resolver.next() {
+                let text = try #require(texts[request.url], "\(request.url)")
+                try resolver.receive(
+                    request, finalURL: request.url, body: Array(text.utf8), sha256: "")
+            }
+        }
+        return try resolver.recordingPass(after: cursor)
+    }
+
+    private static func read(
+        _ text: String, after cursor: RecordingCursor? = nil
+    ) throws -> RecordingPass {
+        try #require(try read([url: text], after: cursor))
+    }
+
+    private static func list(_ first: Int, _ names: [String], _ tags: String = "") -> String {
+        "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:\(first)\n" + tags
+            + names.map { "#EXTINF:4,\n\($0)\n" }.joined()
+    }
+
+    @Test func onlyNewSegmentsAreAdded() throws {
+        let first = try Self.read(Self.list(5, ["a.ts", "b.ts"]))
+        #expect(first.update.entries.map(\.sequence) == [5, 6])
+        #expect(first.objects.map(\.key) == ["live.example/t/a.ts", "live.example/t/b.ts"])
+        #expect(first.update.reloadSeconds == 4)
+        let same = try Self.read(Self.list(5, ["a.ts", "b.ts"]), after: first.update.cursor)
+        #expect(same.update.entries.isEmpty && same.update.reloadSeconds == 2)
+        // An older copy of a cache.
+        let older = try Self.read(Self.list(4, ["z.ts", "a.ts"]), after: same.update.cursor)
+        #expect(older.update.entries.isEmpty)
+        let next = try Self.read(Self.list(6, ["b.ts", "c.ts"]), after: older.update.cursor)
+        #expect(next.update.entries.map(\.sequence) == [7])
+        #expect(next.update.entries[0].missed == 0)
+        let jump = try Self.read(Self.list(11, ["g.ts"]), after: next.update.cursor)
+        #expect(jump.update.entries.map(\.sequence) == [11] && jump.update.entries[0].missed == 3)
+        #expect(!jump.update.cursor.hasEnded)
+        let end = try Self.read(
+            Self.list(11, ["g.ts"]) + "#EXT-X-ENDLIST\n", after: jump.update.cursor)
+        #expect(end.update.cursor.hasEnded && end.update.entries.isEmpty)
+    }
+
+    @Test func aPassIsBounded() throws {
+        let names = (0..<4_000).map { "\($0).ts" }
+        var cursor: RecordingCursor?
+        var found: [Int64] = []
+        repeat {
+            let pass = try Self.read(Self.list(0, names), after: cursor)
+            #expect(pass.update.entries.count <= RecordingPass.maxEntries)
+            found += pass.update.entries.map(\.sequence)
+            cursor = pass.update.cursor
+            let isLast = found.count == names.count
+            #expect((pass.update.reloadSeconds == 0) == !isLast, "\(found.count)")
+            #expect((pass.update.behindSeconds > 0) == !isLast)
+        } while found.count < names.count && cursor != nil
+        #expect(found == Array(0..<4_000))
+    }
+
+    @Test func keysAndInitializationSectionsAreListedOnChanges() throws {
+        let setup = "#EXT-X-KEY:METHOD=AES-128,URI=\"k1\"\n#EXT-X-MAP:URI=\"i.mp4\"\n"
+        let first = try Self.read(Self.list(1, ["a.m4s", "b.m4s"], setup))
+        #expect(first.update.entries[0].setup == setup && first.update.entries[1].setup == nil)
+        #expect(first.objects.map(\.role) == [.key, .`init`, .media, .media])
+        // The origin lists both again; the key is another one.
+        let next = try Self.read(
+            Self.list(2, ["b.m4s"], setup)
+                + "#EXT-X-KEY:METHOD=AES-128,URI=\"k2\"\n#EXTINF:4,\nc.m4s\n",
+            after: first.update.cursor)
+        #expect(
+            next.update.entries[0].setup
+                == "#EXT-X-KEY:METHOD=AES-128,URI=\"k2\"\n#EXT-X-MAP:URI=\"i.mp4\"\n")
+        #expect(next.objects.first?.key == "live.example/t/k2")
+        let clear = try Self.read(
+            Self.list(4, ["d.m4s"], "#EXT-X-MAP:URI=\"i.mp4\"\n"), after: next.update.cursor)
+        #expect(clear.update.entries[0].setup?.hasPrefix("#EXT-X-KEY:METHOD=NONE\n") == true)
+    }
+
+    @Test func anInitializationSectionAfterADiscontinuityHasItsOwnName() throws {
+        let map = "#EXT-X-MAP:URI=\"i.mp4\"\n"
+        let restarted = "#EXT-X-DISCONTINUITY\n\(map)#EXTINF:4,\nc.m4s\n"
+        let first = try Self.read(Self.list(1, ["a.m4s", "b.m4s"], map) + restarted)
+        let keys = first.objects.filter { $0.role == .`init` }.map(\.key)
+        #expect(keys == ["live.example/t/i.mp4", "live.example/t/i~d1.mp4"])
+        // The window moves on: the same section, by the same name.
+        let next = try Self.read(
+            Self.list(2, ["b.m4s"], map) + restarted + "#EXTINF:4,\nd.m4s\n",
+            after: first.update.cursor)
+        #expect(next.update.entries.map(\.sequence) == [4])
+        #expect(next.update.entries[0].setup == nil)
+    }
+
+    @Test func whatIsNotLiveIsNotRecorded() throws {
+        #expect(
+            try Self.read([Self.url: Self.list(1, ["a.ts"]) + "#EXT-X-ENDLIST\n"]) == nil)
+    }
+
+    @Test func byteRangesAreRefused() {
+        let text = Self.list(1, []) + "#EXTINF:4,\n#EXT-X-BYTERANGE:100@0\nall.ts\n"
+        #expect(throws: Failure.self) { try Self.read(text) }
+    }
+
+    @Test(arguments: [
+        ("v/seg1.ts", "v/seg1~7.ts"), ("seg", "seg~7"), (".hidden", ".hidden~7"),
+        ("v.d/seg", "v.d/seg~7"), ("seg.ts?a=1.5", "seg~7.ts?a=1.5"),
+        ("seg.ts%3Fa=/b.c", "seg~7.ts%3Fa=/b.c"), ("a?b/c.ts", "a~7?b/c.ts"),
+    ])
+    func namesGetAMark(name: String, marked: String) {
+        #expect(RecordedName.marked(name, "7") == marked)
+    }
+}
