@@ -61,15 +61,20 @@ import Testing
 
     @Test func waiterGetsTheSlotOfABrokenConnection() async throws {
         try await withPool(maximumConnections: 1) { pool in
+            // The stream buffers, so that no order of the two tasks hangs.
+            let (holds, hold) = AsyncStream<Void>.makeStream()
+            let (breaks, end) = AsyncStream<Void>.makeStream()
             let broken = Task {
-                try await pool.query(
-                    "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(0.01)")
+                try await pool.withConnection { connection in
+                    hold.finish()
+                    for await _ in breaks {}
+                    return try await connection.query(
+                        "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(0.01)")
+                }
             }
-            // It comes first: then it has the only place.
-            try await waitUntil(deadlineSeconds: 60, "the connection") {
-                pool.connectionCount == 1
-            }
+            for await _ in holds {}
             async let waiting = pool.query("SELECT 1")
+            end.finish()
             let error = await #expect(throws: PostgresError.self) { try await broken.value }
             #expect(error?.isConnectionFailure == true)
             let answer = try await waiting

@@ -26,6 +26,10 @@ extension Validation {
             try range(Int(clamping: playlist.next), "\(field).next", 0...Int(maxSequence))
             try range(
                 Int(clamping: playlist.targetSeconds), "\(field).targetSeconds", 0...86_400)
+            try range(playlist.bytes, "\(field).bytes", 0...Int(Int32.max))
+            try range(
+                Int(clamping: playlist.discontinuities), "\(field).discontinuities",
+                -Int(maxSequence)...Int(maxSequence))
             try lines(playlist.header, "\(field).header")
             try lines(playlist.setup, "\(field).setup")
         }

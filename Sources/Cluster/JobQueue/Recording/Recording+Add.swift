@@ -94,7 +94,10 @@ private struct RecordingAddition {
         nextOrdinal = firstOrdinal
     }
 
-    var gaps: Int64 { entries.reduce(0) { $0 + ($1.ordinal == nil ? 1 : 0) + $1.entry.missed } }
+    /// Bounded, so that no sum exceeds 64 bits.
+    var gaps: Int64 {
+        entries.reduce(0) { $0 + ($1.ordinal == nil ? 1 : 0) + min($1.entry.missed, 1 << 40) }
+    }
 
     /// Assigns ordinals. Keys and initialization sections are stored once; a media segment whose
     /// name the origin has used before gets its sequence number into its name.

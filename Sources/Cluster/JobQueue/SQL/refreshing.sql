@@ -26,6 +26,7 @@ FROM due WHERE a.id = due.id
 SELECT c.id FROM asset a JOIN catalog c ON c.id = a.catalog_id
 WHERE a.refresh_at <= now() AND a.state = 'completed' AND a.generation = c.generation
   AND NOT a.redefined AND NOT a.sidecars_changed
+  AND NOT EXISTS (SELECT FROM recording r WHERE r.asset_id = a.id)
   AND c.state IN ('completed', 'failed') AND c.opened_generation = c.generation
   AND (c.expires_at IS NULL OR c.expires_at > now())
 GROUP BY c.id ORDER BY min(a.refresh_at) LIMIT 20

@@ -36,7 +36,8 @@ struct FetchResults: Sendable {
             pace.ended(1)
             reporter.done(
                 StoredFiles.report(
-                    work, reused: work.fetch.previous?.stored, fresh: fetched.freshSeconds))
+                    work, reused: work.fetch.previous?.stored,
+                    fresh: work.fetch.role == .file ? fetched.freshSeconds : nil))
         case .success(let fetched):
             defer { pace.ended(1) }
             tally.ended(work.job.run, seconds: result.totalSeconds, bytes: fetched.bytes)
@@ -51,7 +52,8 @@ struct FetchResults: Sendable {
             // A mirror's validator says nothing about the job's own origin. A part's multipart file
             // has the validator.
             if plan.isAtMain, !work.fetch.isPart { done.validator = fetched.validator }
-            if plan.isAtMain { done.freshSeconds = fetched.freshSeconds }
+            // Of a title its manifests count, all of them: the resolve job reports that.
+            if plan.isAtMain, work.fetch.role == .file { done.freshSeconds = fetched.freshSeconds }
             // The digest says that these are the bytes that the origin served to the neighbour.
             if let neighbour = work.fetch.neighbour {
                 done.validator = neighbour.validator

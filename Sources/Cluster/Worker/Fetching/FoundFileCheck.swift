@@ -32,7 +32,7 @@ struct FoundFileCheck: Sendable {
                 pace.ended(1)
                 var done = JobReport.Done(
                     stored: stored, isReused: true, validator: answer.validator)
-                done.freshSeconds = answer.freshSeconds
+                if work.fetch.role == .file { done.freshSeconds = answer.freshSeconds }
                 reporter.done(
                     JobReport(job: work.job.id, lease: work.lease, outcome: .done(done)))
             case .failure(let failure) where failure.code == .workerCancelled:

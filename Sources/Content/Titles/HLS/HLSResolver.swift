@@ -42,8 +42,8 @@ package struct HLSResolver: Sendable {
         var content: [UInt8]?
         /// The multivariant playlist for the edge, if the title is recorded.
         var text: [UInt8] = []
-        /// The segments of a media playlist, if the title is recorded.
-        var listing: RecordedListing?
+        /// The segments of a media playlist, if the title is recorded; a failure counts if it is live.
+        var listing: Result<RecordedListing, Failure>?
     }
 
     /// The manifest first, then its playlists in its order.
@@ -184,8 +184,9 @@ package struct HLSResolver: Sendable {
             playlist.segments.remove(.key)
         }
         if options.records ?? false, playlist.kind == .media {
-            entries[request.number].listing = try RecordedListing(
-                content ?? body, of: playlist, at: base)
+            entries[request.number].listing = Result { () throws(Failure) in
+                try RecordedListing(content ?? body, of: playlist, at: base)
+            }
         } else if options.records ?? false {
             entries[request.number].text = content ?? body
         }

@@ -83,9 +83,9 @@ struct RecordedListing: Sendable {
         let value = line.dropFirst(name.count + 1).drop { $0 == " " }
         switch name {
         case "#EXT-X-TARGETDURATION":
-            targetSeconds = min(
-                Double(value).map { Int64(min(max($0.rounded(.up), 0), 1e9)) } ?? 0,
-                Self.maxTargetSeconds)
+            // Not a number is none.
+            let stated = Double(value).flatMap { $0 >= 0 ? $0 : nil } ?? 0
+            targetSeconds = Int64(min(stated.rounded(.up), Double(Self.maxTargetSeconds)))
         case "#EXT-X-MEDIA-SEQUENCE":
             sequence = min(Int64(value).map { max($0, 0) } ?? 0, Self.maxSequence)
         case "#EXT-X-VERSION", "#EXT-X-INDEPENDENT-SEGMENTS", "#EXT-X-DEFINE",

@@ -29,7 +29,9 @@ extension HLSResolver {
         var builder = PassBuilder(begun ?? RecordingCursor(), rules)
         var warnings = ManifestWarnings()
         for entry in entries {
-            guard let playlist = entry.playlist, let listing = entry.listing else { continue }
+            guard let playlist = entry.playlist, let listing = try entry.listing?.get() else {
+                continue
+            }
             let key = try SiteKey(entry.reference.keyURL, rules).text
             // What has joined the title since its first reading is not in the stored manifest.
             guard let number = builder.cursor.playlists.firstIndex(where: { $0.key == key }) else {

@@ -87,6 +87,10 @@ BEGIN
         SELECT FROM worker w
         WHERE w.idle_connections > 0 AND w.id <> of_worker AND w.trouble_code IS NULL
           AND w.last_seen > now() - interval '40 seconds'
+          AND EXISTS (SELECT FROM lane l JOIN queue u ON u.id = l.queue_id
+                      WHERE l.origin_id = of_origin AND l.ready_since IS NOT NULL
+                        AND (w.queues IS NULL OR u.name = ANY (w.queues))
+                        AND u.site_id <> ALL (w.refused_sites))
           AND NOT EXISTS (SELECT FROM quota q WHERE q.kind = 'origin' AND q.resource_id = of_origin
                           AND q.worker_id = w.id AND q.ends_at > clock_timestamp())
         LIMIT coalesce(max_users, 100)) AS idle), coalesce(max_users, 1000));
