@@ -8,16 +8,13 @@ import argparse
 import asyncio
 import collections
 import json
-import os
 import pathlib
-import secrets
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import threading
 import time
+
+import private_cluster
+import timed_origin
 
 #: What is limited and to how much, files, bytes of a file, seconds of an answer, and the ideal time.
 CASES = {
@@ -56,51 +53,20 @@ def numbers(text):
     return values
 
 
-class Origin:
-    """Serves bytes after a delay; notes when each answer began and ended, and how many connections were open."""
+class Origin(timed_origin.Origin):
+    """Serves bytes after a delay."""
 
-    def __init__(self):
-        self.size, self.delay = 0, 0.0
-        self.requests, self.answers = [], []
-        self.open, self.peak = 0, 0
-        started = threading.Event()
-        self.loop = asyncio.new_event_loop()
+    size, delay = 0, 0.0
 
-        async def serve():
-            server = await asyncio.start_server(self.handle, "127.0.0.1", 0)
-            self.port = server.sockets[0].getsockname()[1]
-            started.set()
-
-        def run():
-            self.loop.run_until_complete(serve())
-            self.loop.run_forever()
-
-        threading.Thread(target=run, daemon=True).start()
-        started.wait()
-
-    def begin(self, size, delay):
+    def begin_with(self, size, delay):
         self.size, self.delay = size, delay
-        self.requests, self.answers, self.peak = [], [], self.open
+        self.begin()
 
-    async def handle(self, reader, writer):
-        self.open += 1
-        self.peak = max(self.peak, self.open)
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                began = time.monotonic()
-                self.requests.append(began)
-                await asyncio.sleep(self.delay)
-                path = head.split(b" ", 2)[1]
-                body = (path + b"\n").ljust(self.size, b"x")
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
-                             b"Content-Length: %d\r\n\r\n" % len(body) + body)
-                await writer.drain()
-                self.answers.append((began, time.monotonic()))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            self.open -= 1
-            writer.close()
+    async def answer(self, path, began, writer):
+        await asyncio.sleep(self.delay)
+        body = (path + b"\n").ljust(self.size, b"x")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
+                     b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     def used(self, kind, amount):
         """The part of a limit that was in use from a second after the first request until work ran out.
@@ -133,65 +99,37 @@ def run_case(options, origin, name, workers, number):
     work = pathlib.Path(options.work)
     # One of its own: a site whose directory was removed waits for it.
     edge = work / f"edge-{name}-{workers}-{number}"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("DRAY_")}
-    address = f"127.0.0.1:{free_port()}"
-    environment.update(DRAY_COORDINATOR=f"http://{address}", DRAY_TOKEN=secrets.token_hex(32), LANG="C.UTF-8")
-    with open(work / "up.log", "w") as log:
-        cluster = subprocess.Popen(
-            [options.dray, "up", "--state", options.state, "--workers", str(workers),
-             "--connections", str(options.connections), "--listen", address],
-            stdout=subprocess.DEVNULL, stderr=log, env=environment)
+    cluster = private_cluster.Cluster(
+        options.dray, work, state=options.state,
+        arguments=["--workers", str(workers), "--connections", str(options.connections)])
     try:
-        def dray(*words):
-            result = subprocess.run([options.dray, *words], env=environment, stdout=subprocess.PIPE,
-                                    stderr=subprocess.STDOUT, text=True)
-            if result.returncode:
-                raise SystemExit(f"dray {' '.join(words)}: {result.stdout}{(work / 'up.log').read_text()}")
-
-        wait_for(lambda: "listening" in (work / "up.log").read_text() or cluster.poll() is not None)
-        url = f"http://127.0.0.1:{origin.port}"
-        origin.begin(size, delay)
+        origin.begin_with(size, delay)
         # The site and its queue are made by their first catalog.
-        (work / "first").write_text(f"{url}/first-{name}-{workers}-{number}\n")
-        dray("prefetch", str(work / "first"), "--to", str(edge), "--name", "first", "--quiet")
+        (work / "first").write_text(f"{origin.url}/first-{name}-{workers}-{number}\n")
+        cluster.run("prefetch", work / "first", "--to", edge, "--name", "first", "--quiet")
         time.sleep(options.idle_seconds)
         if name.startswith("site"):
-            dray("site", "set", f"file://{edge}", *limit)
+            cluster.run("site", "set", f"file://{edge}", *limit)
         else:
-            dray("origins", "set", url, *limit)
+            cluster.run("origins", "set", origin.url, *limit)
         (work / "list").write_text("".join(
-            f"{url}/{name}-{workers}-{number}/{index}\n" for index in range(count)))
-        origin.begin(size, delay)
+            f"{origin.url}/{name}-{workers}-{number}/{index}\n" for index in range(count)))
+        origin.begin_with(size, delay)
         start = time.monotonic()
-        dray("prefetch", str(work / "list"), "--to", str(edge), "--name", "list", "--quiet")
+        cluster.run("prefetch", work / "list", "--to", edge, "--name", "list", "--quiet")
         seconds = time.monotonic() - start
         if name.startswith("site"):
-            dray("site", "set", f"file://{edge}", "--maximum", "unlimited")
+            cluster.run("site", "set", f"file://{edge}", "--maximum", "unlimited")
         else:
-            dray("origins", "clear", url)
+            cluster.run("origins", "clear", origin.url)
     finally:
-        cluster.send_signal(signal.SIGTERM)
-        cluster.wait()
+        cluster.stop()
         shutil.rmtree(edge, ignore_errors=True)
     if len(origin.requests) < count:
         raise SystemExit(f"{name}: {len(origin.requests)} requests for {count} files")
     return {"case": name, "workers": workers, "seconds": seconds, "ideal": ideal,
             "ratio": ideal / seconds, "used": origin.used(kind, amount), "requests": len(origin.requests),
             "most_in_a_second": origin.most_in_a_second(), "peak_connections": origin.peak}
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit("the cluster did not start")
-        time.sleep(0.05)
 
 
 def main():

@@ -8,16 +8,15 @@ import argparse
 import asyncio
 import heapq
 import json
-import os
 import pathlib
-import secrets
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
+
+import private_cluster
+import timed_origin
 
 #: Connections of the workers that are there from the start, connections and seconds of those that join,
 #: and seconds of the files.
@@ -53,50 +52,24 @@ def arguments():
     return options
 
 
-class Origin:
-    """Serves bytes in as many seconds as the path's last part says; notes when each answer began and ended."""
+class Origin(timed_origin.Origin):
+    """Serves bytes in as many seconds as the path's last part says."""
 
-    def __init__(self):
-        self.manner = "steady"
-        self.answers = []
-        started = threading.Event()
-        self.loop = asyncio.new_event_loop()
+    manner = "steady"
 
-        async def serve():
-            server = await asyncio.start_server(self.handle, "127.0.0.1", 0)
-            self.port = server.sockets[0].getsockname()[1]
-            started.set()
-
-        def run():
-            self.loop.run_until_complete(serve())
-            self.loop.run_forever()
-
-        threading.Thread(target=run, daemon=True).start()
-        started.wait()
-
-    async def handle(self, reader, writer):
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                began = time.monotonic()
-                path = head.split(b" ", 2)[1]
-                seconds = float(path.rsplit(b"/", 1)[1].split(b"-")[0])
-                answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % BYTES
-                body = (path + b"\n").ljust(BYTES, b"x")
-                if self.manner == "steady":
-                    writer.write(answer)
-                    steps = max(round(seconds * 10), 1)
-                    for step in range(steps):
-                        writer.write(body[BYTES * step // steps:BYTES * (step + 1) // steps])
-                        await asyncio.sleep(began + seconds * (step + 1) / steps - time.monotonic())
-                else:
-                    await asyncio.sleep(seconds)
-                    writer.write(answer + body)
-                await writer.drain()
-                self.answers.append((began, time.monotonic()))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def answer(self, path, began, writer):
+        seconds = float(path.rsplit(b"/", 1)[1].split(b"-")[0])
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % BYTES
+        body = (path + b"\n").ljust(BYTES, b"x")
+        if self.manner == "steady":
+            writer.write(head)
+            steps = max(round(seconds * 10), 1)
+            for step in range(steps):
+                writer.write(body[BYTES * step // steps:BYTES * (step + 1) // steps])
+                await asyncio.sleep(began + seconds * (step + 1) / steps - time.monotonic())
+        else:
+            await asyncio.sleep(seconds)
+            writer.write(head + body)
 
 
 def ideal(connections, joining, files):
@@ -111,54 +84,30 @@ def ideal(connections, joining, files):
     return end
 
 
-class Cluster:
-    """A private cluster whose workers may have different numbers of connections."""
+class Cluster(private_cluster.Cluster):
+    """One whose workers may have different numbers of connections."""
 
     def __init__(self, options, name, connections):
-        self.options, self.log = options, pathlib.Path(options.work) / "log"
-        self.address = f"127.0.0.1:{free_port()}"
+        self.workers = []
         self.edge = pathlib.Path(options.work) / f"edge-{name}"
         self.edge.mkdir()
-        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("DRAY_")}
-        self.environment.update(DRAY_COORDINATOR=f"http://{self.address}", DRAY_TOKEN=secrets.token_hex(32),
-                                LANG="C.UTF-8")
-        self.processes = []
         alike = len(set(connections)) == 1
-        self.start("up", "--state", options.state, "--listen", self.address, "--workers",
-                   str(len(connections) if alike else 1), "--connections", str(connections[0]))
-        self.wait_for(lambda: "listening" in self.log.read_text())
+        super().__init__(options.dray, options.work, state=options.state, arguments=[
+            "--workers", str(len(connections) if alike else 1), "--connections", str(connections[0])])
         for count in [] if alike else connections[1:]:
             self.join(count)
-        self.wait_for(lambda: len(json.loads(self.dray("status", "--json"))["workers"]) >= len(connections))
-
-    def start(self, *words):
-        with open(self.log, "a") as log:
-            self.processes.append(subprocess.Popen([self.options.dray, *words], stdin=subprocess.DEVNULL,
-                                                   stdout=subprocess.DEVNULL, stderr=log, env=self.environment))
+        self.wait_for(lambda: len(self.ask("GET", "/v1/status")["workers"]) >= len(connections))
 
     def join(self, connections):
-        self.start("worker", "--connections", str(connections), "--root", self.options.work,
-                   "--allow-addresses", "127.0.0.0/8")
-
-    def wait_for(self, condition, seconds=60):
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end or self.processes[0].poll() is not None:
-                raise SystemExit(f"the cluster did not start: {self.log.read_text()}")
-            time.sleep(0.05)
-
-    def dray(self, *words):
-        result = subprocess.run([self.options.dray, *words], env=self.environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
-        if result.returncode:
-            raise SystemExit(f"dray {' '.join(words)}: {result.stdout}{self.log.read_text()}")
-        return result.stdout
+        self.workers.append(self.start("worker", "--connections", str(connections), "--root", self.work,
+                                       "--allow-addresses", "127.0.0.0/8"))
 
     def stop(self):
-        for process in reversed(self.processes):
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            process.wait()
+        for worker in self.workers:
+            worker.send_signal(signal.SIGTERM)
+        super().stop()
+        for worker in self.workers:
+            worker.wait()
         shutil.rmtree(self.edge, ignore_errors=True)
 
 
@@ -169,15 +118,15 @@ def run_case(options, origin, name, manner, number):
     work = pathlib.Path(options.work)
     timers = [threading.Timer(at, cluster.join, [count]) for count, at in joining]
     try:
-        url = f"http://127.0.0.1:{origin.port}"
         (work / "list").write_text("".join(
-            f"{url}/{unique}/{seconds}-{index}\n" for index, seconds in enumerate(files)))
-        origin.manner, origin.answers = manner, []
+            f"{origin.url}/{unique}/{seconds}-{index}\n" for index, seconds in enumerate(files)))
+        origin.manner = manner
+        origin.begin()
         for timer in timers:
             timer.start()
         start = time.monotonic()
-        cluster.dray("prefetch", str(work / "list"), "--to", str(cluster.edge), "--name", unique, "--quiet",
-                     "--report", str(work / "report"))
+        cluster.run("prefetch", work / "list", "--to", cluster.edge, "--name", unique, "--quiet",
+                    "--report", work / "report")
         seconds = time.monotonic() - start
         reported = json.loads((work / "report").read_text())["totals"].get("work", {}).get("utilisation")
     finally:
@@ -198,12 +147,6 @@ def run_case(options, origin, name, manner, number):
     return {"case": name, "manner": manner, "files": len(files), "ideal": best, "served": served,
             "ratio": served / best, "seconds": seconds, "requests": len(origin.answers),
             "used": busy / capacity, "reported": reported}
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def main():

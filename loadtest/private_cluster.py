@@ -1,4 +1,4 @@
-"""A private cluster, `dray up`, for load tests: its coordinator, a worker and a PostgreSQL."""
+"""A private cluster, `dray up`, for load tests: its coordinator, its workers and a PostgreSQL."""
 
 import http.client
 import json
@@ -6,6 +6,7 @@ import os
 import pathlib
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,27 +16,39 @@ REUSE_SECONDS = 20
 
 
 class Cluster:
-    """Runs from its creation to `stop`. Its answers are those of one kept connection."""
+    """Runs from its creation to `stop`. Its answers are those of one kept connection.
 
-    def __init__(self, dray, work, port, patience_seconds=60):
-        self.dray, self.work, self.port = dray, pathlib.Path(work), int(port)
+    `arguments` are further ones of `dray up`. The port is a free one, the state a folder of `work`, by default.
+    """
+
+    def __init__(self, dray, work, port=None, patience_seconds=60, state=None, arguments=()):
+        self.dray, self.work, self.port = dray, pathlib.Path(work), int(port or free_port())
         self.token = secrets.token_hex(32)
         self.log = self.work / "log"
-        self.environment = os.environ | {
+        # Without the settings of who starts it.
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("DRAY_")} | {
             "DRAY_LOG": "warning", "DRAY_TOKEN": self.token,
-            "DRAY_COORDINATOR": "http://127.0.0.1:%d" % self.port}
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [dray, "up", "--state", self.work / "state", "--root", self.work,
-                 "--listen", "127.0.0.1:%d" % self.port],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
+            "DRAY_COORDINATOR": "http://127.0.0.1:%d" % self.port, "LANG": "C.UTF-8"}
+        self.log.write_bytes(b"")
+        self.process = self.start(
+            "up", "--state", state or self.work / "state", "--root", self.work,
+            "--listen", "127.0.0.1:%d" % self.port, *arguments)
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience_seconds)
         self.used_at = time.monotonic()
-        limit = self.used_at + START_SECONDS
-        while not self.is_ready():
+        self.wait_for(self.is_ready)
+
+    def start(self, *words):
+        """A command of dray that runs beside this process, with its output in the log."""
+        with open(self.log, "ab") as log:
+            return subprocess.Popen(
+                [self.dray, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
+
+    def wait_for(self, condition):
+        limit = time.monotonic() + START_SECONDS
+        while not condition():
             if self.process.poll() is not None or time.monotonic() > limit:
                 self.stop()
-                sys.exit(self.log.read_text())
+                sys.exit("the cluster did not start: " + self.log.read_text())
             time.sleep(0.1)
 
     def is_ready(self):
@@ -73,9 +86,17 @@ class Cluster:
         found = subprocess.run(
             [self.dray, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.environment)
         if found.returncode != 0:
-            sys.exit("dray %s: %s%s" % (" ".join(map(str, words)), found.stdout, found.stderr))
+            sys.exit("dray %s: %s%s%s" % (
+                " ".join(map(str, words)), found.stdout, found.stderr, self.log.read_text()))
 
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         self.process.wait()
+
+
+def free_port():
+    """A port of loopback that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]

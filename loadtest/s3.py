@@ -164,7 +164,7 @@ def main():
     if options.large:
         figures["large"] = large(run, options, generator)
         if figures["large"]["ratio"] < options.min_large:
-            failures.append(f"the large file came to {figures['large']['ratio']:.2f} of the server's limit")
+            failures.append(f"the large file reached {figures['large']['ratio']:.2f} of the server's limit")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(figures, indent=2) + "\n")
     for failure in failures:

@@ -377,4 +377,19 @@ import Testing
         let read = try WireFormat.rows.decode(ReportRequest.self, from: bytes)
         #expect(read.results[0].origins?.first?.origin == origin)
     }
+
+    /// A reload of a live title has up to 2 MiB of lines.
+    @Test func aLargeReloadIsRead() throws {
+        var batch = SegmentBatch(worker: "w", job: JobID(1), lease: "l", segments: [])
+        let entries = (0..<Int64(1_500)).map { number in
+            RecordedEntry(
+                playlist: 0, sequence: number, seconds: 4, setup: nil,
+                tags: String(repeating: "#EXT-X-TAG:1\n", count: 50), uri: "\(number).ts")
+        }
+        batch.recording = RecordingUpdate(
+            cursor: RecordingCursor(), entries: entries, reloadSeconds: 4)
+        let back = try WireFormat.rows.decodeStrictly(
+            SegmentBatch.self, from: try WireFormat.rows.encode(batch))
+        #expect(back.recording?.entries == entries)
+    }
 }

@@ -135,7 +135,7 @@ def prefetch(lab, record, urls, name, seconds=40, is_http2=False):
                     settings(lab, is_http2),
                     seconds=seconds)
     shutil.rmtree(site, ignore_errors=True)
-    # Given up after its time it has to end like any other.
+    # Abandoned after its time it has to end like any other.
     happened = oracles.process(ended, {0, 1, 130}) if ended.status is not None else None
     if happened is None and ended.seconds > seconds + 22:
         happened = "did not end when it was asked to"

@@ -79,7 +79,9 @@ class Documents:
             ("/v1/releases", holder),
             ("/v1/load-tests", {
                 "id": test, "name": "t", "scenario": "{}", "workers": 1, "atLeast": 1, "waitSeconds": 1.5,
-                "durationSeconds": 1.5}),
+                "durationSeconds": 1.5, "parts": 1, "urls": "http://127.0.0.1:1/a"}),
+            (f"{load}/data", {"parts": [{"number": 0, "data": "query\ntoken=1"}]}),
+            (f"{load}/parts", {"worker": self.worker, "from": 0}),
             (f"{load}/follow", {"after": [1], "waitMilliseconds": 0}),
             (f"{load}/stop", {}),
             (f"{load}/shards", {"worker": self.worker, "name": "w"}),

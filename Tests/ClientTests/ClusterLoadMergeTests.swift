@@ -77,6 +77,27 @@ import Testing
         #expect(figure.value(in: total, measuredSeconds: 10) == 60.0 / 340)
     }
 
+    /// Of a replay, the log's own requests of those seconds.
+    @Test func whatALostShardWasToReplayIsPlannedAndMissed() throws {
+        var scenario = LoadScenario()
+        // Thirty in the first second of each two.
+        scenario.setReplay(
+            LoadReplay(
+                name: "log", urls: ["http://h/a"], count: 150, logSeconds: 9, speedUp: 1
+            ) { index, most in
+                (index..<min(150, index + most)).map {
+                    .init(seconds: Double($0 / 30 * 2) + Double($0 % 30) / 30, url: 0)
+                }
+            })
+        var merge = ClusterLoadMerge(scenario)
+        let seconds = try merge.take(
+            try Self.update(
+                [(.finished, 10), (.lost, 2), (.finished, 10)],
+                Self.all(0..<1, 0..<10) + Self.all(1..<2, 0..<2) + Self.all(2..<3, 0..<10),
+                isOver: true))
+        #expect(seconds.map(\.counts.missedSends) == [0, 0, 10, 0, 10, 0, 10, 0, 10, 0])
+    }
+
     @Test func whatHasComeOfASecondIsNotKeptBackForEver() throws {
         var merge = ClusterLoadMerge(Self.scenario())
         let states = [(LoadShardState.running, 5), (.running, 5), (.running, 4)]

@@ -22,16 +22,16 @@ import Testing
     }
 
     private static func session(
-        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ runner: ScriptedRunner
+        _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ runner: ScriptedRunner
     ) -> LoadTestSession {
         LoadTestSession(
-            scenario, course, runner, onStep: { _, _ in }, follower: { _, _ in })
+            scenario, mode, runner, onStep: { _, _ in }, follower: { _, _ in })
     }
 
     private static func outcome(
-        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ runner: ScriptedRunner
+        _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ runner: ScriptedRunner
     ) async throws -> LoadTestSession.Outcome {
-        let session = session(scenario, course, runner)
+        let session = session(scenario, mode, runner)
         try await session.run()
         return try #require(session.outcome)
     }

@@ -95,7 +95,7 @@ import Testing
         #expect(refused?.code == .clusterClientCertificate, "\(refused?.message ?? "")")
     }
 
-    /// A coordinator whose certificate has run out is passed over for another one.
+    /// A coordinator whose certificate has run out is skipped for another one.
     @Test func theNextEndpointIsTried() async throws {
         let (good, old) = (
             try await authority.server(), try await authority.server("old", days: -1)

@@ -86,7 +86,7 @@ import Testing
             let held = Task { [report] in
                 try await fixture.client.report(report, of: Self.id)
             }
-            // Heard of before the test is stopped.
+            // Seen before the test is stopped.
             try await waitUntil(deadlineSeconds: 20, "the report") {
                 try await fixture.execute(
                     "SELECT count(*) FROM load_shard WHERE heard_at > joined_at"
@@ -107,6 +107,8 @@ import Testing
         (#"{"atLeast":3}"#, "input.field"), (#"{"waitSeconds":0}"#, "input.field"),
         (#"{"durationSeconds":-1}"#, "input.field"), (#"{"queue":""}"#, "input.field"),
         (#"{"queue":"nowhere"}"#, "input.notFound"), (#"{"name":"a\nb"}"#, "input.field"),
+        (#"{"parts":0}"#, "input.field"), (#"{"parts":5041}"#, "input.field"),
+        (#"{"urls":""}"#, "input.field"),
     ]) func wrongTestsAreRefused(_ change: String, _ code: String) async throws {
         try await Fixture.with { fixture in
             var fields: [String: Any] = [
@@ -161,6 +163,47 @@ import Testing
                     #expect(answer.code == code, "\(method) \(path): \(answer)")
                 }
             }
+        }
+    }
+
+    /// Rows and URLs may have secrets: only workers with a running shard read them.
+    @Test func dataIsInNoAnswerButThatToItsShard() async throws {
+        try await Fixture.with { fixture in
+            var test = Self.test()
+            (test.parts, test.urls) = (1, "http://h/?token=s3cret")
+            _ = try await fixture.client.create(test)
+            try await fixture.client.add(
+                LoadTestData(parts: [.init(number: 0, data: "query\ntoken=s3cret")]), to: Self.id)
+            let place = try await fixture.client.join(
+                Self.id, LoadTestJoin(worker: Fixture.worker, name: "w"))
+            #expect(place.parts == 1 && place.urls == test.urls)
+            let ready = LoadTestReport(worker: Fixture.worker, progress: .ready)
+            #expect(try await fixture.client.report(ready, of: Self.id).kind == .run)
+            let request = LoadTestPartsRequest(worker: Fixture.worker, from: 0)
+            let parts = try await fixture.client.loadParts(request, of: Self.id).parts
+            #expect(parts.map(\.data) == ["query\ntoken=s3cret"])
+            for path in [
+                "/v1/load-tests", "/v1/load-tests/\(Self.id)", "/v1/audit", "/v1/events",
+                "/v1/status", "/v1/diagnosis", "/metrics",
+            ] {
+                let answer = try await fixture.send("GET", path)
+                #expect(answer.status == 200 && !answer.body.contains("s3cret"), "\(path)")
+            }
+            for body in [
+                #"{"parts":[]}"#, #"{"parts":[{"number":-1,"data":"a"}]}"#,
+                #"{"parts":[{"number":1,"data":"s3cret"}]}"#,
+                #"{"parts":[{"number":5040,"data":"s3cret"}]}"#,
+                #"{"parts":[{"number":0,"data":"s3cret\u0000"}]}"#,
+            ] {
+                let answer = try await fixture.send(
+                    "POST", "/v1/load-tests/\(Self.id)/data", body)
+                #expect(answer.code == "input.field", "\(body): \(answer)")
+                #expect(!answer.body.contains("s3cret"), "\(answer)")
+            }
+            let unknown = try await fixture.send(
+                "POST", "/v1/load-tests/\(Fixture.unknown)/data",
+                #"{"parts":[{"number":0,"data":"a"}]}"#)
+            #expect(unknown.code == "input.notFound")
         }
     }
 }

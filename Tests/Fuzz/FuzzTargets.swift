@@ -72,7 +72,7 @@ enum FuzzTargets {
             whole.failure != nil || whole.assets == pieces.assets,
             "a list names the same however it arrives")
         whole.assets.forEach(check)
-        // Going on behind what is wrong finds at least that.
+        // Continuing behind what is wrong finds at least that.
         let gathered = read(bytes, format, piece: 1_000, maxFailures: 3)
         require(
             (whole.failure == nil) == (gathered.failure == nil),
@@ -143,10 +143,43 @@ enum FuzzTargets {
 
     // MARK: Manifests
 
+    /// A recording of the MPDs one after the other.
+    private static func record(_ bodies: [[UInt8]]) {
+        var options = TitleOptions()
+        options.records = true
+        var cursor: RecordingCursor?
+        for (number, body) in (bodies + bodies.suffix(1)).enumerated() {
+            let resolver = try? TitleResolver(
+                url: "https://h/t/manifest", kind: .dash, options: options, following: cursor,
+                snapshotSeconds: 1_767_227_400 + Double(number) * 10)
+            guard var resolver else { return }
+            while !resolver.isComplete {
+                for request in resolver.next() {
+                    guard !request.isClock else {
+                        resolver.receiveClock(nil)
+                        continue
+                    }
+                    do throws(Failure) {
+                        try resolver.receive(
+                            request, finalURL: request.url, body: body, sha256: "")
+                    } catch {
+                        return
+                    }
+                }
+                if resolver.kind != .dash { return }
+            }
+            guard let pass = try? resolver.recordingPass(after: cursor) else { return }
+            require(pass.update.entries.count <= RecordingPass.maxEntries, "a pass is bounded")
+            for object in pass.objects { checkKey(object.key) }
+            cursor = pass.update.cursor
+        }
+    }
+
     /// A title: its manifest, and behind a byte 1 those that it names. Live ones are taken for what they
     /// list; of every other input it is a choice of tracks, every third is read strictly.
     private static func title(_ bytes: [UInt8], _ kind: AssetKind) {
         let bodies = bytes.split(separator: 1, omittingEmptySubsequences: false).map(Array.init)
+        if kind == .dash { record(bodies) }
         var options = TitleOptions()
         options.takesSnapshots = true
         options.isStrict = bytes.count % 3 == 0

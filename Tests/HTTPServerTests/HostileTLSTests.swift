@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: ["GET", "POST", "DELETE", "OPTIONS", "CONNECT", "PUT"])
-    func plainHTTPIsToldToUseTLS(_ method: String) async throws {
+    func plainHTTPGetsAHintToUseTLS(_ method: String) async throws {
         try await Self.withSecureServer { server, options in
             let client = try Client(port: server.port)
             let answer = try await client.exchange(method, "/")

@@ -196,7 +196,7 @@ import Testing
         { server in
             let client = try Client(port: server.port)
             try await client.send("GET", "/", headers: Self.key)
-            try await waitUntil(deadlineSeconds: 20, "the answer is given up") {
+            try await waitUntil(deadlineSeconds: 20, "the answer is abandoned") {
                 server.activeRequestCount == 0
             }
         }

@@ -58,7 +58,7 @@ struct TransitionLog: Sendable {
         try await pool.withConnection { [script] in _ = try await $0.simple(script) }
     }
 
-    /// States of assets that more assets came to than events say.
+    /// States that more assets entered than events report.
     func withoutEvents() async throws -> [String] {
         let tables = try await pool.query(
             """
@@ -68,7 +68,8 @@ struct TransitionLog: Sendable {
         guard tables.rowCount == 2 else { return [] }
         return try await pool.query(
             """
-            SELECT format('%s assets came to %s, events say %s', t.n, t.new, coalesce(e.n, 0)) AS missing
+            SELECT format('%s assets entered %s, events report %s', t.n, t.new, coalesce(e.n, 0))
+                AS missing
             FROM (SELECT new, count(*) AS n FROM transition WHERE kind = 'asset' GROUP BY new) AS t
             LEFT JOIN (SELECT substr(kind, 7) AS new, sum(coalesce(assets, 1)) AS n FROM event
                        WHERE kind LIKE 'asset.%' GROUP BY 1) AS e USING (new)

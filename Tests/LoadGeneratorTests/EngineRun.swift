@@ -3,6 +3,7 @@ import LoadGenerator
 import LoadModel
 import Model
 import Synchronization
+import Transfer
 
 /// A run of the engine and what it handed out.
 struct EngineRun {
@@ -33,6 +34,18 @@ struct EngineRun {
         intervals = handedOut.withLock { $0 }
         total = LoadInterval(second: 0)
         for interval in intervals { total.add(interval) }
+    }
+
+    /// Runs what a preflight has found, from one thread and at the addresses that it has found.
+    init(
+        _ found: LoadPreflight.Outcome, _ scenario: LoadScenario, libcurl: Bool = false,
+        lookup: (any HostLookup)? = nil, stops: (@Sendable (LoadInterval) -> Bool)? = nil
+    ) async throws {
+        try await self.init(found.plan, scenario, threads: 1, stops: stops) { options in
+            options.addresses = found.addresses
+            options.usesLibcurlAlone = libcurl
+            if let lookup { options.lookup = lookup }
+        }
     }
 }
 

@@ -122,8 +122,7 @@ import Transfer
             scenario, lookup: FixedLookup(hosts: ["127.0.0.1": ["93.184.216.34"]]),
             probe: FixedProbe())
         #expect(outcome.publicHosts.map(\.host) == ["127.0.0.1"])
-        let run = try await EngineRun(
-            outcome.plan, scenario, adjust: { $0.addresses = outcome.addresses })
+        let run = try await EngineRun(outcome, scenario)
         #expect(run.counts.succeeded == 0)
         #expect(run.total.errors.keys.map { $0 } == ["origin.addressNotOfTarget"])
         #expect(origin.requests.isEmpty)

@@ -93,7 +93,31 @@ import Testing
              "viewers": {"data": "viewers.csv"}}
             """
         let scenario = try LoadScenarioReader.read(Array(text.utf8))
-        let failure = #expect(throws: Failure.self) { try LoadScenarioWriter.write(scenario) }
-        #expect(failure?.message.contains("viewers.data") == true, "\(failure?.message ?? "")")
+        let written = try LoadScenarioWriter.write(scenario)
+        #expect(!written.contains("viewers.csv"), "\(written)")
+        guard case .viewers(let settings) = try LoadScenarioReader.read(Array(written.utf8)).user
+        else {
+            Issue.record("it has no viewers")
+            return
+        }
+        #expect(settings.data == nil)
+    }
+
+    /// Its URLs and requests come apart.
+    @Test func ofAReplayWorkersReadTheServer() throws {
+        var scenario = LoadScenario()
+        let urls = ["http://a.example:81/b?token=S3CRET", "http://a.example:81/c"]
+        scenario.setReplay(
+            LoadReplay(name: "access.log", urls: urls, count: 1, logSeconds: 0, speedUp: 1) {
+                _, _ in [.init(seconds: 0, url: 1)]
+            })
+        let written = try LoadScenarioWriter.write(scenario)
+        #expect(!written.contains("S3CRET"), "\(written)")
+        var read = try LoadScenarioReader.read(Array(written.utf8))
+        try read.check()
+        #expect(read.targets.map(\.source) == [.url("http://a.example:81/", .file)])
+        #expect(read.durationSeconds == scenario.durationSeconds)
+        try read.setReplay(urls: urls.joined(separator: "\n"), parts: ["0 1\n"], ofShards: 1)
+        #expect(read.replay?.urls == urls && read.replay?.count == 1)
     }
 }

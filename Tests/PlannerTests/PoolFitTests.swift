@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// One run: what it was is predicted, and what it leaves open is named with the run that tells.
+    /// One run: what it was is predicted, and what it leaves open is named with the run to add.
     @Test func oneRunSaysWhatItLeavesOpen() throws {
         let pool = Pool()
         let run = pool.run(2, 4, 2e6, 80)
@@ -119,10 +119,10 @@ import Testing
             #expect(
                 open.contains { $0.contains(what) && $0.contains(how) }, "\(calibration.notes)")
         }
-        // A second size tells the two apart, and connections are not extrapolated from defaults.
+        // A second size separates the two, and connections are not extrapolated from defaults.
         let both = try Calibration(runs: [run, pool.run(2, 4, 0.5e6, 240)])
         #expect(both.values["origin.latencyMilliseconds"]?.interval != nil)
-        #expect(!both.notes.contains { $0.contains("apart. A run with segments") })
+        #expect(!both.notes.contains { $0.contains("apart. Add a run with segments") })
         #expect(both.values["worker.connections"]?.likely == 4)
         #expect(both.notes.contains { $0.hasPrefix("Fitted to the time of 2 runs: ") })
     }
@@ -141,7 +141,8 @@ import Testing
         }
     }
 
-    /// A quota that the cluster does not know, and a worker's ceiling: workers tell them apart.
+    /// A quota that the cluster does not know, and a worker's ceiling: runs with more workers
+    /// separate them.
     @Test func ceilingsAreFound() throws {
         var pool = Pool()
         pool.ofOrigin = 20e6

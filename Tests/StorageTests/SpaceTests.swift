@@ -4,7 +4,7 @@ import Storage
 import TestSupport
 import Testing
 
-/// What a site leaves alone: its floor of free bytes, and what its quota leaves.
+/// What a site may not use: its floor of free bytes, and what its quota leaves.
 @Suite struct SpaceTests {
     private func code(_ body: () throws -> Void) -> FailureCode? {
         do {

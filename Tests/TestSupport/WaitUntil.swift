@@ -21,6 +21,7 @@ package func waitUntil(
         guard clock.now < deadline else {
             throw DeadlinePassed("\(what) did not hold within \(deadlineSeconds) s")
         }
+        // Between two checks, up to the deadline.
         try await clock.sleep(for: .milliseconds(5))
     }
 }

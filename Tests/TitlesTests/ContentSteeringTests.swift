@@ -43,7 +43,7 @@ import Testing
         let found = try resolver.steering()
         let steering = try #require(found)
         #expect(steering.serverURL == "http://edge/steer?a")
-        #expect(steering.first == "b" && steering.locations.isEmpty)
+        #expect(steering.first == ["b"] && steering.locations.isEmpty)
         #expect(resolver.redirectedManifest == "http://edge/x/m")
     }
 
@@ -88,13 +88,65 @@ import Testing
                 """), .dash)
         let found = try resolver.steering()
         let steering = try #require(found)
-        #expect(steering.first == "b" && steering.asksBeforeStart)
-        #expect(steering.base == "http://edge/x/one/")
+        #expect(steering.first == ["b", "a"] && steering.asksBeforeStart)
+        #expect(steering.serverURL == "http://edge/steer" && steering.proxyURL == nil)
+        #expect(steering.locations == ["a", "b"])
+        let tracks = try resolver.tracks()
+        let locations = try #require(tracks.first?.locations)
+        #expect(locations.base == "http://edge/x/one/")
+        #expect(locations.levels.map { $0.map(\.location) } == [[""], ["a", "b"]])
         #expect(
-            steering.locations == [
-                ContentSteering.Location(name: "a", base: "http://edge/x/one/"),
-                ContentSteering.Location(name: "b", base: "http://b/two/"),
+            locations.levels.map { $0.map(\.reference) }
+                == [["http://edge/x/m"], ["one/", "http://b/two/"]])
+    }
+
+    /// An absolute one makes those above unimportant.
+    @Test func locationsOfAllLevelsCount() throws {
+        let resolver = try Self.resolver(
+            """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static"
+              mediaPresentationDuration="PT8S">
+            <BaseURL serviceLocation="a">http://a/</BaseURL>
+            <Period duration="PT4S"><BaseURL serviceLocation="b">b/</BaseURL>
+            <AdaptationSet mimeType="video/mp4">
+            <BaseURL serviceLocation="c">//c/</BaseURL><BaseURL serviceLocation="a">http:/</BaseURL>
+            <SegmentTemplate media="$Number$.m4s" duration="2"/>
+            <Representation id="v" bandwidth="1"/>
+            <Representation id="w" bandwidth="2"><BaseURL>http://d/</BaseURL></Representation>
+            </AdaptationSet></Period>
+            <Period duration="PT4S"><AdaptationSet mimeType="video/mp4">
+            <BaseURL>x/</BaseURL><BaseURL>y/</BaseURL><BaseURL serviceLocation="e">z/</BaseURL>
+            <SegmentTemplate media="$Number$.m4s" duration="2"/>
+            <Representation id="v" bandwidth="1"/></AdaptationSet></Period></MPD>
+            """, .dash)
+        // A level has several, so no server is needed.
+        let steering = try resolver.steering()
+        #expect(steering?.locations == ["a", "b", "c", "e"])
+        let tracks = try resolver.tracks()
+        let found = tracks.map { track in
+            track.locations?.levels.map { $0.map { "\($0.location)=\($0.reference)" } }
+        }
+        #expect(
+            found == [
+                [["c=http://c/"]], nil,
+                [["a=http://a/"], ["=x/", "e=z/"]],
             ])
+        #expect(tracks.map { $0.locations?.base } == ["http://c/", nil, "http://a/x/"])
+        #expect(
+            tracks.last?.locations?.hosts == ["http://a/", "http://a/x/", "http://a/z/"])
+    }
+
+    @Test func aProxyIsNamed() throws {
+        let resolver = try Self.resolver(
+            Self.mpd(
+                """
+                <BaseURL serviceLocation="a">one/</BaseURL>
+                <ContentSteering proxyServerURL="/proxy?x=1">http://s/steer</ContentSteering>
+                """), .dash)
+        let steering = try resolver.steering()
+        #expect(steering?.serverURL == "http://s/steer")
+        #expect(steering?.proxyURL == "http://edge/proxy?x=1")
+        #expect(steering?.first == [])
     }
 
     @Test(arguments: [
@@ -104,6 +156,11 @@ import Testing
         (
             "<BaseURL serviceLocation='a'>1/</BaseURL><BaseURL serviceLocation='b'>2/</BaseURL>",
             true
+        ),
+        (
+            "<BaseURL serviceLocation='a'>1/</BaseURL>"
+                + "<Period duration='PT1S'><BaseURL serviceLocation='b'>2/</BaseURL></Period>",
+            false
         ),
     ])
     func locationsAloneAreEnough(_ text: String, _ isSteered: Bool) throws {
@@ -116,6 +173,8 @@ import Testing
     @Test(arguments: [
         "<BaseURL serviceLocation='a'>1/</BaseURL><ContentSteering>ftp://s/</ContentSteering>",
         "<BaseURL serviceLocation='a,b'>1/</BaseURL><ContentSteering>http://s/</ContentSteering>",
+        "<BaseURL serviceLocation='a'>1/</BaseURL>"
+            + "<ContentSteering proxyServerURL='data:x'>http://s/</ContentSteering>",
     ])
     func anMPDThatCannotBeFollowedIsNamed(text: String) throws {
         let resolver = try Self.resolver(Self.mpd(text), .dash)

@@ -1,4 +1,4 @@
-// Tells the thread sanitizer of the slow path of Swift's Mutex, which is in the toolchain's own
+// Reports to the thread sanitizer the slow path of Swift's Mutex, which is in the toolchain's own
 // library and so not instrumented: a lock taken there after another thread's unlock would look like
 // no order at all. To be preloaded; scripts/test compiles it.
 //

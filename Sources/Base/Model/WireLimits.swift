@@ -50,7 +50,7 @@ package enum WireLimits {
     package static let refusedSites = 1_000
     /// Longest reason of a decision about an origin in characters.
     package static let reasonCharacters = 400
-    /// Lengths of names of sites' queues: lower case letters, digits and dashes.
+    /// Lengths of names of sites' queues: lower-case letters, digits and inner dashes.
     package static let siteName = 1...60
     /// Longest validator of a result; a longer one is ignored.
     package static let validatorCharacters = 256
@@ -132,6 +132,14 @@ package enum WireLimits {
     package static let pastLoadTests = 16
     /// Largest scenario of a load test in bytes.
     package static let scenarioBytes = 4 << 20
+    /// Maximum parts of a load test's data, each with its largest size in bytes, and the size of all.
+    package static let loadParts = 5_040
+    package static let loadPartBytes = 4 << 20
+    package static let loadDataBytes = 128 << 20
+    /// Largest size of the URLs of a replay together, in bytes.
+    package static let loadURLBytes = 8 << 20
+    /// Bytes of data per second for which the start of a load test waits, so that workers fetch theirs.
+    package static let loadDataBytesPerSecond = 8 << 20
     /// Allowed time to wait for workers, in seconds.
     package static let loadWaitSeconds = 1.0...3_600.0
     /// Allowed duration of a load test, in seconds.

@@ -11,6 +11,15 @@ extension CoordinatorClient {
         try await post("/v1/load-tests", test, call: Call(retrySeconds: retrySeconds))
     }
 
+    /// Adds parts of a test's data. Throws `input.notFound`, `input.field` for a part that the test
+    /// does not have, and `input.tooLarge`.
+    package func add(
+        _ data: LoadTestData, to id: LoadTestID, retrySeconds: Double? = nil
+    ) async throws(Failure) {
+        try await post(
+            "/v1/load-tests/\(id)/data", data, call: Call(retrySeconds: retrySeconds))
+    }
+
     package func loadTests(retrySeconds: Double? = nil) async throws(Failure) -> LoadTestList {
         try await get("/v1/load-tests", call: Call(retrySeconds: retrySeconds))
     }
@@ -56,6 +65,14 @@ extension CoordinatorClient {
         _ id: LoadTestID, _ join: LoadTestJoin, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestPlace {
         try await post("/v1/load-tests/\(id)/shards", join, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Returns parts of a running shard's data. Throws `input.notFound` for a shard that does not run.
+    package func loadParts(
+        _ request: LoadTestPartsRequest, of id: LoadTestID, retrySeconds: Double? = nil
+    ) async throws(Failure) -> LoadTestParts {
+        try await post(
+            "/v1/load-tests/\(id)/parts", request, call: Call(retrySeconds: retrySeconds))
     }
 
     /// Reports the progress of a shard, and returns the worker's order.

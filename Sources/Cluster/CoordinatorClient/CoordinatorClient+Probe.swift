@@ -42,7 +42,7 @@ package struct ClockReading: Sendable, Hashable {
 
     /// The least difference that explains the reading, positive if the other clock is ahead; 0 if
     /// the clocks may agree.
-    package var leastSkewSeconds: Double {
+    package var minSkewSeconds: Double {
         let (low, high) = (seconds - received, seconds + stepSeconds - sent)
         return low > 0 ? low : min(high, 0)
     }

@@ -79,7 +79,7 @@ package struct DirectoryListing: Sendable {
     private static func isDirectory(
         _ type: Int32, _ name: UnsafePointer<UInt8>, of directory: FileDescriptor
     ) -> Bool {
-        // Some file systems do not tell.
+        // Some file systems do not report it.
         guard type == Int32(DT_UNKNOWN) else { return type == Int32(DT_DIR) }
         var status = stat()
         let text = UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self)

@@ -85,7 +85,7 @@ struct Wire {
     /// Frees the buffers of TLS if it was not used since the last call.
     func releaseIdleBuffers() { tls?.releaseIdleBuffers() }
 
-    /// Tells the peer that nothing is missing; only between two responses.
+    /// Notifies the peer that nothing is missing; only between two responses.
     func finish() { tls?.finish() }
 
     /// Ends this side. What the peer still sends can be received as it is, to be dropped.

@@ -139,7 +139,7 @@ import Testing
     ) {
         let reading = ClockReading(
             seconds: seconds, stepSeconds: 1, sent: sent, received: received)
-        #expect(abs(reading.leastSkewSeconds - skew) < 1e-9)
+        #expect(abs(reading.minSkewSeconds - skew) < 1e-9)
     }
 
     @Test(

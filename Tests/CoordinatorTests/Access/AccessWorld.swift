@@ -26,7 +26,7 @@ struct AccessWorld {
         let test = try await fixture.client.create(
             LoadTestSubmission(
                 id: .random(), name: "t", queue: "srv-edge", scenario: "{}", atLeast: 1,
-                waitSeconds: 600, durationSeconds: 1))
+                waitSeconds: 600, durationSeconds: 1, parts: 2))
         try await fixture.client.set(
             SourceSubmission(url: "https://cms.example/list.json", everySeconds: 3_600), of: catalog
         )

@@ -150,6 +150,10 @@ struct RouteAccess {
             "POST /v1/load-tests/{test}/reports",
             #"{"worker":"{unknown}","progress":"ready","intervals":[],"waitMilliseconds":0}"#,
             queue: .changesNothing(#""leave""#), lease: .notNamed),
+        // The worker has no running shard.
+        .work(
+            "POST /v1/load-tests/{test}/parts", #"{"worker":"{worker}","from":0}"#,
+            queue: .outOfScope, lease: .refused(status: 404, code: "input.notFound")),
 
         .change(
             "/v1/catalogs", [.operator, .submitter],
@@ -197,6 +201,9 @@ struct RouteAccess {
             "/v1/load-tests", [.operator],
             #"{"id":"{unknown}","name":"t","queue":"srv-other","scenario":"{}","atLeast":1,"waitSeconds":60,"durationSeconds":1}"#
         ),
+        .change(
+            "/v1/load-tests/{test}/data", [.operator],
+            #"{"parts":[{"number":0,"data":"row"}]}"#),
         .change(
             "/v1/load-tests/{test}/follow", [.operator], #"{"after":[],"waitMilliseconds":0}"#),
         .change("/v1/load-tests/{test}/stop"),

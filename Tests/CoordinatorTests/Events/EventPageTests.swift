@@ -78,7 +78,7 @@ import Testing
 
     /// Nothing of other sites, and nothing of what has no site.
     /// Workers and origins are of no site.
-    @Test func whoIsBoundToSitesIsToldWhichEventsItCannotSee() async throws {
+    @Test func aBoundTokenLearnsWhichEventsItCannotSee() async throws {
         try await Fixture.with { fixture in
             let bound = try await fixture.token(.submitter, sites: [Fixture.storageURL])
             for accept in ["application/json", "text/event-stream"] {

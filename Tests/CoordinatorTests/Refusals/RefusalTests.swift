@@ -338,7 +338,8 @@ import Testing
         try await Fixture.with { fixture in
             try await fixture.submit(["a", "b"])
             let before = try await fixture.tables()
-            let catalogs = Self.catalogs + Self.keyQueries + Self.neighbours
+            let catalogs =
+                Self.catalogs + Self.keyQueries + Self.neighbours + Self.recordings
             for one in Self.malformed + Self.routes + catalogs + Self.work + Self.refreshTimes {
                 let answer = try await fixture.send(
                     one.method, one.target, one.body, headers: one.headers)

@@ -150,7 +150,7 @@ enum Expected: Sendable {
     case selected(SelectionAnswer, isWritten: Bool)
     case queue(QueueState, leased: Int)
 
-    /// - Parameter isAlone: nothing else ran meanwhile, whose locks a claim passes over.
+    /// - Parameter isAlone: nothing else ran meanwhile, whose locks a claim skips.
     func admits(_ answer: Answer, isAlone: Bool) -> Bool {
         switch (self, answer) {
         case (.exactly(let expected), _): return expected == answer

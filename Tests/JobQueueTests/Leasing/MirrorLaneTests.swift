@@ -29,7 +29,7 @@ import Testing
         range.map { F.file("plain\($0)") }
     }
 
-    /// Leaves origins alone, as a breaker that has just opened does.
+    /// Sets a cooldown of origins, as a circuit breaker that has just opened does.
     private static func leaveAlone(_ fixture: F, _ origins: [String]) async throws {
         for origin in origins {
             try await fixture.pool.query(

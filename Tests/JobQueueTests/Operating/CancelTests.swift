@@ -129,7 +129,7 @@ import Testing
             #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
             try await expectEnded(fixture, catalog, completed: 0, failed: 0, cancelled: 2)
 
-            // And both can be taken up again.
+            // And both can be resumed.
             #expect(try await apply(fixture, .retry, catalog).assets == 2)
             var sizes: [Int64?] = []
             while true {

@@ -32,7 +32,7 @@ import Testing
             #expect(try await fixture.queue.workers.work(for: catalog).workers == 0)
             try await report(fixture, run, seconds: [2])
             try await report(fixture, run, seconds: [2, 4])
-            // One that comes late tells nothing new.
+            // One that comes late reports nothing new.
             try await report(fixture, run, seconds: [2])
             try await report(fixture, run, seconds: [3], connections: 4, age: 5, as: .random())
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })

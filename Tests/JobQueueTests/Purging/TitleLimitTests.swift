@@ -102,6 +102,22 @@ import Testing
         }
     }
 
+    /// Its file lies there until it is removed.
+    @Test func aTitleWhoseCheckFailedIsAtItsSite() async throws {
+        try await F.with("limit_checked") { fixture in
+            let asset = file("a", sites: 1)
+            try await fetch(fixture, [asset])
+            try await fixture.submit([asset])
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map { F.failed($0, grant, "origin.http.404") })
+            let far = "file:///srv/far"
+            #expect(try await fetch(fixture, [asset], site: far) == ["a": "rights.maxSites"])
+            try await remove(fixture, "movies")
+            #expect(try await fetch(fixture, [asset], site: far) == ["a": "completed"])
+        }
+    }
+
     @Test func theStrictestOfAssetCatalogAndSiteHolds() async throws {
         try await F.with("limit_strictest") { fixture in
             try await fetch(fixture, [F.file("x")], catalog: "other")

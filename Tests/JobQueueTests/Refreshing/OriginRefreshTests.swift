@@ -92,7 +92,7 @@ import Testing
             _ = try await fixture.report(grant.jobs.map { done($0, grant, fresh: 1_800) })
             #expect(
                 try await due(fixture) == ["plain": 1_800, "own": 7_200, "origin": 1_800])
-            // A list that is read again leaves the times alone.
+            // A list that is read again keeps the times.
             _ = try await submit(fixture, list, byOrigin: true)
             #expect(
                 try await due(fixture) == ["plain": 1_800, "own": 7_200, "origin": 1_800])

@@ -173,7 +173,7 @@ import Testing
         try await F.with("publish_start") { fixture in
             let work = try await Refreshes(fixture, ["a", "b"])
             #expect(try await work.request() == .accepted)
-            // One that leaves it alone does not wait.
+            // One that skips it does not wait.
             try await fixture.submit([F.file("a"), F.file("b")])
             #expect(try await work.assets().map(\.state) == [.publishing, .refreshing])
             let renamed = AssetSubmission(

@@ -85,7 +85,7 @@ import Testing
             #expect(running.state == .running && running.totals.completed == 0)
             #expect(running.totals.bytes == before.totals.bytes)
             #expect(try await fixture.assets(of: catalog).allSatisfy { $0.state == .refreshing })
-            // Another start leaves it alone.
+            // Another start skips it.
             #expect(try await refresh(fixture, catalog).jobs == 0)
 
             let grant = try await fixture.lease()

@@ -159,6 +159,10 @@ import Testing
             var rights = CatalogSubmission(name: "rights", storageURL: Self.site)
             rights.keepSeconds = 3_600
             await expectRefused { [rights] in _ = try await queue.submissions.open(rights) }
+            var recording = CatalogSubmission(name: "recording", storageURL: Self.site)
+            recording.titles = TitleOptions()
+            recording.titles?.records = true
+            await expectRefused { [recording] in _ = try await queue.submissions.open(recording) }
             var asset = QueueFixture.file("b")
             asset.expiresAt = 4e9
             await expectRefused { [asset] in

@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    /// Playlists tell whether the media is the same.
+    /// Playlists show whether the media is the same.
     @Test(arguments: [true, false])
     func aTitleIsFetchedFromANeighbourWithTheSameManifest(_ isSame: Bool) async throws {
         try await F.with("neighbour_title_\(isSame)") { fixture in

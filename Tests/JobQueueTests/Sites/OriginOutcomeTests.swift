@@ -56,7 +56,7 @@ import Testing
             #expect(try await Self.failures(of: Self.main, fixture) == 0)
             let next = try await fixture.lease(10)
             #expect(next.jobs.count == 10)
-            // When its time is over the first failure leaves it alone for longer, and a success ends that.
+            // After its time the first failure makes its cooldown longer, and a success ends it.
             try await fixture.skipCooldowns()
             _ = try await fixture.report([Self.failed(next.jobs[0], next, "origin.http.502")])
             let again = try await fixture.queue.origins.cooling()

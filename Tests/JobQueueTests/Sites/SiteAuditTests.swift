@@ -93,6 +93,27 @@ import Testing
         }
     }
 
+    /// What is damaged lies at the edge, although it is recorded no longer.
+    @Test func whatCannotBeRepairedGoesWithItsAsset() async throws {
+        try await QueueFixture.with("audit_removed") { fixture in
+            let catalog = try await fixture.submit([QueueFixture.file("a")])
+            _ = try await fixture.drain()
+            let audit = try await leased(fixture)
+            let record = try #require(
+                try await records(audit, fixture).first { $0.hasSuffix("files/a") })
+            var finding = Self.missing(record)
+            finding.kind = .truncated
+            #expect(try await report([finding], of: audit, fixture) == [.queued])
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map { QueueFixture.failed($0, grant, "origin.http.404") })
+            _ = try await fixture.drain()
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(catalog)))
+            #expect(try await RemovalTests.purge(fixture) == ["origin.test/files/a"])
+        }
+    }
+
     private static func check(
         _ worker: WorkerID, _ lease: LeaseID, _ records: [String]
     ) -> SiteAuditCheck {

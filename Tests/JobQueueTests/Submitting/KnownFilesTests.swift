@@ -137,6 +137,28 @@ import Testing
         }
     }
 
+    /// A manifest that is put aside once more before it was stored again still lies there.
+    @Test func whatWasPutAsideTwiceGoesWithItsTitle() async throws {
+        try await F.with("known_removed") { fixture in
+            try await submit(fixture)
+            try await resolve(fixture, ["low.ts"])
+            try await work(fixture)
+            for height in [720, 1_080] as [Int64] {
+                try await submit(fixture, height: height)
+                try await resolve(fixture, ["low.ts"])
+            }
+            _ = try await fixture.queue.catalogs.selections.apply(
+                SelectionAction(.remove, catalog: CatalogReference(name: "movies")))
+            // No worker stores anything of it any more.
+            try await fixture.pool.query("UPDATE unneeded_file SET due_at = now()")
+            _ = try await fixture.queue.purges.reconcile()
+            #expect(
+                try await Set(RemovalTests.purge(fixture)) == [
+                    "origin.test/t/low.ts", "origin.test/t/main.m3u8",
+                ])
+        }
+    }
+
     @Test func anotherCatalogOfTheSiteKnowsToo() async throws {
         try await F.with("known_catalogs") { fixture in
             try await submit(fixture)

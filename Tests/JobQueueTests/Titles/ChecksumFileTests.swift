@@ -219,7 +219,7 @@ import Testing
             #expect(other.jobs.map(\.kind) == [.checksums])
             #expect(try await Self.turns(fixture, other) == [.wait])
             try await Self.letLostTurnsAge(fixture)
-            #expect(try await Self.turns(fixture, other) == [.wait], "its worker was not heard of")
+            #expect(try await Self.turns(fixture, other) == [.wait], "its worker has not reported")
             #expect(try await Self.cancelled(fixture, writer) == lists)
             #expect(try await Self.turns(fixture, other) == [.write])
         }
@@ -253,11 +253,11 @@ import Testing
                     }
                     let id = try await fixture.submit(names.map { F.file($0) }, catalog: catalog)
                     catalogs[catalog] = (id, names)
-                    var heard: Set<JobID> = []
+                    var notified: Set<JobID> = []
                     for end in writing {
-                        heard.formUnion(try await Self.cancelled(fixture, end.grant))
+                        notified.formUnion(try await Self.cancelled(fixture, end.grant))
                     }
-                    writing.removeAll { heard.contains($0.job.id) }
+                    writing.removeAll { notified.contains($0.job.id) }
                 case 2 where writing.contains { $0.job.attempt < 5 }:
                     // Dead, or asleep beyond its lease: it replaces nothing any more. Only the fifth loss would
                     // fail the job.

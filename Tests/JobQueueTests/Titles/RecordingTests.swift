@@ -27,7 +27,7 @@ import Testing
     /// Leases the resolve job of the title, which has to be due.
     private static func reload(_ fixture: F) async throws -> (LeaseGrant, RecordingPosition?) {
         try await fixture.skipDelays()
-        // Due jobs of a report come to their lanes with a claim.
+        // Due jobs of a report enter their lanes with a claim.
         let grant = try await fixture.lease(1)
         try #require(grant.jobs.map(\.kind) == [.resolve])
         guard case .resolve(let source) = grant.jobs[0].task else { return (grant, nil) }
@@ -83,7 +83,7 @@ import Testing
         try await end(fixture, grant)
     }
 
-    /// Fetches all segments that wait, and leaves the resolve job alone.
+    /// Fetches all segments that wait, but does not run the resolve job.
     private static func fetch(_ fixture: F, failing: Set<String> = []) async throws -> [String] {
         var keys: [String] = []
         while true {
@@ -176,6 +176,81 @@ import Testing
                     #EXT-X-ENDLIST
 
                     """)
+            #expect(try await fixture.count("recorded_segment") == 0)
+        }
+    }
+
+    /// What a worker sends that found segments of these times in the first track of an MPD.
+    private static func mpdBatch(
+        _ fixture: F, _ grant: LeaseGrant, _ times: [Int64], periods: [RecordedPeriod]? = nil,
+        hasEnded: Bool = false
+    ) -> SegmentBatch {
+        var batch = batch(fixture, grant, times)
+        var mpd = RecordingCursor.MPD()
+        var period = RecordingCursor.MPD.Period(id: "p", start: 0, previousEnd: nil)
+        period.tracks = [RecordingCursor.MPD.Track(id: "v", number: 0, name: "n")]
+        mpd.periods = [period]
+        mpd.periodCount = 1
+        mpd.trackCount = 1
+        mpd.hasEnded = hasEnded
+        var cursor = RecordingCursor()
+        cursor.mpd = mpd
+        cursor.entries = 100
+        let entries = times.enumerated().map { index, time in
+            var entry = RecordedEntry(
+                playlist: 0, sequence: time, seconds: 4, setup: nil,
+                tags: RecordedTimes(time: time, duration: 4).text, uri: "")
+            entry.object = index
+            return entry
+        }
+        var update = RecordingUpdate(cursor: cursor, entries: entries, reloadSeconds: 4)
+        update.periods = periods
+        if periods != nil {
+            update.root = [
+                RecordedPiece(text: "<MPD>", value: .periods), RecordedPiece(text: "</MPD>"),
+            ]
+        }
+        batch.recording = update
+        return batch
+    }
+
+    @Test func anMPDIsWrittenAfterTheLastSegment() async throws {
+        try await F.with("recording_mpd") { fixture in
+            let catalog = try await Self.submit(fixture)
+            let track = RecordedPeriod.Track(
+                number: 0, timescale: 1, offset: 0, isNumbered: false)
+            let period = RecordedPeriod(
+                number: 0, start: 0, prefix: "", tracks: [track],
+                pieces: [
+                    RecordedPiece(text: "<S>", set: 0, track: 0, value: .timeline),
+                    RecordedPiece(text: "</S>", set: 0, track: 0),
+                ])
+            let (first, _) = try await Self.reload(fixture)
+            // The answer to the first request was lost.
+            for _ in 0..<2 {
+                let batch = Self.mpdBatch(fixture, first, [0, 4], periods: [period])
+                #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            }
+            try await Self.end(fixture, first)
+            let (second, position) = try await Self.reload(fixture)
+            #expect(position?.cursor.mpd?.periodCount == 1)
+            // 4 again, and a name that the title has already.
+            var batch = Self.mpdBatch(fixture, second, [4, 8, 12], hasEnded: true)
+            batch.segments[2].key = batch.segments[0].key
+            #expect(try await fixture.queue.segments.add(batch) == .accepted)
+            try await Self.end(fixture, second)
+            #expect(
+                try await Self.fetch(fixture, failing: ["origin.test/t/0.ts"])
+                    == [0, 4, 8].map { "origin.test/t/\($0).ts" })
+            let (last, _) = try await Self.reload(fixture)
+            try await Self.end(fixture, last)
+            #expect(try await Self.fetch(fixture) == [F.title("t").key])
+            let asset = try await fixture.assets(of: catalog)[0]
+            #expect(asset.state == .completed, "\(asset)")
+            #expect(asset.recording?.end == .ended && asset.recording?.gaps == 2, "\(asset)")
+            let text = try await fixture.pool.query("SELECT content FROM rewritten_manifest")
+                .firstRow?.string(0)
+            #expect(text == "<MPD><S><S t=\"4\" d=\"4\" r=\"1\"/></S></MPD>")
             #expect(try await fixture.count("recorded_segment") == 0)
         }
     }

@@ -72,12 +72,7 @@ import Testing
             servers.allSatisfy { $0.requests().count >= 2 }
         }
         let before = servers.map { $0.requests().count }
-        let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1,
-            adjust: {
-                $0.addresses = outcome.addresses
-                $0.usesLibcurlAlone = libcurl
-            })
+        let run = try await EngineRun(outcome, scenario, libcurl: libcurl)
         #expect(run.total.errors == [:])
         #expect(run.counts.viewersStarted == 2 && run.counts.viewersFailed == 0)
         let logs = try await logged(servers, after: before, atLeast: run.counts.sent)
@@ -111,12 +106,7 @@ import Testing
         var outcome = try await preflight(scenario)
         outcome.plan.viewerData = try ViewerData(
             Array("query,Cookie\nedge=a,s=1\nedge=b,s=2\n".utf8))
-        let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1,
-            adjust: {
-                $0.addresses = outcome.addresses
-                $0.usesLibcurlAlone = libcurl
-            })
+        let run = try await EngineRun(outcome, scenario, libcurl: libcurl)
         #expect(run.total.errors == [:])
         #expect(run.counts.redirects == 4)
         for (edge, query) in [(edges[0], "edge=a"), (edges[1], "edge=b")] {
@@ -143,8 +133,7 @@ import Testing
         let scenario = scenario("\(start.url)/go")
         let outcome = try await preflight(scenario)
         #expect(outcome.plan.targets[0].live != nil)
-        let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1, adjust: { $0.addresses = outcome.addresses })
+        let run = try await EngineRun(outcome, scenario)
         #expect(run.total.errors == [:])
         #expect(run.counts.redirects == 2)
         #expect(run.counts.segments >= 4)
@@ -157,7 +146,7 @@ import Testing
     // MARK: Refusals
 
     private func requests(
-        _ configuration: String, path: String, most: Int?, hops: Int = 0, isProbed: Bool = true
+        _ configuration: String, path: String, most: Int?, redirects: Int = 0, isProbed: Bool = true
     ) async throws -> (EngineRun, [NginxServer.Request]) {
         let origin = try await NginxServer(root: directory.path, configuration: configuration)
         var scenario = LoadScenario.closed(users: 1, seconds: 5)
@@ -169,11 +158,10 @@ import Testing
         let outcome = try await preflight(
             scenario, probe: isProbed ? CurlLoadProbe() : FixedProbe())
         try await waitUntil(deadlineSeconds: 10, "the preflight's requests") {
-            origin.requests().count >= (isProbed ? hops + 1 : 0)
+            origin.requests().count >= (isProbed ? redirects + 1 : 0)
         }
         let before = origin.requests().count
-        let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1, adjust: { $0.addresses = outcome.addresses })
+        let run = try await EngineRun(outcome, scenario)
         let logs = try await logged([origin], after: [before], atLeast: run.counts.sent)
         return (run, logs[0])
     }
@@ -181,7 +169,7 @@ import Testing
     @Test func aRouteWithoutEndIsCutShort() async throws {
         let (run, log) = try await requests(
             "absolute_redirect off; location /hop { return 302 ${uri}x; }", path: "/hop", most: 4,
-            hops: 4)
+            redirects: 4)
         // Five requests each, the last of which fails.
         #expect(log.count == 30)
         #expect(run.total.errors == ["origin.redirectLimit": 6])
@@ -195,7 +183,7 @@ import Testing
             absolute_redirect off;
             location = /a { return 302 /b; }
             location = /b { return 302 /a; }
-            """, path: "/a", most: 20, hops: 1)
+            """, path: "/a", most: 20, redirects: 1)
         #expect(log.count == 30)
         #expect(run.total.errors == ["origin.redirectLoop": 15])
     }
@@ -244,12 +232,7 @@ import Testing
         let lookup = FixedLookup(
             hosts: ["localhost": ["127.0.0.1"], "127.0.0.1": ["127.0.0.1"]])
         let outcome = try await preflight(scenario, lookup: lookup)
-        let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1,
-            adjust: {
-                $0.addresses = outcome.addresses
-                $0.lookup = lookup
-            })
+        let run = try await EngineRun(outcome, scenario, lookup: lookup)
         #expect(run.total.errors == [:])
         #expect(run.counts.redirects >= 2)
     }

@@ -113,12 +113,7 @@ import Testing
             servers.allSatisfy { !isHLS || !own($0).isEmpty }
         }
         let before = servers.map { own($0).count }
-        let run = try await EngineRun(
-            outcome.plan, scenario, threads: 1, stops: stops,
-            adjust: {
-                $0.addresses = outcome.addresses
-                $0.usesLibcurlAlone = libcurl
-            })
+        let run = try await EngineRun(outcome, scenario, libcurl: libcurl, stops: stops)
         func logs() -> [[NginxServer.Request]] {
             zip(servers, before).map { Array(own($0).dropFirst($1)) }
         }
@@ -355,7 +350,7 @@ import Testing
         let requests = steering.requests
         try #require(requests.count >= 3)
         #expect(requests[0].target == "/steer?_DASH_pathway=%22beta%22")
-        #expect(requests[1].target.hasPrefix("/steer?_DASH_pathway=%22beta%2Calpha%22"))
+        #expect(requests[1].target.hasPrefix("/steer?_DASH_pathway=%22alpha%22"))
         #expect(requests[2].target.hasPrefix("/steer?_DASH_pathway=%22alpha%22"))
     }
 

@@ -16,7 +16,7 @@ import Testing
         var slow = ViewerClass()
         slow.weight = 3
         slow.bitsPerSecond = 1_000
-        var mix = ViewerMix([slow, ViewerClass()], rows: 0, shard: .whole, seed: 1)
+        var mix = ViewerMix([slow, ViewerClass()], data: ViewerData(), shard: .whole, seed: 1)
         let drawn = (0..<4_000).count { _ in mix.next().bitsPerSecond == 1_000 }
         #expect((2_900...3_100).contains(drawn), "\(drawn)")
     }
@@ -24,7 +24,8 @@ import Testing
     @Test func shardsTakeDifferentRowsInTurn() {
         var rows: [Int32] = []
         for shard in 0..<2 {
-            var mix = ViewerMix([], rows: 5, shard: LoadShard(index: shard, count: 2), seed: 1)
+            let data = ViewerData(rows: Array(repeating: .init(), count: 5), shards: 1)
+            var mix = ViewerMix([], data: data, shard: LoadShard(index: shard, count: 2), seed: 1)
             rows += (0..<4).map { _ in mix.next().row }
         }
         #expect(rows == [0, 2, 4, 1, 1, 3, 0, 2])
@@ -89,7 +90,7 @@ import Testing
     @Test func watchedTimesAreExponential() {
         var type = ViewerClass()
         type.meanWatchSeconds = 100
-        var mix = ViewerMix([type], rows: 0, shard: .whole, seed: 3)
+        var mix = ViewerMix([type], data: ViewerData(), shard: .whole, seed: 3)
         let times = (0..<4_000).map { _ in mix.next().watchSeconds }
         #expect(abs(times.reduce(0, +) / 4_000 - 100) < 5)
     }

@@ -1,5 +1,6 @@
 import Model
 import Testing
+import Titles
 
 @testable import LoadModel
 
@@ -13,8 +14,9 @@ import Testing
     ) -> SteeringClient {
         var source = SteeringSource(
             form: form, pathways: names.map { SteeringSource.Pathway(name: $0) })
+        source.serverURL = server
         change(&source)
-        return SteeringClient(source, server: server)
+        return SteeringClient(source)
     }
 
     private static func manifest(
@@ -45,7 +47,25 @@ import Testing
                 == .request("http://t/again?_HLS_pathway=%22b%22&_HLS_throughput=1234567"))
     }
 
-    @Test func aServiceLocationIsNamedWithThoseBefore() throws {
+    /// What a proxy passes on is the server's: also the next URL.
+    @Test func aProxyIsAskedForTheServer() throws {
+        var client = Self.client(.dash) { $0.proxyURL = "http://proxy/p?k=1" }
+        client.begin(atSeconds: 0)
+        #expect(
+            client.next(8, atSeconds: 0)
+                == .request(
+                    "http://proxy/p?k=1&url=http%3A%2F%2Fs%2Fsteer%3Fsession%3D1"
+                        + "&_DASH_pathway=%22a%22&_DASH_throughput=8"))
+        try client.received(
+            Self.manifest(["a"], ttl: 1, ", \"RELOAD-URI\": \"again\""),
+            at: "http://elsewhere/x", atSeconds: 0)
+        #expect(
+            client.next(nil, atSeconds: 1)
+                == .request(
+                    "http://proxy/p?k=1&url=http%3A%2F%2Fs%2Fagain&_DASH_pathway=%22a%22"))
+    }
+
+    @Test func serviceLocationsInUseAreNamed() throws {
         var client = Self.client(.dash) { $0.asksBeforeStart = true }
         #expect(client.holdsStart)
         client.begin(atSeconds: 0)
@@ -58,19 +78,24 @@ import Testing
         #expect(client.choose(atSeconds: 0) == true)
         #expect(
             client.next(nil, atSeconds: 1)
-                == .request("http://s/steer?session=1&_DASH_pathway=%22a%2Cc%22"))
+                == .request("http://s/steer?session=1&_DASH_pathway=%22c%22"))
+        // Nothing was requested since.
+        try client.received(Self.manifest(["c"], ttl: 1), at: Self.server, atSeconds: 1)
+        #expect(
+            client.next(nil, atSeconds: 2)
+                == .request("http://s/steer?session=1&_DASH_pathway=%22c%22"))
     }
 
     @Test func aPathwayThatFailedIsAvoidedForItsPenalty() throws {
         var client = Self.client(server: nil)
         client.begin(atSeconds: 0)
         #expect(client.next(nil, atSeconds: 0) == .none)
-        #expect(client.pathwayFailed(atSeconds: 10) == true)
+        #expect(client.pathwayFailed(of: Self.segment, atSeconds: 10).movesObject == true)
         #expect(client.current.name == "b")
-        #expect(client.pathwayFailed(atSeconds: 20) == true)
+        #expect(client.pathwayFailed(of: Self.segment, atSeconds: 20).movesObject == true)
         #expect(client.current.name == "c")
         // All are penalized: it stays.
-        #expect(client.pathwayFailed(atSeconds: 30) == false)
+        #expect(client.pathwayFailed(of: Self.segment, atSeconds: 30).movesObject == false)
         #expect(client.current.name == "c")
         #expect(client.choose(atSeconds: 10 + SteeringClient.penaltySeconds - 0.1) == false)
         #expect(client.choose(atSeconds: 10 + SteeringClient.penaltySeconds) == true)
@@ -86,7 +111,7 @@ import Testing
         _ = client.next(nil, atSeconds: 5)
         client.failed(status: 410, retryAfterSeconds: nil, atSeconds: 5)
         #expect(client.next(nil, atSeconds: 1e6) == .none)
-        #expect(client.pathwayFailed(atSeconds: 6) == true)
+        #expect(client.pathwayFailed(of: Self.segment, atSeconds: 6).movesObject == true)
         #expect(client.current.name == "b")
     }
 
@@ -110,6 +135,8 @@ import Testing
         try client.received(Self.manifest(["a"], ttl: given), at: Self.server, atSeconds: 0)
         #expect(client.next(nil, atSeconds: 0) == .wait(untilSeconds: used))
     }
+
+    private static let segment = object("http://h/1.ts", .media, listedBy: 0)
 
     // MARK: URLs
 
@@ -146,7 +173,10 @@ import Testing
         #expect(client.choose(atSeconds: 0) == true)
         #expect(client.current.name == "y" && client.current.origin == 0)
         func url(_ url: String, _ role: SegmentRole, _ index: Int32) -> String {
-            client.url(of: Self.object(url, role, listedBy: 0), at: index, ManifestMoves())
+            let object = Self.object(url, role, listedBy: 0)
+            let destination = client.destination(of: object, at: index, ManifestMoves())
+            #expect(destination.pathway == "y")
+            return destination.url
         }
         #expect(
             url("http://h/1.m3u8?a=1&b=old", .playlist, 1)
@@ -161,23 +191,30 @@ import Testing
     }
 
     @Test func serviceLocationsHaveTheirBases() throws {
-        var client = Self.client(.dash, ["a", "b"]) { source in
-            source.base = "http://one/x/"
-            source.pathways[0].base = "http://one/x/"
-            source.pathways[1].base = "http://two/"
-        }
+        var client = Self.client(.dash, ["a", "b"])
         var plan = LoadPlan()
         plan.objects = [
             LoadPlan.Object(url: "http://one/m.mpd", role: .playlist, target: 0)
         ]
         var moves = ManifestMoves()
-        let segment = Self.object("http://one/x/s/1.m4s", .media, listedBy: 0)
-        #expect(client.url(of: segment, at: 5, moves) == "http://one/x/s/1.m4s")
+        var segment = Self.object("http://one/x/s/1.m4s", .media, listedBy: 0)
+        segment.locations = BaseURLLevels(
+            [
+                [
+                    .init(location: "a", reference: "http://one/x/", isAbsolute: true),
+                    .init(location: "b", reference: "http://two/", isAbsolute: true),
+                ]
+            ], base: "http://one/x/")
+        func destination(of object: LoadPlan.Object) -> [String?] {
+            let found = client.destination(of: object, at: 5, moves)
+            return [found.url, found.pathway]
+        }
+        #expect(destination(of: segment) == ["http://one/x/s/1.m4s", "a"])
         // The first one is relative to the MPD, which a redirect moves.
         moves.received(0, at: "http://three/m.mpd", in: plan)
-        #expect(client.url(of: segment, at: 5, moves) == "http://three/x/s/1.m4s")
-        #expect(client.pathwayFailed(atSeconds: 0) == true)
-        #expect(client.url(of: segment, at: 5, moves) == "http://two/s/1.m4s")
+        #expect(destination(of: segment) == ["http://three/x/s/1.m4s", "a"])
+        #expect(client.pathwayFailed(of: segment, atSeconds: 0).movesObject == true)
+        #expect(destination(of: segment) == ["http://two/s/1.m4s", "b"])
         client.begin(atSeconds: 0)
         _ = client.next(nil, atSeconds: 0)
         try client.received(
@@ -188,8 +225,8 @@ import Testing
                     {"HOST": "four", "PARAMS": {"q": "1"}}}]
                 """), at: Self.server, atSeconds: 0)
         #expect(client.choose(atSeconds: 0) == true)
-        #expect(client.url(of: segment, at: 5, moves) == "http://four/s/1.m4s?q=1")
-        #expect(client.url(of: plan.objects[0], at: 0, moves) == "http://one/m.mpd")
+        #expect(destination(of: segment) == ["http://four/s/1.m4s?q=1", "c"])
+        #expect(destination(of: plan.objects[0]) == ["http://one/m.mpd", nil])
     }
 
     // MARK: Hostile manifests

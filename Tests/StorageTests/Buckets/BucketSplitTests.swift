@@ -104,7 +104,7 @@ import Testing
         #expect(try await bucket.privateKeys().isEmpty)
     }
 
-    /// A worker whose file was given up finds no upload, and says so.
+    /// A worker whose file was abandoned finds no upload, and reports that.
     @Test(arguments: S3Server.installed)
     func partsOfAFileThatWasGivenUpAreRefused(_ kind: S3Server.Kind) async throws {
         let bucket = try Bucket(try await S3Server.shared(kind).url("split-none"))

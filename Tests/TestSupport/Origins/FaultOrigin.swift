@@ -33,11 +33,16 @@ package final class FaultOrigin: Sendable {
     /// Sets a constant response for a path.
     package func route(_ path: String, _ response: Response) { route(path) { _ in response } }
 
-    /// Sets a path's first responses; the last one stays.
+    /// Sets a path's first responses, whatever the queries are; the last one stays.
     package func route(_ path: String, inTurn responses: [Response]) {
-        route(path) { request in
-            responses.isEmpty
-                ? Response(404) : responses[min(request.number, responses.count) - 1]
+        let answered = Mutex(0)
+        route(path) { _ in
+            guard let last = responses.indices.last else { return Response(404) }
+            let place = answered.withLock { answered in
+                defer { answered += 1 }
+                return min(answered, last)
+            }
+            return responses[place]
         }
     }
 

@@ -212,7 +212,7 @@ extension MPDCase {
             timeline("media='$Time$'", "t='1000' d='30'", "d='40'"), "media 1000 30s",
             "media 1030 40s", attributes: began, live: .snapshot(atSeconds: 100)),
         MPDCase(
-            "a timeline that goes on", timeline("media='$Time$'", "t='0' d='40' r='-1'"),
+            "a timeline that continues", timeline("media='$Time$'", "t='0' d='40' r='-1'"),
             "media 0 40s", "media 40 40s", attributes: began, live: .snapshot(atSeconds: 100)),
         MPDCase(
             "a period that is still to come",

@@ -37,7 +37,7 @@ extension MPDCase {
             "media 1/01 10s"),
         MPDCase("one segment alone", one(template("media='all.mp4'")), "media all.mp4"),
         MPDCase(
-            "a template that tells no segments apart",
+            "a template that names all segments alike",
             one(template("media='all.mp4' duration='1'")), "media all.mp4 1s"),
         MPDCase(
             "a presentation time offset moves nothing",

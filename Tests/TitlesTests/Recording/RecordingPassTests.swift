@@ -73,6 +73,18 @@ import WebURL
         #expect(found == Array(0..<4_000))
     }
 
+    @Test(arguments: [
+        ("nan", 1), ("-nan", 1), ("inf", 60), ("-inf", 1), ("-4", 1), ("1e300", 60),
+        ("99999999999999999999", 60), ("4.2", 5), ("four", 1), ("", 1),
+    ])
+    func anOddTargetDurationIsBounded(stated: String, reloadSeconds: Double) throws {
+        let text = Self.list(1, ["a.ts"]).replacing(
+            "TARGETDURATION:4", with: "TARGETDURATION:\(stated)")
+        let pass = try Self.read(text)
+        #expect(pass.update.reloadSeconds == reloadSeconds)
+        #expect((1...86_400).contains(pass.update.cursor.playlists[0].targetSeconds))
+    }
+
     @Test func keysAndInitializationSectionsAreListedOnChanges() throws {
         let setup = "#EXT-X-KEY:METHOD=AES-128,URI=\"k1\"\n#EXT-X-MAP:URI=\"i.mp4\"\n"
         let first = try Self.read(Self.list(1, ["a.m4s", "b.m4s"], setup))
@@ -109,6 +121,40 @@ import WebURL
     @Test func whatIsNotLiveIsNotRecorded() throws {
         #expect(
             try Self.read([Self.url: Self.list(1, ["a.ts"]) + "#EXT-X-ENDLIST\n"]) == nil)
+    }
+
+    /// A recording has no use for it; a title that had ended before is stored with it.
+    @Test(arguments: [false, true])
+    func anIFramePlaylistIsReadIfTheTitleHadEnded(isLive: Bool) throws {
+        var options = TitleOptions()
+        options.records = true
+        var resolver = try TitleResolver(url: Self.url, kind: .hls, options: options)
+        func receive(_ texts: [String: String]) throws {
+            let requests = resolver.next()
+            #expect(Set(requests.map(\.url)) == Set(texts.keys))
+            for request in requests {
+                let text = try #require(texts[request.url])
+                try resolver.receive(
+                    request, finalURL: request.url, body: Array(text.utf8), sha256: "")
+            }
+        }
+        try receive([
+            Self.url: "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9\nv.m3u8\n"
+                + "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI=\"i.m3u8\"\n"
+        ])
+        let end = isLive ? "" : "#EXT-X-ENDLIST\n"
+        try receive(["https://live.example/t/v.m3u8": Self.list(1, ["a.ts"]) + end])
+        #expect(resolver.isComplete)
+        let pass = try resolver.recordingPass(after: nil)
+        #expect((pass != nil) == isLive)
+        guard pass == nil else { return }
+        let isAny = try resolver.addPlaylistsLeftOut()
+        #expect(isAny && !resolver.isComplete)
+        let frame = "#EXT-X-I-FRAMES-ONLY\n#EXTINF:4,\n#EXT-X-BYTERANGE:100@0\na.ts\n"
+        try receive(["https://live.example/t/i.m3u8": Self.list(1, []) + frame + end])
+        #expect(resolver.isComplete)
+        let names = ["a.ts", "v.m3u8", "i.m3u8", "live.m3u8"]
+        #expect(try resolver.segments().map(\.key) == names.map { "live.example/t/\($0)" })
     }
 
     @Test func byteRangesAreRefused() {

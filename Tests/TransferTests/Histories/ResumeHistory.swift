@@ -75,7 +75,7 @@ struct ResumeHistory {
             script.log("attempt: \(outcome.code?.rawValue ?? "success"), killed \(isKilled)")
             if let from = outcome.startedFrom {
                 counts.resumed += 1
-                script.log("it went on from \(from)")
+                script.log("it resumed from \(from)")
             }
             guard outcome.code == nil else {
                 counts.failures += 1

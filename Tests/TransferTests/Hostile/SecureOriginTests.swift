@@ -233,7 +233,7 @@ struct SecureOriginTests {
         #expect(await get("\(origin)/a", fetcher).httpVersion == "1.1")
     }
 
-    @Test("a stream that ended while others went on leaves nothing in the way of a rate")
+    @Test("a stream that ended while others continued leaves nothing in the way of a rate")
     func boundedAfterAStream() async throws {
         let fetcher = try fetcher()
         _ = try await get("\(origin)/a", fetcher).outcome.get()

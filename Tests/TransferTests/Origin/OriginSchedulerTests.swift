@@ -268,9 +268,9 @@ struct OriginSchedulerTests {
         #expect(batch.starts.isEmpty && batch.effects.returned.map(\.id) == [1, 2])
         // Jobs leased after that report prove that it has ended.
         _ = scheduler.submit(transfers(a, 3..<4), now: 2)
-        _ = scheduler.warm([a], toldUntil: 0.5, now: 2)
+        _ = scheduler.warm([a], reportedUntil: 0.5, now: 2)
         #expect(scheduler.isAnyCooling)
-        _ = scheduler.warm([a], toldUntil: 1.5, now: 2)
+        _ = scheduler.warm([a], reportedUntil: 1.5, now: 2)
         #expect(take(8, on: 0, now: 2) == [3])
     }
 }

@@ -55,7 +55,7 @@ struct OverloadTests {
         let body = sampleBytes(20_000)
         origin.route("/a") { [weak origin] request in
             if let origin, origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
-            // The origin's own delay: what its answer takes.
+            // The service time of each answer, which the limit of six is about; no event ends it.
             usleep(10_000)
             return request.serve(body)
         }

@@ -81,7 +81,7 @@ struct TransferQueueTests {
     }
 
     /// Whoever drains names what he believes to wait; some of it may have begun since.
-    @Test("cancels what has not begun, and leaves alone what has", .timeLimit(.minutes(2)))
+    @Test("cancels what has not begun, and not what has", .timeLimit(.minutes(2)))
     func cancelUnbegun() async throws {
         let fetcher = try Fetcher {
             $0.connections = 1; $0.loops = 1

@@ -52,7 +52,8 @@ struct ClusterLimitTests {
             var assets: [AssetSubmission] = []
             for number in 0..<500 {
                 origin.route("/d/\(number)") { request in
-                    // The origin's own delay: what its answer takes.
+                    // The service time of each answer, so that connections are the limit at times;
+                    // no event ends it.
                     usleep(150_000)
                     return request.serve(body)
                 }

@@ -110,6 +110,40 @@ import Testing
         }
     }
 
+    @Test func eachWorkerGetsTheDataOfItsShard() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            let shards = [ScriptedShard(), ScriptedShard()]
+            for shard in shards { try cluster.startWorker(loadShards: shard) }
+            var test = LoadTestSubmission.script(workers: 2)
+            test.parts = 7
+            test.urls = "http://h/a"
+            _ = try await cluster.client.create(test)
+            try await waitUntil(deadlineSeconds: 60, "both workers' readiness") {
+                try await cluster.client.loadTest(test.id).shards.map(\.state) == [.ready, .ready]
+            }
+            // It waits for the data, the last part of which is long.
+            let long = String(repeating: "x", count: WireLimits.loadPartBytes)
+            let texts = (0..<6).map { "part \($0)" } + [long]
+            for (number, text) in texts.enumerated() {
+                #expect(shards.allSatisfy { $0.start == nil })
+                try await cluster.client.add(
+                    LoadTestData(parts: [.init(number: number, data: text)]), to: test.id)
+            }
+            try await waitUntil(deadlineSeconds: 60, "the start of both") {
+                shards.allSatisfy { $0.start != nil }
+            }
+            for shard in shards {
+                let number = try #require(shard.start?.shard.index)
+                #expect(shard.urls == "http://h/a")
+                #expect(
+                    shard.parts == texts.indices.filter { $0 % 2 == number }.map { texts[$0] })
+                shard.finish()
+            }
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.failure == nil)
+        }
+    }
+
     /// What a shard measured is stored for a day, and served: the secrets of its URLs are not.
     @Test func whatIsStoredOfAShardHasNoSecrets() async throws {
         try await Cluster.with(workers: 0) { cluster in

@@ -59,6 +59,42 @@ import Testing
         }
     }
 
+    /// Files that were damaged since, and that their origin no longer has.
+    @Test func whatIsStoredGoesWithItsAssetAlthoughItsCheckFailed() async throws {
+        try await C.with { cluster in
+            let title = EndToEndTests.serveTitle(cluster.origin, at: "/title")
+            for path in ["/files/a", "/files/b"] {
+                cluster.origin.serve(path, sampleBytes(1_000))
+            }
+            let assets = [
+                try cluster.title("/title/main.m3u8"), try cluster.file("/files/a"),
+                try cluster.file("/files/b"),
+            ]
+            _ = try await cluster.run(assets)
+            let segment = try #require(title.keys.sorted().first { !$0.hasSuffix("m3u8") })
+            for path in ["/files/a", segment] {
+                try cluster.edge.write([1, 2, 3], to: cluster.root + path)
+                cluster.origin.route(path, .init(404))
+            }
+            let catalog = try await cluster.submit(assets)
+            let failed = try await cluster.end(of: catalog)
+            for name in ["/title/main.m3u8", "/files/a"] {
+                #expect(failed[name]?.state == .failed)
+                #expect(failed[name]?.failure?.code == "origin.http.404")
+            }
+            // They may be tried again.
+            for path in ["/files/a", segment] { #expect(cluster.stored(path) == [1, 2, 3]) }
+
+            for name in ["/title/main.m3u8", "/files/a"] {
+                _ = try await remove(cluster, catalog, asset: name)
+            }
+            let removed = try await cluster.end(of: catalog)
+            #expect(removed["/files/a"]?.freedFiles == 1)
+            #expect(removed["/title/main.m3u8"]?.freedFiles == title.count)
+            #expect(try files(cluster) == ["/files/SHA256SUMS", "/files/b"])
+        }
+    }
+
     /// Two catalogs want the same files again and again, while one of them is removed: what is done
     /// is stored, whatever the order.
     @Test func whatIsWantedWhileItIsDeletedIsStoredInTheEnd() async throws {

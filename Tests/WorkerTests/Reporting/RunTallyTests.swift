@@ -7,7 +7,7 @@ import Testing
 @Suite struct RunTallyTests {
     private let start = ContinuousClock.now
 
-    @Test func whatWasToldIsReportedAgainWhenItGrows() {
+    @Test func whatWasReportedIsReportedAgainWhenItGrows() {
         let tally = RunTally(connections: 4)
         let (one, other) = (RunID(1), RunID(2))
         tally.began([one], now: start)

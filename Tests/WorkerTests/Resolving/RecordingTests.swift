@@ -10,7 +10,7 @@ import Testing
 /// Live titles that are recorded to their end.
 @Suite("Recordings", .timeLimit(.minutes(3)))
 struct RecordingTests {
-    private static func submit(
+    static func submit(
         _ path: String, _ cluster: Cluster, until: Double? = nil
     ) async throws -> CatalogID {
         var catalog = CatalogSubmission(name: "live", storageURL: "file://\(cluster.edge.path)")
@@ -26,18 +26,18 @@ struct RecordingTests {
         return handle.id
     }
 
-    private static func record(
+    static func record(
         _ path: String, _ cluster: Cluster, until: Double? = nil
     ) async throws -> AssetStatus {
         let ended = try await cluster.end(of: try await submit(path, cluster, until: until))
         return try #require(ended[path])
     }
 
-    private static func text(_ path: String, _ cluster: Cluster) -> String {
+    static func text(_ path: String, _ cluster: Cluster) -> String {
         String(decoding: cluster.stored(path) ?? [], as: UTF8.self)
     }
 
-    private static func messages(_ cluster: Cluster, _ kind: String) async throws -> [String] {
+    static func messages(_ cluster: Cluster, _ kind: String) async throws -> [String] {
         try await cluster.execute(
             "SELECT message FROM event WHERE kind = '\(kind)' ORDER BY id"
         ).split(separator: "\n").map(String.init)
@@ -175,6 +175,35 @@ struct RecordingTests {
             #expect(asset.recording?.segments == 16)
             // The manifest was read once: its media playlists are reloaded.
             #expect(cluster.origin.count("/t/main.m3u8") == 1)
+        }
+    }
+
+    @Test("a title that has ended already is stored with its I-frame playlist")
+    func endedTitle() async throws {
+        try await Cluster.with { cluster in
+            let manifest = """
+                #EXTM3U
+                #EXT-X-STREAM-INF:BANDWIDTH=1000
+                video.m3u8
+                #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=100,URI="frames.m3u8"
+
+                """
+            let head = "#EXTM3U\n#EXT-X-VERSION:4\n#EXT-X-TARGETDURATION:1\n"
+            let video = head + "#EXTINF:1.0,\ns1.ts\n#EXT-X-ENDLIST\n"
+            let frames =
+                head + "#EXT-X-I-FRAMES-ONLY\n#EXTINF:1.0,\n#EXT-X-BYTERANGE:4@0\ns1.ts\n"
+                + "#EXT-X-ENDLIST\n"
+            cluster.origin.route("/t/main.m3u8", .init(text: manifest))
+            cluster.origin.route("/t/video.m3u8", .init(text: video))
+            cluster.origin.route("/t/frames.m3u8", .init(text: frames))
+            cluster.origin.route("/t/s1.ts", .init(text: "segment 1"))
+            let asset = try await Self.record("/t/main.m3u8", cluster)
+            #expect(asset.state == .completed, "\(asset)")
+            #expect(asset.recording == nil)
+            #expect(Self.text("/t/main.m3u8", cluster) == manifest)
+            #expect(Self.text("/t/video.m3u8", cluster) == video)
+            #expect(Self.text("/t/frames.m3u8", cluster) == frames)
+            #expect(Self.text("/t/s1.ts", cluster) == "segment 1")
         }
     }
 

@@ -236,7 +236,7 @@ import Testing
             try FileManager.default.removeItem(atPath: cluster.edge.path("\(cluster.root)/p/f0"))
             try FileManager.default.removeItem(
                 atPath: cluster.edge.path("\(cluster.root)/p/f99"))
-            // A worker that takes the audit, reports two pages and is never heard of again.
+            // A worker that takes the audit, reports two pages and nothing more.
             try await cluster.runningWorkers[0].drain()
             let audit = try await cluster.client.create(
                 SiteAuditSubmission(site: "file://\(cluster.edge.path)"))

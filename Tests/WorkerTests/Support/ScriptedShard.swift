@@ -12,6 +12,8 @@ import Synchronization
 final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
     private struct State {
         var scenario: String?
+        var urls: String?
+        var parts: [String] = []
         var start: (shard: LoadShard, nanoseconds: UInt64)?
         var isStopped = false
         var isOver = false
@@ -26,24 +28,28 @@ final class ScriptedShard: LoadShardRunner, PreparedLoadShard {
     init(failure: Failure? = nil) { self.failure = failure }
 
     var scenario: String? { state.withLock { $0.scenario } }
+    var urls: String? { state.withLock { $0.urls } }
+    /// Those that it got with the start.
+    var parts: [String] { state.withLock { $0.parts } }
     var start: (shard: LoadShard, nanoseconds: UInt64)? { state.withLock { $0.start } }
     var isStopped: Bool { state.withLock { $0.isStopped } }
 
     func emit(_ interval: LoadInterval) { state.withLock { $0.onInterval }?(interval) }
 
-    func prepare(_ scenario: String) async throws -> any PreparedLoadShard {
+    func prepare(_ scenario: String, urls: String?) async throws -> any PreparedLoadShard {
         if let failure { throw failure }
-        state.withLock { $0.scenario = scenario }
+        state.withLock { ($0.scenario, $0.urls) = (scenario, urls) }
         return self
     }
 
     func run(
-        _ shard: LoadShard, startNanoseconds: UInt64,
+        _ shard: LoadShard, parts: [String], startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 state.onInterval = onInterval
+                state.parts = parts
                 state.start = (shard, startNanoseconds)
                 if !state.isOver { state.continuation = continuation }
                 return state.isOver

@@ -201,6 +201,7 @@ extension EndToEnd {
             for options in [
                 ["--prune"], ["--expires", "2099-01-01"], ["--keep-for", "1h"],
                 ["--refresh-after", "1h"], ["--refresh-after", "origin"],
+                ["--live", "record"],
             ] {
                 let process = try Self.warm(home, list, site, options)
                 #expect(try await process.wait() == .exited(2), "\(process.errors)")

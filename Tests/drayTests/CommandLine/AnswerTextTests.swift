@@ -6,7 +6,7 @@ import Testing
 
 /// What commands print of the cluster's answers.
 @Suite struct AnswerTextTests {
-    @Test func cachesAreToldApartByTheirPOPs() {
+    @Test func cachesAreDistinguishedByTheirPOPs() {
         let urls = ["1", "2"].map { "cache:http://edge.example?pop=192.0.2.\($0)" }
         let sites = urls.enumerated().map { index, url in
             SiteStatus(

@@ -63,7 +63,7 @@ extension EndToEnd {
                 lines.count { $0.hasPrefix("dray: worker ") && $0.contains(note) } == 1,
                 "\(lines.joined(separator: "\n"))")
             let first = try #require(lines.first { $0.hasPrefix("dray: worker ") })
-            #expect(first.hasSuffix("It was not heard of for 10 s."), "\(first)")
+            #expect(first.hasSuffix("It has not reported for 10 s."), "\(first)")
             // Live lines were there, and are gone without a trace.
             #expect(load.output.contains("in flight"))
             #expect(

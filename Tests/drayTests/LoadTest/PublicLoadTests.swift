@@ -46,7 +46,7 @@ import Transfer
         private let signals: AsyncStream<Int32>.Continuation
         private let ending: Task<ServiceGroup.Ending, any Error>
 
-        init(isTold: Bool) throws {
+        init(isConfirmed: Bool) throws {
             let origin = try FaultOrigin()
             self.origin = origin
             origin.serve("/a", [UInt8](repeating: 7, count: 100))
@@ -58,7 +58,7 @@ import Transfer
             scenario.caps.requests = 25
             let place = try LocalLoadPlace(LoadEngine.Options(), scenario.http, lookup: Lookup())
             let service = LoadTestService(
-                scenario, .once, place, isTold: isTold,
+                scenario, .once, place, isConfirmed: isConfirmed,
                 LoadTestDisplay(mode: .quiet, style: TerminalStyle(environment: [:])),
                 LoadMetrics(scenario) { place.generators }, pause: wait.pause)
             self.service = service
@@ -81,7 +81,7 @@ import Transfer
     }
 
     @Test func interruptedInTheWaitItSendsNothing() async throws {
-        let run = try Run(isTold: false)
+        let run = try Run(isConfirmed: false)
         try await run.untilItWaits()
         #expect(run.wait.seconds.withLock(\.self) == [PublicNotice.seconds])
         run.interrupt()
@@ -92,7 +92,7 @@ import Transfer
     }
 
     @Test func afterTheWaitItIsSent() async throws {
-        let run = try Run(isTold: false)
+        let run = try Run(isConfirmed: false)
         try await run.untilItWaits()
         #expect(run.origin.count("/a") == 1)
         run.wait.letGo()
@@ -102,7 +102,7 @@ import Transfer
     }
 
     @Test func notifiedTestsDoNotWait() async throws {
-        let run = try Run(isTold: true)
+        let run = try Run(isConfirmed: true)
         #expect(try await run.end() == .finished)
         #expect(run.wait.seconds.withLock(\.isEmpty) && run.origin.count("/a") == 26)
     }
@@ -110,22 +110,22 @@ import Transfer
 
 /// Workers may see another address than the command that reports it.
 @Suite struct ClusterHostsTests {
-    private func hosts(isTold: Bool) async throws -> [String] {
+    private func hosts(isConfirmed: Bool) async throws -> [String] {
         var scenario = LoadScenario()
         scenario.targets = ["http://LOCALHOST:1/a", "http://127.0.0.1:1/a", "http://[::1]:1/a"]
             .map { LoadTarget(name: "a", source: .url($0, .file)) }
         scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
         scenario.privateHosts = ["edge.test"]
         let place = try ClusterLoadPlace(
-            ClusterPlace(endpoints: "http://127.0.0.1:1"), .init(), isTold: isTold
+            ClusterPlace(endpoints: "http://127.0.0.1:1"), .init(), isConfirmed: isConfirmed
         ) { _, _ in }
         defer { place.close() }
         return try await place.prepare(scenario).scenario.privateHosts
     }
 
     @Test func whatIsPrivateHereIsToBePrivateThere() async throws {
-        #expect(try await hosts(isTold: false) == ["edge.test", "localhost"])
-        #expect(try await hosts(isTold: true) == ["edge.test"])
+        #expect(try await hosts(isConfirmed: false) == ["edge.test", "localhost"])
+        #expect(try await hosts(isConfirmed: true) == ["edge.test"])
     }
 }
 

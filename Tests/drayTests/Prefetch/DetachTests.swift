@@ -73,7 +73,7 @@ extension EndToEnd {
             let shown = try start(["catalog", "show", "\(number)"])
             #expect(try await shown.wait() == .exited(0), "\(shown.errors)")
 
-            // By a signal: as it was before without a terminal, or as it is told.
+            // By a signal: as it was before without a terminal, or as an option sets.
             let interrupted = try await follow("interrupted")
             interrupted.signal(SIGINT)
             #expect(try await interrupted.wait() == .exited(130), "\(interrupted.errors)")

@@ -216,7 +216,7 @@ extension FailureCode {
         row(
             304, .contentNotCached, .never,
             "The cache did not serve the object from its storage, though it had been requested "
-                + "before; the message has the header fields that say why."),
+                + "before; the message has the header fields that show why."),
         row(
             305, .contentEvicted, .never,
             "The cache had stored the object and no longer has it: it was evicted, purged or has "

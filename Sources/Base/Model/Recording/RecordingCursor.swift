@@ -1,4 +1,5 @@
-/// The place from which a recording of a live title continues at its next reload.
+/// The place from which a recording of a live title continues at its next reload: that in its HLS
+/// playlists, or in its MPD.
 package struct RecordingCursor: Codable, Hashable, Sendable {
     /// A media playlist that is followed.
     package struct Playlist: Codable, Hashable, Sendable {
@@ -37,29 +38,40 @@ package struct RecordingCursor: Codable, Hashable, Sendable {
     package var isMultivariant = false
     /// Variables of the multivariant playlist, which media playlists may import.
     package var variables: [String: String] = [:]
+    /// The MPD of a DASH title, which has no playlists; nil for HLS.
+    package var mpd: MPD?
     /// Number of recorded segments and gaps of all playlists.
     package var entries = 0
 
     package init() {}
 
-    package var hasEnded: Bool { playlists.allSatisfy(\.hasEnded) }
+    package var hasEnded: Bool { mpd?.hasEnded ?? playlists.allSatisfy(\.hasEnded) }
     /// Size of the largest recorded playlist.
-    package var bytes: Int { playlists.map(\.bytes).max() ?? 0 }
+    package var bytes: Int { mpd?.bytes ?? playlists.map(\.bytes).max() ?? 0 }
+    /// Number of playlists, or of tracks of an MPD.
+    package var lists: Int { mpd?.trackCount ?? playlists.count }
+
+    /// Returns the key of a playlist, or the name of a track of the MPD.
+    package func name(ofList number: Int) -> String {
+        guard let mpd else { return playlists[number].key }
+        let track = mpd.periods.lazy.flatMap(\.tracks).first { $0.number == number }
+        return "representation \(track?.id ?? "\(number)")"
+    }
 }
 
-/// A segment of a live playlist as the recorded playlist lists it.
+/// A segment of a live playlist or MPD as the recorded one lists it.
 package struct RecordedEntry: Codable, Hashable, Sendable {
-    /// Index in `RecordingCursor.playlists`.
+    /// Index in `RecordingCursor.playlists`, or number of a track of the MPD.
     package var playlist: Int
-    /// Its media sequence number.
+    /// Its media sequence number, or its position: see `RecordingCursor.MPD.Track`.
     package var sequence: Int64
     package var seconds: Double
     /// The EXT-X-KEY and EXT-X-MAP lines that apply to it; nil if they are those of the previous
     /// segment.
     package var setup: String?
-    /// Its other tags, a line each.
+    /// Its other tags, a line each; of a segment of an MPD its `RecordedTimes`.
     package var tags: String
-    /// The path to its file from the playlist's, as it stands in the playlist.
+    /// The path to its file from the playlist's, as it stands in the playlist; empty for an MPD.
     package var uri: String
     /// Index of its object in the request; nil for a gap (EXT-X-GAP).
     package var object: Int?
@@ -100,6 +112,10 @@ package struct RecordingUpdate: Codable, Hashable, Sendable {
     /// The multivariant playlist as it is stored in the end; nil for a media playlist, and after
     /// the first reading.
     package var manifest: String?
+    /// The MPD around its periods, with the first reading; nil for HLS.
+    package var root: [RecordedPiece]?
+    /// Periods of the MPD that begin with this reload; nil for none.
+    package var periods: [RecordedPeriod]?
     /// Time until the next reload.
     package var reloadSeconds: Double
     /// Seconds between the last recorded segment's end and the live edge; 0 if all are recorded.
@@ -131,13 +147,13 @@ package struct RecordingPosition: Codable, Hashable, Sendable {
 
 /// Why a recording ended.
 package enum RecordingEnd: String, Codable, CaseIterable, Sendable {
-    /// The playlists have EXT-X-ENDLIST.
+    /// The playlists have EXT-X-ENDLIST; the MPD is static, or its presentation is over.
     case ended
     /// The time of `--until` has come.
     case until
     /// No reload brought anything new for too long.
     case unchanged
-    /// The playlists could no longer be read.
+    /// The playlists, or the MPD, could no longer be read.
     case gone
     /// It has the maximum length.
     case full

@@ -146,7 +146,8 @@ extension CacheLocation: CustomStringConvertible {
     package var place: String { "cache:\(url(of: edge))" }
 }
 
-/// Returns a site's URL for people, without secrets; of a cache with its POPs, which tell it from others.
+/// Returns a site's URL for people, without secrets; that of a cache with its POPs, by which it
+/// differs from others.
 package func shown(storageURL: String) -> String {
     (try? StorageURL(storageURL))?.cache?.description ?? redacted(url: storageURL)
 }

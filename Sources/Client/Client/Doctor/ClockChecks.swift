@@ -19,7 +19,7 @@ enum ClockChecks {
         guard let reading else {
             return .skipped(area, name, because: "no answer has its time")
         }
-        let skew = reading.leastSkewSeconds
+        let skew = reading.minSkewSeconds
         guard abs(skew) > maxSkewSeconds else {
             let most = max(1, reading.stepSeconds)
             return .ok(

@@ -138,18 +138,17 @@ package struct ClusterLoadMerge: Sendable {
 
 /// The arrivals of a missing shard.
 private struct MissingArrivals: Sendable {
-    private var schedule: ArrivalSchedule
+    private var arrivals: LoadArrivals
     private var next: Double?
     private let end: Double
 
     /// Returns nil for a load without planned arrivals.
     init?(_ scenario: LoadScenario, _ shard: LoadShard, fromSecond second: Int) {
         guard case .open(let process) = scenario.model else { return nil }
-        schedule = ArrivalSchedule(
-            stages: scenario.stages, process: process, shard: shard, seed: scenario.seed)
+        arrivals = LoadArrivals(scenario, process, ofWorker: shard)
         end = scenario.durationSeconds
-        next = schedule.next()
-        while let due = next, due < Double(second) { next = schedule.next() }
+        next = arrivals.next()?.seconds
+        while let due = next, due < Double(second) { next = arrivals.next()?.seconds }
     }
 
     /// Counts arrivals due before `seconds` that were not counted yet.
@@ -157,7 +156,7 @@ private struct MissingArrivals: Sendable {
         var count: Int64 = 0
         while let due = next, due < min(seconds, end) {
             count += 1
-            next = schedule.next()
+            next = arrivals.next()?.seconds
         }
         return count
     }

@@ -10,15 +10,15 @@ import Text
 package struct ClusterLoadPlace: LoadPlace {
     private let client: CoordinatorClient
     private let options: ClusterLoadRunner.Options
-    private let isTold: Bool
+    private let isConfirmed: Bool
     private let notes: ClusterLoadNotes
 
-    /// - Parameter isTold: true if a load may go to public addresses without a notice.
+    /// - Parameter isConfirmed: true if a load may go to public addresses without a notice.
     package init(
-        _ place: ClusterPlace, _ options: ClusterLoadRunner.Options, isTold: Bool,
+        _ place: ClusterPlace, _ options: ClusterLoadRunner.Options, isConfirmed: Bool,
         note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
-        self.isTold = isTold
+        self.isConfirmed = isConfirmed
         client = try place.client(timeoutSeconds: Self.answerSeconds)
         self.options = options
         notes = ClusterLoadNotes(note)
@@ -32,16 +32,35 @@ package struct ClusterLoadPlace: LoadPlace {
     package func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
         var scenario = try await Self.withoutLists(scenario)
         try LoadScenarioWriter.checkFiles(of: scenario)
+        let data = try Self.data(of: scenario)
         let hosts = await scenario.hosts()
         // Workers may resolve hosts to other addresses than those in the notice.
-        if !isTold { scenario.privateHosts = Set(scenario.privateHosts + hosts.closed).sorted() }
+        if !isConfirmed {
+            scenario.privateHosts = Set(scenario.privateHosts + hosts.closed).sorted()
+        }
         return PreparedLoad(
             scenario: scenario,
-            runner: ClusterLoadRunner(client: client, options) { [notes] in notes.tell($0) },
+            runner: ClusterLoadRunner(client: client, options, data) { [notes] in
+                notes.report($0)
+            },
             publicHosts: hosts.open)
     }
 
     package func close() { client.shutdown() }
+
+    /// Reads and divides the viewers' data, or a replay; returns nil for other scenarios.
+    private static func data(of scenario: LoadScenario) throws(Failure) -> LoadParts? {
+        if let replay = scenario.replay { return try LoadParts(replay) }
+        guard case .viewers(let settings) = scenario.user, let path = settings.data else {
+            return nil
+        }
+        do throws(Failure) {
+            return try LoadParts(
+                viewerData: try SmallFile.read(path, maximumBytes: ViewerData.maxBytes).0)
+        } catch {
+            throw ViewerData.refusal(path, error)
+        }
+    }
 
     /// Replaces lists by their assets: workers cannot read this machine's files.
     private static func withoutLists(_ scenario: LoadScenario) async throws -> LoadScenario {
@@ -84,7 +103,7 @@ package final class ClusterLoadNotes: Sendable {
     package typealias Note = @Sendable (_ text: String, _ isNeeded: Bool) -> Void
 
     private let show: Note
-    private let told = Mutex<Set<String>>([])
+    private let noted = Mutex<Set<String>>([])
     private let known = Mutex(LoadGenerators())
 
     init(_ show: @escaping Note) { self.show = show }
@@ -92,7 +111,7 @@ package final class ClusterLoadNotes: Sendable {
     /// The workers of the latest reported test.
     var generators: LoadGenerators { known.withLock(\.self) }
 
-    func tell(_ status: LoadTestStatus) {
+    func report(_ status: LoadTestStatus) {
         known.withLock { $0 = Self.generators(status) }
         let wanted = status.workers.map { " of \($0)" } ?? ""
         switch status.state {
@@ -126,7 +145,7 @@ package final class ClusterLoadNotes: Sendable {
     }
 
     private func note(_ text: String, _ status: LoadTestStatus, isNeeded: Bool) {
-        let isNew = told.withLock { $0.insert("\(status.id) \(text)").inserted }
+        let isNew = noted.withLock { $0.insert("\(status.id) \(text)").inserted }
         if isNew { show(text, isNeeded) }
     }
 }

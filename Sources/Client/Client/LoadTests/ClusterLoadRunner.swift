@@ -35,19 +35,22 @@ package final class ClusterLoadRunner: LoadRunner {
 
     private let client: CoordinatorClient
     private let options: Options
+    private let data: LoadParts?
     private let onStatus: @Sendable (LoadTestStatus) -> Void
     private let state = Mutex(State.idle)
     /// The reason for which this process stopped the running test.
     private let asked = Mutex<LoadResult.Ending?>(nil)
 
-    /// - Parameter onStatus: called with the state of the test and its shards, several times per
-    ///   second.
+    /// - Parameters:
+    ///   - data: viewers' data or a replay, which each test gets; nil for other scenarios.
+    ///   - onStatus: called with the state of the test and its shards, several times per second.
     init(
-        client: CoordinatorClient, _ options: Options,
+        client: CoordinatorClient, _ options: Options, _ data: LoadParts? = nil,
         onStatus: @escaping @Sendable (LoadTestStatus) -> Void
     ) {
         self.client = client
         self.options = options
+        self.data = data
         self.onStatus = onStatus
     }
 
@@ -64,7 +67,7 @@ package final class ClusterLoadRunner: LoadRunner {
             atLeast: workers ?? options.atLeast ?? wanted ?? 1, waitSeconds: options.waitSeconds,
             durationSeconds: min(
                 scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
-                WireLimits.loadSeconds.upperBound))
+                WireLimits.loadSeconds.upperBound), parts: data?.texts.count, urls: data?.urls)
         // Not cancelled with its caller: the test is stopped, and its results are reported.
         let following = Task { try await self.follow(test, scenario, onInterval) }
         return try await withTaskCancellationHandler {
@@ -120,11 +123,12 @@ package final class ClusterLoadRunner: LoadRunner {
         }
         var progress = Progress(merge: ClusterLoadMerge(scenario))
         do {
+            if let data { try await send(data, to: test.id) }
             while true {
                 let news = try await news(of: test.id, progress)
                 progress.latest = news.test
                 for interval in try progress.merge.take(news) {
-                    progress.tell(interval, onInterval)
+                    progress.report(interval, onInterval)
                 }
                 onStatus(news.test)
                 if news.test.state == .ended, !news.hasMore {
@@ -133,7 +137,7 @@ package final class ClusterLoadRunner: LoadRunner {
             }
         } catch let failure as Failure {
             // Results so far are kept, even if more are missing.
-            for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
+            for interval in progress.merge.takeRest() { progress.report(interval, onInterval) }
             // A coordinator that answers should stop the test now, since no client follows it any
             // more.
             if !failure.code.isOfUnavailableCluster {
@@ -144,6 +148,26 @@ package final class ClusterLoadRunner: LoadRunner {
         }
     }
 
+    /// Bytes of parts in one request, which a slow connection sends in time.
+    private static let requestBytes = 1 << 20
+
+    /// Sends a test's data in requests of some parts each, until it is stopped.
+    private func send(_ data: LoadParts, to id: LoadTestID) async throws(Failure) {
+        var next = 0
+        while next < data.texts.count, asked.withLock({ $0 }) == nil {
+            var parts: [LoadTestData.Part] = []
+            var bytes = 0
+            while next < data.texts.count {
+                bytes += data.texts[next].utf8.count
+                guard bytes <= Self.requestBytes || parts.isEmpty else { break }
+                parts.append(LoadTestData.Part(number: next, data: data.texts[next]))
+                next += 1
+            }
+            try await client.add(
+                LoadTestData(parts: parts), to: id, retrySeconds: Self.retrySeconds)
+        }
+    }
+
     /// The progress of a followed test.
     private struct Progress {
         var merge: ClusterLoadMerge
@@ -151,7 +175,7 @@ package final class ClusterLoadRunner: LoadRunner {
         /// Number of reported seconds.
         var seconds = 0
 
-        mutating func tell(
+        mutating func report(
             _ interval: LoadInterval, _ onInterval: @Sendable (LoadInterval) -> Void
         ) {
             seconds = max(seconds, interval.second + 1)

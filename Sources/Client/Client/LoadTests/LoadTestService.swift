@@ -8,13 +8,13 @@ import Synchronization
 package final class LoadTestService: DrainableService {
     package let name = "load test"
     private let scenario: LoadScenario
-    private let course: LoadTestSession.Course
+    private let mode: LoadTestSession.Mode
     private let place: any LoadPlace
-    private let isTold: Bool
+    private let isConfirmed: Bool
     private let display: LoadTestDisplay
     private let metrics: LoadMetrics
     private let pause: Pause
-    private let told: @Sendable (any Error) -> any Error
+    private let errorForUser: @Sendable (any Error) -> any Error
     private let running = Mutex<Task<Void, any Error>?>(nil)
     private let found = Mutex<LoadTestSession.Outcome?>(nil)
 
@@ -22,23 +22,23 @@ package final class LoadTestService: DrainableService {
     package typealias Pause = @Sendable (_ seconds: Double) async throws -> Void
 
     /// - Parameters:
-    ///   - isTold: true to start a load to public addresses without the pause.
+    ///   - isConfirmed: true to start a load to public addresses without the pause.
     ///   - pause: waits before such a load.
-    ///   - told: converts an error of the scenario to one for the user.
+    ///   - errorForUser: converts an error of the scenario to one for the user.
     package init(
-        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
-        isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
+        _ scenario: LoadScenario, _ mode: LoadTestSession.Mode, _ place: any LoadPlace,
+        isConfirmed: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
         pause: @escaping Pause = { try await Task.sleep(for: .seconds($0)) },
-        told: @escaping @Sendable (any Error) -> any Error = { $0 }
+        errorForUser: @escaping @Sendable (any Error) -> any Error = { $0 }
     ) {
         self.scenario = scenario
-        self.course = course
+        self.mode = mode
         self.place = place
-        self.isTold = isTold
+        self.isConfirmed = isConfirmed
         self.display = display
         self.metrics = metrics
         self.pause = pause
-        self.told = told
+        self.errorForUser = errorForUser
     }
 
     /// The result; nil if the test did not run.
@@ -68,11 +68,11 @@ package final class LoadTestService: DrainableService {
 
     private func prepareAndRun() async throws {
         let ready: PreparedLoad
-        do { ready = try await place.prepare(scenario) } catch { throw told(error) }
+        do { ready = try await place.prepare(scenario) } catch { throw errorForUser(error) }
         try Task.checkCancellation()
-        try await tell(ready.publicHosts)
+        try await notify(of: ready.publicHosts)
         let session = LoadTestSession(
-            ready.scenario, course, ready.runner,
+            ready.scenario, mode, ready.runner,
             onStep: { [display, metrics] step, scenario in
                 display.begin(step, scenario)
                 metrics.begin(scenario)
@@ -98,16 +98,16 @@ package final class LoadTestService: DrainableService {
 
     package func stop() async { place.close() }
 
-    private func tell(_ hosts: [(host: String, address: String)]) async throws {
-        let course: PublicNotice.Course =
-            switch course {
+    private func notify(of hosts: [(host: String, address: String)]) async throws {
+        let mode: PublicNotice.Mode =
+            switch mode {
             case .once: .once
             case .search(_, let most, _): .search(most: most)
             case .scale(let workers): .scale(workers)
             }
-        guard let text = PublicNotice.text(hosts, scenario, course) else { return }
+        guard let text = PublicNotice.text(hosts, scenario, mode) else { return }
         Console.note(text)
-        guard !isTold else { return }
+        guard !isConfirmed else { return }
         Console.note("it starts in 5 s; press Ctrl-C to send no load, use --yes not to wait")
         try await pause(PublicNotice.seconds)
         try Task.checkCancellation()

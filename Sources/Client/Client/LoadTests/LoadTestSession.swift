@@ -11,7 +11,7 @@ import Text
 /// Runs a load test, once or in steps of different loads.
 package final class LoadTestSession: Sendable {
     /// The mode of a test: how often, and with which loads, the scenario runs.
-    package enum Course: Sendable, Equatable {
+    package enum Mode: Sendable, Equatable {
         case once
         /// One step of `stepSeconds` per load, from the scenario's own load up. `seconds` limits
         /// the time of all steps; nil for no limit. A step that would exceed it does not start.
@@ -55,7 +55,7 @@ package final class LoadTestSession: Sendable {
     typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
 
     private let scenario: LoadScenario
-    private let course: Course
+    private let mode: Mode
     private let runner: any LoadRunner
     private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
     private let follower: Follower
@@ -65,13 +65,13 @@ package final class LoadTestSession: Sendable {
     private let onChange: @Sendable (LoadScenario) -> Void
 
     init(
-        _ scenario: LoadScenario, _ course: Course, _ runner: any LoadRunner,
+        _ scenario: LoadScenario, _ mode: Mode, _ runner: any LoadRunner,
         onStep: @escaping @Sendable (_ step: String?, LoadScenario) -> Void,
         follower: @escaping Follower,
         onChange: @escaping @Sendable (LoadScenario) -> Void = { _ in }
     ) {
         self.scenario = scenario
-        self.course = course
+        self.mode = mode
         self.runner = runner
         self.onStep = onStep
         self.follower = follower
@@ -84,7 +84,7 @@ package final class LoadTestSession: Sendable {
     /// Runs to the end. A cancelled test ends at once, with its results so far.
     func run() async throws {
         let outcome = try await withTaskCancellationHandler {
-            switch course {
+            switch mode {
             case .once: try await once()
             case .search(let step, let most, let seconds):
                 try await search(step, most, seconds ?? .infinity)
@@ -270,7 +270,7 @@ package final class LoadTestSession: Sendable {
     /// Throws `input.field` for a level that is not allowed, and `input.state` if nothing runs.
     func change(to level: Double) throws(Failure) {
         try check(level: level)
-        guard course == .once, running.withLock({ $0 != nil }),
+        guard mode == .once, running.withLock({ $0 != nil }),
             let seconds = runner.change(to: level)
         else {
             throw Failure(

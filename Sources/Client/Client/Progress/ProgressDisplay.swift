@@ -71,9 +71,9 @@ package final class ProgressDisplay: Sendable {
         state.withLock { state in
             let isOver = status.state == .running || status.state == .completed
             var entry = state[status.id]
-            tell(entry.troubles.answer(trouble, isOver: isOver), entry)
+            report(entry.troubles.answer(trouble, isOver: isOver), entry)
             take(status, &entry)
-            tellDeadline(status, &entry)
+            reportDeadline(status, &entry)
             state[status.id] = entry
             draw(state)
         }
@@ -90,7 +90,7 @@ package final class ProgressDisplay: Sendable {
     }
 
     /// Reports each kind of a missed deadline once; a terminal shows it in its lines.
-    private func tellDeadline(_ status: CatalogStatus, _ entry: inout Entry) {
+    private func reportDeadline(_ status: CatalogStatus, _ entry: inout Entry) {
         guard status.state == .running, let outlook = status.outlook,
             let text = DeadlineText.line(status), entry.outlooks.insert(outlook.kind).inserted,
             screen.mode == .plain
@@ -102,7 +102,7 @@ package final class ProgressDisplay: Sendable {
     func showNoAnswer(_ text: String, of catalog: CatalogID) {
         state.withLock { state in
             var entry = state[catalog]
-            tell(entry.troubles.noAnswer(text), entry)
+            report(entry.troubles.noAnswer(text), entry)
             state[catalog] = entry
             draw(state)
         }
@@ -114,7 +114,7 @@ package final class ProgressDisplay: Sendable {
         entry.status = status
     }
 
-    private func tell(_ lines: [Troubles.Line], _ entry: Entry) {
+    private func report(_ lines: [Troubles.Line], _ entry: Entry) {
         for line in lines {
             switch (screen.mode, line) {
             case (.live, _), (.quiet, .relief): continue

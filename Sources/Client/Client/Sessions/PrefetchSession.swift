@@ -112,7 +112,7 @@ package final class PrefetchSession: FollowingSession {
         case .interrupted: state.set(.interrupted)
         case .detached(let catalog):
             display.end()
-            tellDetached(catalog)
+            reportDetached(catalog)
             state.set(.success)
         }
     }
@@ -148,7 +148,7 @@ package final class PrefetchSession: FollowingSession {
     }
 
     /// Names the commands for a catalog that continues without this one.
-    private func tellDetached(_ catalog: CatalogID) {
+    private func reportDetached(_ catalog: CatalogID) {
         guard !plan.isQuiet else { return }
         Console.write(
             """
@@ -269,7 +269,7 @@ package final class PrefetchSession: FollowingSession {
                 to: 2)
         }
         let media = try await plan.mediaCheck?.run(status, client, draining: state.draining)
-        if let media { tell(media) }
+        if let media { report(media) }
         if let path = plan.reportPath {
             try await writer(path, status, client, media).write(status)
         }
@@ -322,7 +322,7 @@ package final class PrefetchSession: FollowingSession {
         return writer
     }
 
-    private func tell(_ media: MediaCheck.Findings) {
+    private func report(_ media: MediaCheck.Findings) {
         if !plan.isQuiet { Console.write("\n" + media.text) }
         media.list(reportPath: plan.reportPath)
     }

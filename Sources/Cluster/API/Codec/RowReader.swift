@@ -57,11 +57,11 @@ package struct RowReader<Field: WireField>: FieldCoder {
         _ field: Field, _ value: inout Value?
     ) throws {
         guard let text = fields[field.rawValue] else { return value = nil }
-        guard !isStrict || text.count <= WireJSON.maximumFieldBytes else {
+        let maxBytes =
+            position == nil ? WireJSON.maximumOwnFieldBytes : WireJSON.maximumFieldBytes
+        guard !isStrict || text.count <= maxBytes else {
             throw DecodingError.dataCorrupted(
-                context(
-                    "the field has more than \(WireJSON.maximumFieldBytes) bytes.",
-                    FieldName(field)))
+                context("the field has more than \(maxBytes) bytes.", FieldName(field)))
         }
         if isStrict {
             let place = (path.map(\.stringValue) + [FieldName(field).stringValue])

@@ -2,8 +2,10 @@ internal import FoundationEssentials
 
 /// JSON of the API's bodies and of stored options.
 package enum WireJSON {
-    /// Maximum bytes of JSON in a field of a request's row.
+    /// Maximum bytes of JSON in a field of a row of a request's list.
     static let maximumFieldBytes = 256 << 10
+    /// The same in a field of the request itself, such as a reload of a live title.
+    static let maximumOwnFieldBytes = 8 << 20
 
     /// - Parameter isSorted: true for names in a fixed order, so that equal values have equal bytes.
     package static func encode(

@@ -37,8 +37,41 @@ package struct LoadTestJoin: Codable, Sendable {
 package struct LoadTestPlace: Codable, Sendable {
     /// Nil if no worker is needed any more, or if this one has had its shard.
     package var scenario: String?
+    /// Number of parts of the test's data; nil without data.
+    package var parts: Int?
+    /// URLs of a replay, one a line; nil for other tests.
+    package var urls: String?
 
-    package init(scenario: String?) { self.scenario = scenario }
+    package init(scenario: String?, parts: Int? = nil, urls: String? = nil) {
+        self.scenario = scenario
+        self.parts = parts
+        self.urls = urls
+    }
+}
+
+/// `POST /v1/load-tests/{id}/parts`: a worker fetches its shard's parts of the test's data, once it
+/// knows the start.
+///
+/// Shard s of n gets the parts p with p mod n = s. A shard without one, because there are fewer parts
+/// than shards, gets part s modulo their number, which others have as well.
+package struct LoadTestPartsRequest: Codable, Sendable {
+    package var worker: WorkerID
+    /// Number from which on parts are wanted, from 0.
+    package var from: Int
+
+    package init(worker: WorkerID, from: Int) {
+        self.worker = worker
+        self.from = from
+    }
+}
+
+/// The answer to `LoadTestPartsRequest`.
+package struct LoadTestParts: Codable, Sendable {
+    /// The next ones by number, up to `WireLimits.loadPartBytes` together but at least one; empty
+    /// after the last.
+    package var parts: [LoadTestData.Part]
+
+    package init(parts: [LoadTestData.Part]) { self.parts = parts }
 }
 
 /// `POST /v1/load-tests/{id}/reports`: a worker reports the progress of its shard, every few

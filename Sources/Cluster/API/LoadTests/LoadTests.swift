@@ -22,10 +22,16 @@ package struct LoadTestSubmission: Codable, Sendable {
     package var waitSeconds: Double
     /// Duration of its scenario, within `WireLimits.loadSeconds`.
     package var durationSeconds: Double
+    /// Number of parts of its data, which `LoadTestData` brings; it does not start before. Nil for a
+    /// test without data.
+    package var parts: Int?
+    /// URLs of a replay, one a line, for all workers; nil for other tests.
+    package var urls: String?
 
     package init(
         id: LoadTestID, name: String, queue: String? = nil, scenario: String, workers: Int? = nil,
-        atLeast: Int, waitSeconds: Double, durationSeconds: Double
+        atLeast: Int, waitSeconds: Double, durationSeconds: Double, parts: Int? = nil,
+        urls: String? = nil
     ) {
         self.id = id
         self.name = name
@@ -35,7 +41,29 @@ package struct LoadTestSubmission: Codable, Sendable {
         self.atLeast = atLeast
         self.waitSeconds = waitSeconds
         self.durationSeconds = durationSeconds
+        self.parts = parts
+        self.urls = urls
     }
+}
+
+/// `POST /v1/load-tests/{id}/data`: parts of a test's data, which its shards divide. They are deleted
+/// when the test ends. A repeated part changes nothing.
+package struct LoadTestData: Codable, Sendable {
+    package var parts: [Part]
+
+    package struct Part: Codable, Sendable {
+        /// From 0, below the test's number of parts.
+        package var number: Int
+        /// Rows of viewers' data, or requests of a replay. It may have secrets.
+        package var data: String
+
+        package init(number: Int, data: String) {
+            self.number = number
+            self.data = data
+        }
+    }
+
+    package init(parts: [Part]) { self.parts = parts }
 }
 
 /// A load test and its shards.

@@ -2,20 +2,20 @@ package import Model
 
 /// Figures of the recording of a live title.
 package struct AssetRecording: Codable, Hashable, Sendable {
-    /// Segments that its playlists have listed.
+    /// Segments that its playlists, or its MPD, have listed.
     package var segments: Int
     /// Segments that are missing: no longer listed at a reload, marked as gaps by the origin, or not
     /// to be fetched.
     package var gaps: Int
     /// Seconds that are listed and not stored; 0 after the end.
     package var behindSeconds: Double
-    /// Why it has ended; nil while its playlists are reloaded.
+    /// Why it has ended; nil while its manifests are reloaded.
     package var end: RecordingEnd?
 }
 
 /// Figures of the recordings of a catalog.
 package struct CatalogRecording: Codable, Hashable, Sendable {
-    /// Titles whose playlists are being reloaded.
+    /// Titles whose manifests are being reloaded.
     package var recording: Int
     /// All recorded titles.
     package var titles: Int

@@ -205,7 +205,30 @@ extension LoadTestSubmission: SchemaBounded {
             "atLeast": [.range(1...WireLimits.loadWorkers)],
             "waitSeconds": [.range(WireLimits.loadWaitSeconds)],
             "durationSeconds": [.range(WireLimits.loadSeconds)],
+            "parts": [.range(1...WireLimits.loadParts)],
+            "urls": [.characters(1...WireLimits.loadURLBytes)],
         ]
+    }
+}
+
+extension LoadTestData: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["parts": [.items(1...WireLimits.loadParts)]]
+    }
+}
+
+extension LoadTestData.Part: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        [
+            "number": [.range(0...WireLimits.loadParts - 1)],
+            "data": [.characters(0...WireLimits.loadPartBytes)],
+        ]
+    }
+}
+
+extension LoadTestPartsRequest: SchemaBounded {
+    package static var bounds: [String: [Schema.Bound]] {
+        ["from": [.range(0...WireLimits.loadParts)]]
     }
 }
 

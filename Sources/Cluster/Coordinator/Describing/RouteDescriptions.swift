@@ -86,6 +86,9 @@ extension RouteDescription {
         "POST /v1/load-tests/{test}/reports": Self(
             "Reports the progress of a shard; returns the worker's order.",
             body: LoadTestReport.self, .json(LoadTestOrder.self)),
+        "POST /v1/load-tests/{test}/parts": Self(
+            "Returns a running shard's parts of the test's data.",
+            body: LoadTestPartsRequest.self, .json(LoadTestParts.self)),
     ]
 
     private static let catalogs: [String: RouteDescription] = [
@@ -245,6 +248,9 @@ extension RouteDescription {
             body: LoadTestSubmission.self, .json(LoadTestStatus.self)),
         "GET /v1/load-tests/{test}": Self(
             "Returns the status of a load test.", .json(LoadTestStatus.self)),
+        "POST /v1/load-tests/{test}/data": Self(
+            "Adds parts of a load test's data; may be repeated.", body: LoadTestData.self,
+            .nothing),
         "POST /v1/load-tests/{test}/follow": Self(
             "Returns the changes of a load test, and keeps it running.",
             body: LoadTestFollow.self, .json(LoadTestNews.self)),

@@ -64,7 +64,8 @@ extension Chore {
             Chore("refresh catalogs that are due", every: .seconds(1)) {
                 if try await queue.sources.refreshDue() > 0 { signal.fire() }
             },
-            Chore("refresh assets that are due", every: .seconds(1)) {
+            // Their times are minutes at least.
+            Chore("refresh assets that are due", every: .seconds(10)) {
                 if try await queue.assetRefreshes.start() > 0 { signal.fire() }
             },
             // Due jobs cause no notification.

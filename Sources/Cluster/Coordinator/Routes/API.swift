@@ -95,6 +95,7 @@ struct API: Sendable {
             },
             .post("/v1/load-tests/{test}/shards", .workers, loadTests.join),
             .post("/v1/load-tests/{test}/reports", .workers, loadTests.report),
+            .post("/v1/load-tests/{test}/parts", .workers, loadTests.parts),
         ]
     }
 
@@ -171,6 +172,7 @@ struct API: Sendable {
             .get("/v1/load-tests", .readers, loadTests.list),
             .change("/v1/load-tests", .operators, loadTests.create).creating,
             .get("/v1/load-tests/{test}", .readers, loadTests.status),
+            .change("/v1/load-tests/{test}/data", .operators, loadTests.add),
             .post("/v1/load-tests/{test}/follow", .operators, loadTests.follow),
             .change("/v1/load-tests/{test}/stop", .operators, loadTests.stop),
             .get("/v1/load-tests/{test}/breakdown", .operators, loadTests.breakdown),

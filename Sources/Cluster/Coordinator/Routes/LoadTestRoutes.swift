@@ -32,6 +32,18 @@ struct LoadTestRoutes: Sendable {
         }
     }
 
+    func add(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> Change {
+        let id = try Self.test(path)
+        let data: LoadTestData = try RequestBody.read(request)
+        try Validation.check(data)
+        return Change("load test \(id), its data", isPart: true) {
+            try await queue.loadTests.add(data, to: id)
+            return .done
+        }
+    }
+
     func stop(
         _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
     ) async throws -> Change {
@@ -81,10 +93,24 @@ struct LoadTestRoutes: Sendable {
         let id = try Self.test(path)
         let join: LoadTestJoin = try RequestBody.read(request)
         try Validation.check(join)
-        if caller.isBoundToQueues {
-            try caller.require(loadTestOf: try await queue.loadTests.status(of: id).queue)
-        }
+        try await require(id, caller)
         return try .wire(try await queue.loadTests.shards.join(id, join))
+    }
+
+    func parts(
+        _ request: HTTPRequest, _ path: PathParameters, _ caller: Caller
+    ) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        let asked: LoadTestPartsRequest = try RequestBody.read(request)
+        try Validation.check(asked)
+        try await require(id, caller)
+        return try .wire(try await queue.loadTests.shards.parts(asked, of: id))
+    }
+
+    /// Throws `cluster.outOfScope` for a load test of another queue than those of a worker.
+    private func require(_ id: LoadTestID, _ caller: Caller) async throws {
+        guard caller.isBoundToQueues else { return }
+        try caller.require(loadTestOf: try await queue.loadTests.status(of: id).queue)
     }
 
     func report(

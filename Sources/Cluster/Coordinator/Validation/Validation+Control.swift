@@ -160,8 +160,11 @@ extension Validation {
                 (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
             }
         guard isName else {
+            let lengths = WireLimits.siteName
             throw wrong(
-                "name", name, "1 to 60 lower case letters, digits and dashes within, as edge-1")
+                "name", name,
+                "\(lengths.lowerBound) to \(lengths.upperBound) lower-case letters, digits and "
+                    + "inner dashes, such as edge-1")
         }
     }
 

@@ -12,6 +12,21 @@ extension Validation {
         try range(test.atLeast, "atLeast", 1...(test.workers ?? WireLimits.loadWorkers))
         try seconds(test.waitSeconds, "waitSeconds", WireLimits.loadWaitSeconds)
         try seconds(test.durationSeconds, "durationSeconds", WireLimits.loadSeconds)
+        if let parts = test.parts { try range(parts, "parts", 1...WireLimits.loadParts) }
+        if let urls = test.urls { try content(urls, "urls", WireLimits.loadURLBytes) }
+    }
+
+    static func check(_ data: LoadTestData) throws(Failure) {
+        try range(data.parts.count, "parts", 1...WireLimits.loadParts)
+        for (index, part) in data.parts.enumerated() {
+            try range(part.number, "parts[\(index)].number", 0...WireLimits.loadParts - 1)
+            try content(
+                part.data, "parts[\(index)].data", WireLimits.loadPartBytes, min: 0)
+        }
+    }
+
+    static func check(_ request: LoadTestPartsRequest) throws(Failure) {
+        try range(request.from, "from", 0...WireLimits.loadParts)
     }
 
     static func check(_ follow: LoadTestFollow) throws(Failure) {
@@ -54,12 +69,12 @@ extension Validation {
 
     /// Checks text that the database must store.
     private static func content(
-        _ value: String, _ field: @autoclosure () -> String, _ most: Int
+        _ value: String, _ field: @autoclosure () -> String, _ most: Int, min: Int = 1
     ) throws(Failure) {
-        guard (1...most).contains(value.utf8.count), !value.utf8.contains(0) else {
+        guard (min...most).contains(value.utf8.count), !value.utf8.contains(0) else {
             throw Failure(
                 .inputField,
-                "\(field()): \(value.utf8.count) bytes were given; allowed: 1 to \(most), "
+                "\(field()): \(value.utf8.count) bytes were given; allowed: \(min) to \(most), "
                     + "without NUL.")
         }
     }

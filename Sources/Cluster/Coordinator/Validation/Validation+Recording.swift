@@ -5,8 +5,12 @@ import Titles
 extension Validation {
     /// Bytes of the texts of a recorded segment's tags, and of those of a whole playlist.
     private static let tagBytes = 64 << 10
-    /// Limit of media sequence numbers, far below an overflow in sums.
-    private static let maxSequence: Int64 = 1 << 60
+    /// Limit of media sequence numbers and times, below an overflow in sums.
+    private static let maxSequence: Int64 = 1 << 61
+    /// Maximum bytes of an id or a prefix of an MPD.
+    private static let nameBytes = 16 << 10
+    /// Limit of timescales: they have 32 bits (ISO/IEC 23009-1).
+    private static let maxTimescale = 1 << 32
 
     /// Checks what a worker found at a reload of a live title.
     static func check(
@@ -14,7 +18,13 @@ extension Validation {
     ) throws(Failure) {
         let cursor = update.cursor
         let all = "recording"
-        try range(cursor.playlists.count, "\(all).cursor.playlists", 1...HLSResolver.playlists)
+        if let mpd = cursor.mpd {
+            try check(mpd, "\(all).cursor.mpd")
+            try range(cursor.playlists.count, "\(all).cursor.playlists, of an MPD", 0...0)
+        } else {
+            try range(
+                cursor.playlists.count, "\(all).cursor.playlists", 1...HLSResolver.playlists)
+        }
         try range(cursor.entries, "\(all).cursor.entries", 0...Int(Int32.max))
         try range(
             cursor.variables.count, "\(all).cursor.variables", 0...WireLimits.segmentsPerRequest)
@@ -36,10 +46,11 @@ extension Validation {
         try range(update.entries.count, "\(all).entries", 0...WireLimits.segmentsPerRequest)
         for (index, entry) in update.entries.enumerated() {
             let field = "\(all).entries[\(index)]"
-            try range(entry.playlist, "\(field).playlist", 0...(cursor.playlists.count - 1))
+            try range(entry.playlist, "\(field).playlist", 0...max(cursor.lists - 1, 0))
             try range(Int(clamping: entry.sequence), "\(field).sequence", 0...Int(maxSequence))
+            let maxMissed = cursor.mpd == nil ? entry.sequence : maxSequence
             try range(
-                Int(clamping: entry.missed), "\(field).missed", 0...Int(clamping: entry.sequence))
+                Int(clamping: entry.missed), "\(field).missed", 0...Int(clamping: maxMissed))
             if let object = entry.object {
                 try range(object, "\(field).object", 0...(segments.count - 1))
             }
@@ -48,8 +59,18 @@ extension Validation {
             }
             if let setup = entry.setup { try lines(setup, "\(field).setup") }
             try lines(entry.tags, "\(field).tags")
+            guard cursor.mpd == nil else {
+                let numbers = 0...maxSequence
+                guard let times = RecordedTimes(entry.tags), numbers.contains(times.time),
+                    numbers.contains(times.duration), times.duration > 0
+                else {
+                    throw wrong("\(field).tags", entry.tags, "a time and a duration")
+                }
+                continue
+            }
             try text(entry.uri, "\(field).uri", 1...WireLimits.urlBytes)
         }
+        try check(update.root ?? [], update.periods ?? [], cursor)
         if let manifest = update.manifest {
             try range(
                 manifest.utf8.count, "\(all).manifest, in bytes",
@@ -62,6 +83,59 @@ extension Validation {
         guard (0...1e12).contains(update.behindSeconds) else {
             throw wrong("\(all).behindSeconds", "\(update.behindSeconds)", "0 to 1e12")
         }
+    }
+
+    private static func check(
+        _ mpd: RecordingCursor.MPD, _ field: String
+    ) throws(Failure) {
+        if let location = mpd.location { try url(location, "\(field).location") }
+        try range(mpd.periodCount, "\(field).periodCount", 0...Int(Int32.max))
+        try range(mpd.trackCount, "\(field).trackCount", 0...Int(Int32.max))
+        try range(mpd.names.count, "\(field).names", 0...RecordingCursor.MPD.maxNames)
+        try range(mpd.bytes, "\(field).bytes", 0...Int(Int32.max))
+        let tracks = mpd.periods.reduce(0) { $0 + $1.tracks.count }
+        try range(tracks, "\(field).tracks", 0...RecordingCursor.MPD.maxTracks)
+        for (index, period) in mpd.periods.enumerated() {
+            let field = "\(field).periods[\(index)]"
+            if let id = period.id { try name(id, "\(field).id") }
+            for (index, track) in period.tracks.enumerated() {
+                let field = "\(field).tracks[\(index)]"
+                try name(track.id, "\(field).id")
+                try range(track.number, "\(field).number", 0...max(mpd.trackCount - 1, 0))
+            }
+        }
+    }
+
+    /// Checks the parts of a recorded MPD.
+    private static func check(
+        _ root: [RecordedPiece], _ periods: [RecordedPeriod], _ cursor: RecordingCursor
+    ) throws(Failure) {
+        let bytes =
+            root.reduce(0) { $0 + $1.text.utf8.count } + periods.reduce(0) { $0 + $1.bytes }
+        try range(bytes, "recording.periods, in bytes", 0...WireLimits.rewrittenManifestBytes)
+        for (index, period) in periods.enumerated() {
+            let field = "recording.periods[\(index)]"
+            let count = cursor.mpd?.periodCount ?? 0
+            try range(period.number, "\(field).number", 0...max(count - 1, 0))
+            try name(period.prefix, "\(field).prefix")
+            for (index, track) in period.tracks.enumerated() {
+                let field = "\(field).tracks[\(index)]"
+                try range(track.number, "\(field).number", 0...max(cursor.lists - 1, 0))
+                try range(
+                    Int(clamping: track.timescale), "\(field).timescale", 1...maxTimescale)
+                try range(
+                    Int(clamping: track.offset), "\(field).offset",
+                    -Int(maxSequence)...Int(maxSequence))
+            }
+        }
+        for piece in root + periods.flatMap(\.pieces) {
+            try noNUL(piece.text, "recording.periods")
+        }
+    }
+
+    private static func name(_ text: String, _ field: String) throws(Failure) {
+        try range(text.utf8.count, "\(field), in bytes", 0...nameBytes)
+        try noNUL(text, field)
     }
 
     private static func lines(_ text: String, _ field: String) throws(Failure) {

@@ -8,7 +8,8 @@ import Model
 struct CachedAssets {
     let cache: CacheLocation
 
-    /// Throws `input.cacheSite` for rights, which would delete files.
+    /// Throws `input.cacheSite` for rights, which would delete files, and for recordings, which
+    /// are made of stored ones.
     static func check(_ submission: CatalogSubmission) throws(Failure) {
         guard try StorageURL(submission.storageURL).cache != nil else { return }
         try refuse(submission.expiresAt != nil, "expiresAt")
@@ -16,6 +17,12 @@ struct CachedAssets {
         try refuse(submission.refreshSeconds != nil, "refreshSeconds")
         try refuse(submission.refreshByOrigin == true, "refreshByOrigin")
         try refuse(submission.neighbours?.isEmpty == false, "neighbours")
+        guard submission.titles?.records ?? false else { return }
+        throw Failure(
+            .inputCacheSite,
+            "titles.records: true was given; allowed at a cache: false. It stores nothing that a "
+                + "recording could be made of; titles.takesSnapshots warms what a live title lists "
+                + "when it is read.")
     }
 
     private static func refuse(_ isGiven: Bool, _ field: String) throws(Failure) {

@@ -23,7 +23,7 @@ struct CatalogNames: Sendable {
         guard found.count == 1 else {
             throw Failure(
                 .inputAmbiguous,
-                "Several sites have a catalog \(name): numbers \(Self.list(found)). Its site says which "
+                "Several sites have a catalog \(name): numbers \(Self.list(found)). Specify its site "
                     + "(--site), or its number"
                     + (takesAll ? "; --all-sites takes all." : "."))
         }

@@ -99,7 +99,7 @@ package struct Events: Sendable {
         ]
         let rows = try await connection.query(SQL.Events.page, values).rows
         guard let head = rows.first else {
-            throw Failure(.workerInternal, "PostgreSQL does not say which events it has.")
+            throw Failure(.workerInternal, "PostgreSQL does not report which events it has.")
         }
         guard try !head.bool("is_gone") else { throw gone }
         var page = Page(events: [], next: cursor, hasMore: false)

@@ -32,7 +32,7 @@ package struct Claims: Sendable {
     struct Claim: Sendable {
         var lease: LeaseID
         var worker: WorkerID
-        var mostJobs: Int
+        var maxJobs: Int
         /// Origins of which it takes a limited number of jobs.
         var slow: SlowOrigins?
         var wantsTraces = false
@@ -46,7 +46,7 @@ package struct Claims: Sendable {
         _ request: LeaseRequest, as lease: LeaseID
     ) async throws(Failure) -> LeaseGrant {
         let claim = Claim(
-            lease: lease, worker: request.worker, mostJobs: request.maxJobs,
+            lease: lease, worker: request.worker, maxJobs: request.maxJobs,
             slow: request.slow, wantsTraces: request.wantsTraces)
         var tried: Set<Int64> = []
         var isTrue = false
@@ -58,7 +58,7 @@ package struct Claims: Sendable {
             for queue in found.shuffled()
             where request.mayWrite(to: queue) && tried.insert(queue.id).inserted {
                 let grant = try await groups.answer(
-                    to: claim, of: queue.id, weight: max(claim.mostJobs, minGroupedWeight)
+                    to: claim, of: queue.id, weight: max(claim.maxJobs, minGroupedWeight)
                 ) { claims in
                     await retryIndividually(claims) { (claims) async throws(Failure) in
                         try await self.grant(claims, of: queue)
@@ -188,7 +188,7 @@ package struct Claims: Sendable {
                     SQL.Leasing.claim,
                     [
                         "queue": .int(queue.id), "leases": leases, "workers": workers,
-                        "max_jobs": .int64Array(claims.map { Int64($0.mostJobs) }),
+                        "max_jobs": .int64Array(claims.map { Int64($0.maxJobs) }),
                         "seconds": .double(leaseSeconds),
                     ] + Self.slowColumns(of: claims)),
                 PostgresStatement(

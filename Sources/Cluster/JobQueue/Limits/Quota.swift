@@ -146,7 +146,7 @@ struct Quota: Hashable, Sendable {
     /// reductions. With many users the interval is longer.
     ///
     /// It asks soon while it waits for its part, after a grant with other amounts, and until it
-    /// reports that it uses no more than was granted: others wait for what it gives up.
+    /// reports that it uses no more than was granted: others wait for what it returns.
     func askAgainSeconds(in pool: Pool) -> Double {
         let isSoon = isBelowPart(of: pool) || since == number || held != granted
         let users = Double(pool.users)

@@ -17,7 +17,7 @@ package struct LoadShards: Sendable {
             guard let test = try await supervision.lock(id, connection),
                 LoadTestState(rawValue: try test.string("state")) == .waiting
             else { return LoadTestPlace(scenario: nil) }
-            let place = LoadTestPlace(scenario: try test.string("scenario"))
+            let place = try await Self.place(id, test, connection)
             if let row = try await connection.query(SQL.LoadTests.lockShard, values).firstRow {
                 let state = LoadShardState(rawValue: try row.string("state"))
                 return state == .joined ? place : LoadTestPlace(scenario: nil)
@@ -29,6 +29,52 @@ package struct LoadShards: Sendable {
             }
             _ = try await connection.query(SQL.LoadTests.join, values + ["name": .text(join.name)])
             return place
+        }
+    }
+
+    /// Returns what a worker with a shard gets.
+    private static func place(
+        _ id: LoadTestID, _ test: PostgresRow, _ connection: PostgresConnection
+    ) async throws -> LoadTestPlace {
+        var place = LoadTestPlace(scenario: try test.string("scenario"))
+        let parts = try test.int("parts")
+        guard parts > 0 else { return place }
+        place.parts = parts
+        place.urls = try await connection.query(SQL.LoadTests.urls, ["test": .uuid(id)]).only()
+            .optionalString("urls")
+        return place
+    }
+
+    /// Returns the next parts of a running shard's data. Throws `input.notFound` for a worker without
+    /// one.
+    package func parts(
+        _ request: LoadTestPartsRequest, of id: LoadTestID
+    ) async throws(Failure) -> LoadTestParts {
+        try await database.withConnection { connection in
+            let row = try await connection.query(
+                SQL.LoadTests.order, ["test": .uuid(id), "worker": .uuid(request.worker)]
+            )
+            .firstRow
+            guard let row, LoadShardState(rawValue: try row.string("shard")) == .running else {
+                throw Failure(
+                    .inputNotFound,
+                    "Worker \(request.worker) has no running shard of load test \(id).")
+            }
+            let parts = try row.int("parts")
+            guard parts > 0 else { return LoadTestParts(parts: []) }
+            let rows = try await connection.query(
+                SQL.LoadTests.parts,
+                [
+                    "test": .uuid(id), "from": .int(request.from),
+                    "shards": .int(try row.int("shards")),
+                    "rest": .int(try row.int("number") % parts),
+                    "bytes": .int(WireLimits.loadPartBytes),
+                ]
+            ).rows
+            return LoadTestParts(
+                parts: try rows.map {
+                    LoadTestData.Part(number: try $0.int("number"), data: try $0.string("data"))
+                })
         }
     }
 

@@ -38,7 +38,7 @@ package struct LoadTestSupervision: Sendable {
                 let state = LoadTestState(rawValue: try test.string("state")), state != .ended
             else { return }
             let silent = Failure(
-                .workerLost, "It was not heard of for \(Int(times.silentSeconds)) s.")
+                .workerLost, "It has not reported for \(Int(times.silentSeconds)) s.")
             _ = try await connection.query(
                 SQL.LoadTests.loseSilent,
                 ["test": .uuid(id), "seconds": .double(times.silentSeconds)] + Self.columns(silent))
@@ -79,12 +79,20 @@ package struct LoadTestSupervision: Sendable {
                         ? "; \(shards.joined) were not done with other work." : "."))
             return try await Self.end(id, failure, connection)
         }
+        let data = try await connection.query(SQL.LoadTests.countParts, ["test": .uuid(id)]).only()
+        // A client that does not send the rest is no follower for long.
+        guard try data.int64("parts") == Int64(try test.int("parts")) else { return }
+        // Workers fetch their parts before the start.
+        let fetchSeconds =
+            Double(try data.int64("bytes")) / Double(WireLimits.loadDataBytesPerSecond)
         _ = try await connection.pipeline([
             PostgresStatement(SQL.LoadTests.beginShards, ["test": .uuid(id)]),
             PostgresStatement(SQL.LoadTests.dismissShards, ["test": .uuid(id)]),
             PostgresStatement(
                 SQL.LoadTests.start,
-                ["test": .uuid(id), "lead_seconds": .double(times.leadSeconds)]),
+                [
+                    "test": .uuid(id), "lead_seconds": .double(times.leadSeconds + fetchSeconds),
+                ]),
             PostgresStatement(SQL.LoadTests.notify),
         ])
     }
@@ -109,13 +117,14 @@ package struct LoadTestSupervision: Sendable {
     private static let abandoned = Failure(
         .clusterAbandoned, "The test had no follower and was stopped.")
 
-    /// Ends a test under its lock; keeps its results and deletes its plan.
+    /// Ends a test under its lock; keeps its results and deletes its plan and data.
     static func end(
         _ id: LoadTestID, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {
         _ = try await connection.pipeline([
             PostgresStatement(SQL.LoadTests.dismissShards, ["test": .uuid(id)]),
             PostgresStatement(SQL.LoadTests.end, ["test": .uuid(id)] + columns(failure)),
+            PostgresStatement(SQL.LoadTests.deleteParts, ["test": .uuid(id)]),
             PostgresStatement(SQL.LoadTests.notify),
         ])
     }

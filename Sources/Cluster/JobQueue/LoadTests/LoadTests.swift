@@ -37,6 +37,7 @@ package struct LoadTests: Sendable {
                     "workers": .optionalInt(test.workers.map { Int64($0) }),
                     "at_least": .int(test.atLeast), "wait_seconds": .double(test.waitSeconds),
                     "duration_seconds": .double(test.durationSeconds),
+                    "parts": .int(test.parts ?? 0), "urls": .optionalText(test.urls),
                 ])
             if created.firstRow != nil {
                 _ = try await connection.query(SQL.LoadTests.notify)
@@ -50,6 +51,50 @@ package struct LoadTests: Sendable {
             }
             return status
         }
+    }
+
+    /// Stores parts of a test's data, and extends the time for which the test has a follower. A
+    /// repeated part, and one of a test that no longer waits, changes nothing.
+    ///
+    /// Throws `input.notFound`, `input.field` for a part that the test does not have, and
+    /// `input.tooLarge` for more bytes than a test may have.
+    package func add(_ data: LoadTestData, to id: LoadTestID) async throws(Failure) {
+        let isWhole = try await database.transaction { connection in
+            guard let test = try await supervision.lock(id, connection) else {
+                throw Failure.unknownLoadTest(id)
+            }
+            let count = try test.int("parts")
+            if let part = data.parts.first(where: { $0.number >= count }) {
+                throw Failure(
+                    .inputField, at: .field("parts"), "given number \(part.number)",
+                    allowed: "below \(count), the number of parts with which the test was created")
+            }
+            guard LoadTestState(rawValue: try test.string("state")) == .waiting else {
+                return false
+            }
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.LoadTests.followed, ["test": .uuid(id)]),
+                PostgresStatement(
+                    SQL.LoadTests.storeParts,
+                    [
+                        "test": .uuid(id),
+                        "numbers": .int64Array(data.parts.map { Int64($0.number) }),
+                        "data": .textArray(data.parts.map(\.data)),
+                    ]),
+                PostgresStatement(SQL.LoadTests.countParts, ["test": .uuid(id)]),
+            ])
+            let stored = try results[2].only()
+            let bytes = try stored.int64("bytes")
+            guard bytes <= Int64(WireLimits.loadDataBytes) else {
+                throw Failure(
+                    .inputTooLarge,
+                    "The data of load test \(id) has \(bytes) bytes; allowed: "
+                        + "\(WireLimits.loadDataBytes).")
+            }
+            return Int(try stored.int64("parts")) == count
+        }
+        // It may have waited for this alone.
+        if isWhole { try await supervision.reconcile(id) }
     }
 
     /// Returns the running tests, and those that ended within a day, latest first; at most 100.

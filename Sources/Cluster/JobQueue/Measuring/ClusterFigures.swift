@@ -3,7 +3,7 @@ package import Model
 /// Figures of the cluster at one time, for metrics.
 package struct ClusterFigures: Sendable, Equatable {
     package var queues: [Queue] = []
-    /// Workers that were heard of, and those of them that get no work.
+    /// Workers that have reported, and those of them that get no work.
     package var workers = 0
     package var failingWorkers = 0
     /// Number of catalogs by state.

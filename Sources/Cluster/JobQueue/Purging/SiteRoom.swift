@@ -33,7 +33,7 @@ struct SiteRoom: Sendable {
     /// fits would empty the site otherwise.
     static let unknownPercent: Int64 = 25
     /// The least that a full disk asks for.
-    static let leastBytes: Int64 = 64 << 20
+    static let minBytes: Int64 = 64 << 20
 
     /// True if the disk needs room, of which every file takes some; a quota counts those of the
     /// last lists only.
@@ -68,13 +68,13 @@ struct SiteRoom: Sendable {
         let waitsForQuota =
             quotaBytes.map { waitingBytes == 0 || $0 - usedBytes < waitingBytes } ?? false
         guard !isFreeing, isFull || waitingFiles > 0 && !waitsForQuota else { return 0 }
-        let margin = max(floorBytes / 10, Self.leastBytes, waitingBytes)
+        let margin = max(floorBytes / 10, Self.minBytes, waitingBytes)
         guard let availableBytes else { return margin }
         let left = max(availableBytes - floorBytes, 0)
         let share = (usedBytes + left) / 100 * Self.unknownPercent
         let wanted =
             waitingFiles > 0 && waitingBytes == 0 ? max(margin, min(2 * left, share)) : margin
-        return max(floorBytes + wanted - availableBytes, isFull ? Self.leastBytes : 0)
+        return max(floorBytes + wanted - availableBytes, isFull ? Self.minBytes : 0)
     }
 }
 

@@ -16,9 +16,15 @@ extension Recording {
             SQL.Recording.begin,
             [
                 "asset": .int(job.asset), "cursor": .text(cursor),
-                "manifest": .optionalText(update.manifest),
+                "manifest": .optionalText(
+                    update.cursor.mpd == nil
+                        ? update.manifest
+                        : try RecordedMPD.lines(update.root ?? [], update.periods ?? [])),
                 "playlists": .int(
-                    Int64(update.cursor.playlists.count) + (update.cursor.isMultivariant ? 1 : 0)),
+                    update.cursor.mpd == nil
+                        ? Int64(update.cursor.playlists.count)
+                            + (update.cursor.isMultivariant ? 1 : 0)
+                        : 1),
             ]
         ).firstRow
         if began != nil {
@@ -36,10 +42,15 @@ extension Recording {
             )
         }
         try await addition.store(connection)
+        let periods =
+            began == nil
+            ? (update.periods ?? []).filter { $0.number >= addition.storedPeriods } : []
         _ = try await connection.query(
             SQL.Recording.update,
             [
                 "asset": .int(job.asset), "cursor": .text(cursor),
+                "periods": .optionalText(
+                    periods.isEmpty ? nil : try RecordedMPD.lines(nil, periods)),
                 "next_ordinal": .int(addition.nextOrdinal),
                 "segments": .int(Int64(addition.entries.count)),
                 "gaps": .int(addition.gaps), "bytes": .int(Int64(update.cursor.bytes)),
@@ -62,6 +73,8 @@ private struct RecordingAddition {
     /// New entries, with the ordinals of their segments; nil for gaps.
     private(set) var entries: [(entry: RecordedEntry, ordinal: Int64?)] = []
     private(set) var nextOrdinal: Int64
+    /// Number of periods that are recorded of an MPD.
+    let storedPeriods: Int
     private var segments: [ResolvedSegment] = []
     private var origins: [String] = []
     private let firstOrdinal: Int64
@@ -90,6 +103,7 @@ private struct RecordingAddition {
         ).only()
         known = Set(try row.optionalInt64Array("entries") ?? [])
         taken = Set(try row.textArray("keys").compactMap { $0 })
+        storedPeriods = Int(try row.int64("periods"))
         firstOrdinal = try row.int64("next_ordinal")
         nextOrdinal = firstOrdinal
     }
@@ -100,7 +114,8 @@ private struct RecordingAddition {
     }
 
     /// Assigns ordinals. Keys and initialization sections are stored once; a media segment whose
-    /// name the origin has used before gets its sequence number into its name.
+    /// name the origin has used before gets its sequence number into its name. An MPD has templates
+    /// of names, so that its segment is a gap: its worker has marked the names of its track.
     mutating func assign(_ origins: [String]) {
         let listed = Set(update.entries.compactMap(\.object))
         for (index, segment) in batch.segments.enumerated() where !listed.contains(index) {
@@ -113,6 +128,10 @@ private struct RecordingAddition {
             }
             var segment = batch.segments[index]
             if !taken.insert(segment.key).inserted {
+                guard update.cursor.mpd == nil else {
+                    entries.append((entry, nil))
+                    continue
+                }
                 let mark = "\(entry.sequence)" + (entry.playlist > 0 ? "p\(entry.playlist)" : "")
                 segment.key = RecordedName.marked(segment.key, mark)
                 entry.uri = RecordedName.marked(entry.uri, mark)
@@ -157,19 +176,27 @@ private struct RecordingAddition {
     /// Names what is missing before and at an entry.
     private func gaps(_ entry: RecordedEntry, _ ordinal: Int64?) -> [RecordedGap] {
         var gaps: [RecordedGap] = []
-        let playlist = Redaction.key(update.cursor.playlists[entry.playlist].key).prefix(300)
-        if entry.missed > 0 {
+        let cursor = update.cursor
+        let list = Redaction.key(cursor.name(ofList: entry.playlist)).prefix(300)
+        if entry.missed > 0, cursor.mpd == nil {
             let first = entry.sequence - entry.missed
             gaps.append(
                 RecordedGap(
-                    message: "Segments \(first) to \(entry.sequence - 1) of \(playlist) had left "
-                        + "the playlist before it was reloaded."))
+                    message: "Segments \(first) to \(entry.sequence - 1) of \(list) had left the "
+                        + "playlist before it was reloaded."))
+        } else if entry.missed > 0 {
+            gaps.append(
+                RecordedGap(
+                    message: "\(entry.missed) segments before segment \(entry.sequence) of \(list) "
+                        + "had left the MPD before it was reloaded."))
         }
         if ordinal == nil {
             gaps.append(
                 RecordedGap(
-                    message: "The origin marks segment \(entry.sequence) of \(playlist) as a gap "
-                        + "(EXT-X-GAP)."))
+                    message: cursor.mpd == nil
+                        ? "The origin marks segment \(entry.sequence) of \(list) as a gap "
+                            + "(EXT-X-GAP)."
+                        : "Segment \(entry.sequence) of \(list) has the name of another one."))
         }
         return gaps
     }

@@ -4,14 +4,12 @@ import Postgres
 
 /// A live title that is recorded, as its row has it: its asset is locked by a reported job.
 ///
-/// Its resolve job reloads the playlists again and again: `advance` queues the segments that were
-/// new, and puts the job back until the next reload. After the end the job waits for the last
-/// segment, and then stores the playlists.
+/// Its resolve job reloads the playlists, or the MPD, again and again: `advance` queues the segments
+/// that were new, and puts the job back until the next reload. After the end the job waits for the
+/// last segment, and then stores the playlists, or the MPD.
 struct Recording {
     let asset: Int64
     let cursor: RecordingCursor
-    /// The multivariant playlist; nil for a title that is a media playlist.
-    let manifest: String?
     /// Number of playlists that are stored in the end.
     let playlists: Int64
     let nextOrdinal: Int64
@@ -65,7 +63,6 @@ struct Recording {
         self.asset = asset
         cursor = try WireJSON.decode(
             RecordingCursor.self, from: Array(try row.string("cursor").utf8))
-        manifest = try row.optionalString("manifest")
         playlists = try row.int64("playlists")
         nextOrdinal = try row.int64("next_ordinal")
         queued = try row.int64("queued")
@@ -107,11 +104,12 @@ struct Recording {
         if try await TitleResolution.isRefused(job, from: first, connection) { return false }
         var isWritten = isWritten
         if endsNow {
-            if let failure = try await lasting(connection) {
+            let ending = try await RecordingEnding(self, connection)
+            if let failure = try await lasting(ending, connection) {
                 try await TitleResolution.fail(job, failure, connection)
                 return false
             }
-            try await RecordingEnding(recording: self).write(connection)
+            try await ending.write(connection)
             isWritten = true
         }
         let jobs = try await queue(
@@ -141,10 +139,12 @@ struct Recording {
     ) async throws {
         let reason =
             switch end {
-            case .ended: "the playlists have ended"
+            case .ended: cursor.mpd == nil ? "the playlists have ended" : "the MPD has ended"
             case .until: "the time has come at which it was to end"
             case .unchanged: "\(Self.maxUnchanged) reloads in a row brought nothing new"
-            case .gone: "the playlists could no longer be read: \(failure?.message ?? "")"
+            case .gone:
+                "the \(cursor.mpd == nil ? "playlists" : "MPD") could no longer be read: "
+                    + (failure?.message ?? "")
             case .full: "it has the maximum length"
             }
         _ = try await connection.query(
@@ -174,7 +174,9 @@ struct Recording {
     }
 
     /// Returns the failure with which it ends; nil if it is whole but for its gaps.
-    private func lasting(_ connection: PostgresConnection) async throws -> Failure? {
+    private func lasting(
+        _ ending: RecordingEnding, _ connection: PostgresConnection
+    ) async throws -> Failure? {
         let row = try await connection.query(
             SQL.Recording.outcome,
             ["asset": .int(asset), "listed_gap": .int(RecordedEntry.maxListedGap)]
@@ -182,15 +184,16 @@ struct Recording {
         if let code = try row.optionalString("code") {
             return Failure(FailureCode(code), try row.optionalString("message") ?? "")
         }
-        guard try row.int64("bytes") <= Int64(WireLimits.rewrittenManifestBytes) else {
-            return Failure(
-                .manifestTooLarge,
-                "a recorded playlist has more than "
-                    + "\(WireLimits.rewrittenManifestBytes) bytes")
-        }
         guard try row.bool("are_stored") else {
             return Failure(
                 .manifestEmpty, "the recording has ended, and no segment could be stored")
+        }
+        let bytes = try ending.mpd?.utf8.count ?? Int(try row.int64("bytes"))
+        guard bytes <= WireLimits.rewrittenManifestBytes else {
+            return Failure(
+                .manifestTooLarge,
+                "a recorded playlist or MPD has more than "
+                    + "\(WireLimits.rewrittenManifestBytes) bytes")
         }
         return nil
     }

@@ -49,7 +49,7 @@ extension ReportPlan {
             }
         }
 
-        enum Course: Equatable {
+        enum Decision: Equatable {
             /// As any other failure.
             case end
             /// It has a fresh URL by now.
@@ -74,7 +74,7 @@ extension ReportPlan {
         func isPrevious(_ digest: String?) -> Bool { digest.map { $0 != urlDigest } ?? false }
 
         /// - Parameter isRenewing: this report has had the manifest queued.
-        func course(isOfPreviousURL: Bool, isTriedOut: Bool, isRenewing: Bool) -> Course {
+        func decision(isOfPreviousURL: Bool, isTriedOut: Bool, isRenewing: Bool) -> Decision {
             if isTriedOut { return .end }
             if isOfPreviousURL { return .again }
             guard isListed else { return .submitAgain }

@@ -207,10 +207,10 @@ struct ReportPlan {
     private mutating func decide(
         _ refusal: Refusal, of job: HeldJob, _ failure: Failure, isOfPreviousURL: Bool
     ) -> Bool {
-        let course = refusal.course(
+        let decision = refusal.decision(
             isOfPreviousURL: isOfPreviousURL, isTriedOut: job.attempt >= Refusal.maxAttempts,
             isRenewing: renewals.contains(refusal.asset))
-        switch course {
+        switch decision {
         case .end: return false
         case .again:
             met.add(job, failure.code, .freshURL)

@@ -41,6 +41,17 @@ GROUP BY catalog_id, state,
          CASE WHEN (SELECT count(*) FROM changed) <= {{eventsPerChange}} THEN id END
 ORDER BY min(id)
 
+-- fragment: holdingUnstored
+-- The segments `unstored` are recorded as stored no longer, by the statement that this is part of. What
+-- lies under their keys is deleted when their assets are complete or removed, unless it is needed then.
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
+SELECT c.site_id, c.id, s.asset_id, s.key, r.bytes, 'infinity'
+FROM unstored u
+JOIN result r ON r.segment_id = u.segment_id AND r.done
+JOIN segment s ON s.id = u.segment_id AND s.part = 0
+JOIN asset a ON a.id = s.asset_id
+JOIN catalog c ON c.id = a.catalog_id
+
 -- fragment: settledFetches
 -- Records fetches that ended, of the rows `settled`, and counts them for their assets.
 recorded AS (
@@ -49,6 +60,10 @@ recorded AS (
     SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified, validator
     FROM settled
     {{replacingResults}}
+), unstored AS (
+    SELECT segment_id FROM settled WHERE NOT done
+), held AS (
+    {{holdingUnstored}}
 ), counts AS (
     SELECT asset_id, count(*) FILTER (WHERE done) AS done,
            count(*) FILTER (WHERE NOT done AND NOT spared) AS failed,
@@ -175,6 +190,23 @@ WHERE (SELECT count(*) FROM locked) >= 0
 -- is claimed, while it is paused, may not begin or waits for a neighbour.
 CASE WHEN a.is_paused OR a.is_waiting OR a.awaits_neighbour THEN -2 ELSE coalesce(a.priority, -1) END
 
+-- fragment: queuedFetches
+-- The end of `placed`: the lanes n of segments s of asset a, of the catalog of lane l; and after it
+-- `jobs`, a fetch of each of its rows in their order, and `ready`. OFFSET 0: the other way round, the
+-- segments would be read again for each of their lanes.
+CROSS JOIN LATERAL (
+    SELECT id FROM lane WHERE catalog_id = l.catalog_id AND origin_id = s.origin_id
+        AND rank = 3 AND own_priority = {{ownPriority}} OFFSET 0
+) AS n
+), jobs AS (
+    INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
+    SELECT lane_id, asset_id, id, 'fetch', 0 FROM placed ORDER BY ordinal
+    RETURNING asset_id
+), ready AS (
+    UPDATE lane SET ready_since = now()
+    WHERE id = ANY(ARRAY(SELECT DISTINCT lane_id FROM placed)) AND ready_since IS NULL
+        AND own_priority >= -1
+
 -- fragment: storedByNeighbour
 -- What the neighbour of asset a has stored of its segment s: under the same key, and as the list or
 -- the manifest states it.
@@ -238,12 +270,15 @@ CASE WHEN a.is_waiting THEN extract(epoch FROM a.not_before)::float8 END AS not_
 extract(epoch FROM least(a.expires_at, a.kept_until))::float8 AS expires_at
 
 -- fragment: behindLive
--- Seconds that recording w lacks of what its first playlist lists: what is not read, and what is not
--- stored of its last segments.
+-- Seconds that recording w lacks of what the playlist of its newest segment lists: what is not read,
+-- and what is not stored of its last segments.
 CASE WHEN w.ended_at IS NULL THEN w.behind_seconds + coalesce((
     SELECT sum(e.seconds)
     FROM (SELECT seconds, ordinal FROM recorded_segment
-          WHERE asset_id = w.asset_id AND playlist = 0 ORDER BY sequence DESC LIMIT 100) AS e
+          WHERE asset_id = w.asset_id AND playlist = (
+              SELECT playlist FROM recorded_segment
+              WHERE asset_id = w.asset_id AND ordinal IS NOT NULL ORDER BY ordinal DESC LIMIT 1)
+          ORDER BY sequence DESC LIMIT 100) AS e
     JOIN segment s ON s.asset_id = w.asset_id AND s.ordinal = e.ordinal AND s.part = 0
     WHERE NOT EXISTS (SELECT FROM result r WHERE r.segment_id = s.id)), 0) ELSE 0 END
 

@@ -73,7 +73,7 @@ SELECT count(*) AS events FROM locked
 
 -- name: disown
 -- Of a database that was restored from a dump: events of the one that was dumped, whose transactions
--- had other numbers. The last one tells, so that each start does not read them all.
+-- had other numbers. The last one decides, so that each start does not read them all.
 WITH gone AS (
     DELETE FROM event
     WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())

@@ -5,7 +5,7 @@
 -- A row a queue. Jobs that wait are what running catalogs lack beyond what is leased and delayed, by the counts that
 -- they have; those of catalogs whose time has not come are apart. Of delayed jobs @max_delayed a queue are counted. The
 -- oldest job that waits has done so since its lane has had jobs, at most. Workers are those that take the queue's jobs
--- and were heard of; idle ones report every 30 seconds.
+-- and have reported; idle ones report every 30 seconds.
 WITH lacking AS MATERIALIZED (
     SELECT c.site_id, c.state, coalesce(c.not_before > now(), false) AS is_scheduled,
            greatest(c.segments - c.segments_done - c.segments_failed + coalesce(y.segments, 0),
@@ -45,7 +45,7 @@ WITH lacking AS MATERIALIZED (
     WHERE l.ready_since IS NOT NULL AND c.state = 'running'
       AND (c.not_before IS NULL OR c.not_before <= now())
     GROUP BY l.queue_id
-), heard AS MATERIALIZED (
+), reporting AS MATERIALIZED (
     -- Null for workers of all queues.
     SELECT u.name, count(*) AS workers
     FROM worker w CROSS JOIN LATERAL unnest(coalesce(w.queues, ARRAY[NULL]::text[])) AS u(name)
@@ -62,8 +62,8 @@ SELECT q.name, t.storage_url, q.state = 'paused' AS is_paused, t.closed,
        extract(epoch FROM now() - d.oldest)::float8 AS delayed_seconds,
        coalesce(h.leases, 0) AS leases,
        extract(epoch FROM h.next_end - now())::float8 AS lease_left_seconds,
-       (coalesce((SELECT workers FROM heard WHERE name = q.name), 0)
-        + coalesce((SELECT workers FROM heard WHERE name IS NULL), 0))::bigint AS workers,
+       (coalesce((SELECT workers FROM reporting WHERE name = q.name), 0)
+        + coalesce((SELECT workers FROM reporting WHERE name IS NULL), 0))::bigint AS workers,
        t.available_bytes, t.floor_bytes, t.quota_bytes, coalesce(s.used_bytes, 0) AS used_bytes,
        t.fault_code, t.bytes_per_second, b.held AS held_bytes_per_second
 FROM queue q
@@ -81,7 +81,7 @@ CROSS JOIN LATERAL (
 ORDER BY coalesce(s.ready, 0) DESC, q.name LIMIT @limit::bigint
 
 -- unprepared: workers
--- Workers that were heard of.
+-- Workers that have reported.
 SELECT count(*) AS workers, count(*) FILTER (WHERE trouble_code IS NOT NULL) AS failing
 FROM worker WHERE last_seen > now() - interval '40 seconds'
 

@@ -62,7 +62,7 @@ WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.
            NOT EXISTS (SELECT FROM directory d WHERE d.id = x.target_id)
            OR EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id AND c.state = 'completed')
        ELSE NOT EXISTS (SELECT FROM asset a WHERE a.id = x.target_id)
-           -- A recording that has gone on since.
+           -- A recording that was continued since.
            OR EXISTS (SELECT FROM recording r WHERE r.asset_id = x.target_id
                       AND r.changed_at > x.lost_at)
            OR EXISTS (SELECT FROM asset a WHERE a.id = x.target_id AND a.state = 'completed'

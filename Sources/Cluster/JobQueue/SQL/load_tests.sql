@@ -1,13 +1,13 @@
 -- Load tests on workers.
 
 -- name: create
--- @queue and @workers may be null. No row where the test, or another one that has not ended, is
+-- @queue, @workers and @urls may be null. No row where the test, or another one that has not ended, is
 -- there.
 INSERT INTO load_test (id, queue_id, name, scenario, workers, at_least, join_until,
-                       duration_seconds)
+                       duration_seconds, parts, urls)
 VALUES (@test::uuid, (SELECT id FROM queue WHERE name = @queue), @name, @scenario, @workers::int,
         @at_least::int, now() + make_interval(secs => @wait_seconds::float8),
-        @duration_seconds::float8)
+        @duration_seconds::float8, @parts::int, @urls)
 ON CONFLICT DO NOTHING
 RETURNING id
 
@@ -28,7 +28,8 @@ ORDER BY t.created_at LIMIT 100
 -- name: lock
 -- What decides the test's fate, under its lock: @followed_seconds without a follower,
 -- @overtime_seconds beyond its duration.
-SELECT t.state, t.scenario, t.workers, t.at_least, t.join_until < clock_timestamp() AS is_wait_over,
+SELECT t.state, t.scenario, t.workers, t.at_least, t.parts,
+       t.join_until < clock_timestamp() AS is_wait_over,
        t.followed_at < clock_timestamp() - make_interval(secs => @followed_seconds::float8)
            AS is_abandoned,
        coalesce(t.start_at < clock_timestamp()
@@ -49,7 +50,7 @@ WHERE id = @test::uuid AND state IN ({{loadTestStoppable}})
 
 -- name: end
 -- The failure is null where the test ran.
-UPDATE load_test SET state = 'ended', ended_at = clock_timestamp(), scenario = '',
+UPDATE load_test SET state = 'ended', ended_at = clock_timestamp(), scenario = '', urls = NULL,
     failure_code = coalesce(failure_code, @failure_code),
         failure_message = coalesce(failure_message, @failure_message)
 WHERE id = @test::uuid AND state IN ({{loadTestEndable}})
@@ -96,7 +97,7 @@ WHERE test_id = @test::uuid AND worker_id = @worker::uuid FOR UPDATE
 
 -- name: order
 -- What the worker is to do follows from it.
-SELECT t.state AS test, s.state AS shard, s.number,
+SELECT t.state AS test, s.state AS shard, s.number, t.parts,
        extract(epoch FROM t.start_at - clock_timestamp())::float8 AS starts_in_seconds,
        (SELECT count(*) FROM load_shard o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shards
 FROM load_shard s JOIN load_test t ON t.id = s.test_id
@@ -143,6 +144,34 @@ FROM load_test t
 WHERE t.id = @test::uuid AND s.test_id = t.id AND s.state = 'running'
   AND t.stopped_at < clock_timestamp() - make_interval(secs => @seconds::float8)
 RETURNING s.worker_name, s.state
+
+-- name: urls
+SELECT urls FROM load_test WHERE id = @test::uuid
+
+-- name: storeParts
+-- Under the test's lock: pairwise numbers and data. Parts that are there stay.
+INSERT INTO load_part (test_id, number, data)
+SELECT @test::uuid, p.number, p.data FROM unnest(@numbers::int[], @data::text[]) AS p(number, data)
+ON CONFLICT DO NOTHING
+
+-- name: countParts
+SELECT count(*) AS parts, coalesce(sum(octet_length(data)), 0)::bigint AS bytes
+FROM load_part WHERE test_id = @test::uuid
+
+-- name: parts
+-- Those whose number modulo @shards is @rest, from @from on: the first one, and more up to @bytes.
+SELECT p.number, p.data FROM (
+    SELECT number, data,
+           sum(octet_length(data)) OVER (ORDER BY number) - octet_length(data) AS bytes_before,
+           sum(octet_length(data)) OVER (ORDER BY number) AS bytes
+    FROM load_part
+    WHERE test_id = @test::uuid AND number >= @from::int AND number % @shards::int = @rest::int
+) AS p
+WHERE p.bytes <= @bytes::bigint OR p.bytes_before = 0
+ORDER BY p.number
+
+-- name: deleteParts
+DELETE FROM load_part WHERE test_id = @test::uuid
 
 -- name: storeIntervals
 -- Pairwise seconds and what was measured in each.

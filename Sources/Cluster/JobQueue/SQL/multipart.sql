@@ -176,6 +176,10 @@ ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
 -- name: verifyFailed
 WITH gone AS (
     DELETE FROM job WHERE lane_id = @lane::bigint AND id = @job::bigint
+), unstored AS (
+    SELECT @segment::bigint AS segment_id
+), held AS (
+    {{holdingUnstored}}
 )
 INSERT INTO result (segment_id, done, failure_code, failure_message, attempts)
 VALUES (@segment::bigint, false, @code, @message, @attempts::smallint)
@@ -191,7 +195,7 @@ WHERE id IN (SELECT id FROM abandoned_multipart_file WHERE site_id = @site::bigi
 RETURNING id
 
 -- unprepared: givenUp
--- Catalogs with files in parts that are given up: at once where they were cancelled, else @seconds
+-- Catalogs with files in parts that are abandoned: at once where they were cancelled, else @seconds
 -- after their assets failed, for a retry resumes their parts.
 SELECT DISTINCT a.catalog_id AS id
 FROM multipart_file mf JOIN segment s ON s.id = mf.segment_id JOIN asset a ON a.id = s.asset_id
@@ -200,7 +204,7 @@ WHERE a.state IN ({{assetRetryable}}) AND (a.kind = 'file' OR a.resolved)
        OR a.changed_at < now() - make_interval(secs => @seconds::float8))
 
 -- unprepared: release
--- The catalog's lock is held. Gives up its files in parts, as `givenUp`: their parts go, and the
+-- The catalog's lock is held. Abandons its files in parts, as `givenUp`: their parts go, and the
 -- next start fetches them from their beginning.
 WITH chosen AS MATERIALIZED (
     SELECT mf.segment_id, mf.parts, mf.attempt, a.id AS asset_id, a.failure_code, a.failure_message
@@ -241,6 +245,10 @@ WITH chosen AS MATERIALIZED (
     INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes)
     SELECT catalog_id, files - parts, -done, files - (parts - done), -bytes, -adopted_bytes
     FROM counted
+), unstored AS (
+    SELECT segment_id FROM chosen
+), held AS (
+    {{holdingUnstored}}
 )
 INSERT INTO result (segment_id, done, failure_code, failure_message, attempts)
 SELECT segment_id, false, coalesce(failure_code, 'worker.cancelled'), failure_message, attempt

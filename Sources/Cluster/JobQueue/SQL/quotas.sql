@@ -88,8 +88,8 @@ DELETE FROM quota q USING unnest(@kinds::text[], @resources::bigint[]) AS u(kind
 WHERE q.worker_id = @worker::uuid AND q.kind = u.kind AND q.resource_id = u.id
 
 -- name: end
--- Ends the quotas of workers that hold no jobs of what they are of, unless a worker may not have
--- heard yet that what it held was cancelled. One that was granted again meanwhile has another
+-- Ends the quotas of workers that hold no jobs of what they are of, unless a worker may not
+-- know yet that what it held was cancelled. One that was granted again meanwhile has another
 -- number.
 WITH idle AS MATERIALIZED (
     SELECT q.kind, q.resource_id, q.worker_id, q.number

@@ -1,5 +1,5 @@
--- Recordings of live titles: the segments that their playlists have listed, and the playlists that
--- list these in the end.
+-- Recordings of live titles: the segments that their playlists, or MPDs, have listed, and the
+-- playlists or MPDs that list these in the end. The tracks of an MPD are its playlists here.
 
 -- name: begin
 -- The first reading of a live title; no row if it was recorded before.
@@ -10,7 +10,7 @@ RETURNING asset_id
 
 -- name: known
 -- Which of these segments, pairwise playlists and sequence numbers, are recorded already, by their
--- places; which of @keys its segments have; and the next ordinal.
+-- places; which of @keys its segments have; the next ordinal; and the number of periods of an MPD.
 SELECT ARRAY(
            SELECT e.place FROM unnest(@playlists::int[], @sequences::bigint[]) WITH ORDINALITY
                AS e(playlist, sequence, place)
@@ -22,7 +22,8 @@ SELECT ARRAY(
                SELECT FROM segment s
                WHERE hashtextextended(s.key, 0) = hashtextextended(k.key, 0) AND s.key = k.key
                  AND s.asset_id = r.asset_id AND s.role <> 'file' AND s.part = 0)) AS keys,
-       r.next_ordinal::bigint AS next_ordinal
+       r.next_ordinal::bigint AS next_ordinal,
+       coalesce((r.cursor::json #>> '{mpd,periodCount}')::bigint, 0) AS periods
 FROM recording r WHERE r.asset_id = @asset::bigint
 
 -- name: insert
@@ -38,8 +39,9 @@ WHERE asset_id = @asset::bigint AND ordinal >= @first::int AND ordinal < {{first
   AND role NOT IN ('init', 'key', 'data')
 
 -- name: update
--- What a reload has found.
+-- What a reload has found. New periods of an MPD are added to its text.
 UPDATE recording SET cursor = @cursor::text, next_ordinal = @next_ordinal::int,
+    manifest = CASE WHEN @periods::text IS NULL THEN manifest ELSE manifest || @periods::text END,
     segments = segments + @segments::bigint, gaps = gaps + @gaps::bigint, bytes = @bytes::bigint,
     behind_seconds = @behind_seconds::float8, reload_seconds = @reload_seconds::float8,
     unchanged = CASE WHEN @segments::bigint > 0 THEN 0 ELSE unchanged + 1 END,
@@ -48,7 +50,7 @@ WHERE asset_id = @asset::bigint
 
 -- name: find
 -- It is settled when all segments but its playlists have ended, and are counted.
-SELECT r.cursor, r.manifest, r.playlists::bigint AS playlists, r.next_ordinal::bigint AS next_ordinal,
+SELECT r.cursor, r.playlists::bigint AS playlists, r.next_ordinal::bigint AS next_ordinal,
        r.queued::bigint AS queued, r.unchanged::bigint AS unchanged, r.reload_seconds,
        r.segments, r.gaps, r.ended_at IS NOT NULL AS is_over, r.is_written, a.key, a.url,
        a.state IN ({{assetResolvable}}) AS is_start,
@@ -129,6 +131,10 @@ SELECT 'asset.gap', r.catalog_id, r.asset_id, g.code, g.message
 FROM recording r, unnest(@codes::text[], @messages::text[]) AS g(code, message)
 WHERE r.asset_id = @asset::bigint
 
+-- name: manifest
+-- What its manifest is composed of in the end.
+SELECT manifest FROM recording WHERE asset_id = @asset::bigint
+
 -- name: keep
 -- What is stored of it belongs to it from now on.
 UPDATE segment SET optional = false
@@ -165,25 +171,14 @@ ORDER BY origin_id
 -- number of its segments. Answers how many jobs there are.
 WITH gone AS (
     DELETE FROM job WHERE lane_id = @lane::bigint AND id = @job::bigint RETURNING lane_id, asset_id
-), placed AS MATERIALIZED (
+), placed AS (
     SELECT n.id AS lane_id, s.id, s.asset_id, s.ordinal
     FROM gone g
     JOIN lane l ON l.id = g.lane_id
     JOIN asset a ON a.id = g.asset_id
     JOIN segment s ON s.asset_id = g.asset_id AND s.part = 0 AND s.ordinal >= @first::int
         AND s.ordinal <= @last::int
-    CROSS JOIN LATERAL (
-        SELECT id FROM lane WHERE catalog_id = l.catalog_id AND origin_id = s.origin_id
-            AND rank = 3 AND own_priority = {{ownPriority}} OFFSET 0
-    ) AS n
-), jobs AS (
-    INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
-    SELECT lane_id, asset_id, id, 'fetch', 0 FROM placed ORDER BY ordinal
-    RETURNING asset_id
-), ready AS (
-    UPDATE lane SET ready_since = now()
-    WHERE id = ANY(ARRAY(SELECT DISTINCT lane_id FROM placed)) AND ready_since IS NULL
-        AND own_priority >= -1
+    {{queuedFetches}}
 ), queued AS (
     UPDATE recording SET queued = next_ordinal WHERE asset_id = @asset::bigint
 ), counted AS (

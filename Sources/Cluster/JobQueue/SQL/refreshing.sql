@@ -1,7 +1,7 @@
 -- Completed assets whose files are asked for again.
 
 -- name: isLacking
--- Whether it has assets that a start has yet to take up: nothing else would end them.
+-- Whether it has assets that only the next start begins: nothing else would end them.
 SELECT EXISTS (
     SELECT FROM asset WHERE catalog_id = @catalog::bigint AND generation = @generation::int
       AND state IN ({{assetToStart}})

@@ -34,9 +34,10 @@ ON CONFLICT (url) DO UPDATE SET is_listed = true
 
 -- unprepared: mergeSegments
 -- A segment that is listed as before keeps its result; another signature or token makes no other
--- one.
+-- one. What was stored of the others is deleted when the title is complete or removed, unless it is needed
+-- then, under the same key or another one.
 WITH changed AS MATERIALIZED (
-    SELECT s.id, s.asset_id, s.key, s.key <> g.key AS is_moved
+    SELECT s.id, s.asset_id, s.key
     FROM staged_segment g
     JOIN segment s ON s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.part = 0
     WHERE (s.key, s.role, s.expected_sha256) IS DISTINCT FROM (g.key, g.role, g.expected_sha256)
@@ -57,16 +58,15 @@ WITH changed AS MATERIALIZED (
           IS DISTINCT FROM (excluded.url, excluded.key, excluded.role, excluded.expected_sha256)
 ), gone AS (
     DELETE FROM result r USING changed c WHERE r.segment_id = c.id
-    RETURNING c.asset_id, c.key, r.bytes, r.done AND c.is_moved AS is_left
+    RETURNING c.asset_id, c.key, r.bytes, r.done
 )
--- Unless it is listed elsewhere.
-INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
-SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes
+INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes, due_at)
+SELECT c.site_id, c.id, g.asset_id, g.key, g.bytes, 'infinity'
 FROM gone g JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
-WHERE g.is_left
+WHERE g.done
 
 -- name: mergeMirrors
--- Where else segments are to be had, after they were merged with those that are staged.
+-- Other locations of segments, after they were merged with those that are staged.
 UPDATE segment s SET mirrors = g.mirrors FROM staged_segment g
 WHERE s.asset_id = @asset::bigint AND s.ordinal = g.ordinal AND s.part = 0
   AND s.mirrors IS DISTINCT FROM g.mirrors
@@ -158,19 +158,7 @@ WITH gone AS (
     JOIN lane l ON l.id = g.lane_id
     JOIN asset a ON a.id = g.asset_id
     JOIN segment s ON s.asset_id = g.asset_id
-    -- OFFSET 0: the other way round, the segments would be read again for each of their lanes.
-    CROSS JOIN LATERAL (
-        SELECT id FROM lane WHERE catalog_id = l.catalog_id AND origin_id = s.origin_id
-            AND rank = 3 AND own_priority = {{ownPriority}} OFFSET 0
-    ) AS n
-), jobs AS (
-    INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
-    SELECT lane_id, asset_id, id, 'fetch', 0 FROM placed ORDER BY ordinal
-    RETURNING asset_id
-), ready AS (
-    UPDATE lane SET ready_since = now()
-    WHERE id = ANY(ARRAY(SELECT DISTINCT lane_id FROM placed)) AND ready_since IS NULL
-        AND own_priority >= -1
+    {{queuedFetches}}
 ), counted AS (
     UPDATE asset a SET state = 'ready', resolved = true, segments = t.n, segments_done = 0,
         segments_failed = 0, verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0,

@@ -78,7 +78,7 @@ ON CONFLICT (minute, worker_id) DO UPDATE SET fetches = excluded.fetches, bytes 
     busy_seconds = excluded.busy_seconds, seconds = excluded.seconds, seconds2 = excluded.seconds2,
     seconds3 = excluded.seconds3, seconds4 = excluded.seconds4, cpu_seconds = excluded.cpu_seconds,
     connections = excluded.connections, cores = excluded.cores
--- One that comes late tells nothing new.
+-- One that comes late reports nothing new.
 WHERE m.fetches < excluded.fetches
 
 -- name: noteRuns
@@ -93,7 +93,7 @@ FROM unnest(@runs::bigint[], @ages::float8[], @connections::int[], @fetches::big
 ON CONFLICT (run_id, worker_id) DO UPDATE SET reported_at = now(), fetches = excluded.fetches,
     seconds = excluded.seconds, seconds2 = excluded.seconds2,
     connection_seconds = excluded.connection_seconds
--- One that comes late tells nothing new.
+-- One that comes late reports nothing new.
 WHERE w.connection_seconds < excluded.connection_seconds OR w.fetches < excluded.fetches
 
 -- name: ofRun

@@ -68,7 +68,7 @@ struct Schema: Sendable {
         _ connection: PostgresConnection, path: String
     ) async throws -> (schema: Schema, hasVersion: Bool) {
         guard let row = try await connection.query(SQL.Schema.state).firstRow else {
-            throw Failure(.workerInternal, "PostgreSQL does not say which schema this is.")
+            throw Failure(.workerInternal, "PostgreSQL does not report which schema this is.")
         }
         let schema = Schema(
             name: try row.string("name"), owner: try row.string("owner"),

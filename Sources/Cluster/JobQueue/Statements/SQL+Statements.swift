@@ -80,7 +80,7 @@ extension SQL {
     enum Recording: String, SQLSubject {
         case begin, known, insert, markOptional, update, unread, find, end, outcome, lost,
             nameGaps
-        case keep, playlist, written, origins, jobs, delay
+        case manifest, keep, playlist, written, origins, jobs, delay
 
         static let file = SQL.file(sql_recording())
     }
@@ -194,6 +194,7 @@ extension SQL {
     enum LoadTests: String, SQLSubject {
         case create, open, called, lock, start, stop, end, followed, status, countShards, shards
         case join, lockShard, order, report, beginShards, dismissShards, loseSilent, loseOverdue
+        case urls, storeParts, countParts, parts, deleteParts
         case storeIntervals, intervals, takeIntervals, breakdown, notify
 
         static let file = SQL.file(sql_load_tests())

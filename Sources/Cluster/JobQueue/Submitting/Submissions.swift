@@ -138,7 +138,7 @@ package struct Submissions: Sendable {
     /// Throws `input.notFound` for an unknown catalog and `input.field` for a submission that a
     /// later one has replaced.
     ///
-    /// - Parameter keptGeneration: not nil to leave alone what is gone although the list of that
+    /// - Parameter keptGeneration: not nil to skip what is gone although the list of that
     ///   generation named it as now: evicted, expired and removed assets.
     package func add(
         _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int,

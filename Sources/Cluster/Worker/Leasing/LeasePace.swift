@@ -45,7 +45,7 @@ final class LeasePace: Sendable {
             // Files that are already stored end many at once and predict little.
             let most = max(4 * state.rate, Self.surelyPossible)
             let rate = min(Double(state.ended) / max(seconds, Self.windowSeconds), most)
-            // Jobs that began together may end together: one for each connection tells of no rise.
+            // Jobs that began together may end together: one for each connection shows no rise.
             if seconds >= Self.longWindowSeconds
                 || seconds >= Self.windowSeconds
                     && (state.ended > state.connections || rate <= state.rate)

@@ -25,7 +25,7 @@ struct Limits: Sendable {
         // It also found no cooldown, unless one was reported since.
         let secondsAgo = grantedAt.duration(to: .now) / .seconds(1)
         engine.warm(
-            names.subtracting((grant.cooling ?? []).map(\.origin)), toldUntil: secondsAgo)
+            names.subtracting((grant.cooling ?? []).map(\.origin)), reportedUntil: secondsAgo)
     }
 
     /// Applies the limits of a heartbeat's answer.

@@ -17,10 +17,11 @@ struct EngineLoadShards: LoadShardRunner {
     /// Open files of the process that connections must leave free.
     private static let otherFiles = 256
 
-    func prepare(_ text: String) async throws -> any PreparedLoadShard {
-        let scenario = try LoadScenarioReader.read(Array(text.utf8))
+    func prepare(_ text: String, urls: String?) async throws -> any PreparedLoadShard {
+        var scenario = try LoadScenarioReader.read(Array(text.utf8))
         try scenario.check()
         try LoadScenarioWriter.checkFiles(of: scenario)
+        if let urls { try scenario.setReplay(urls: urls, parts: [], ofShards: 1) }
         let engine = try TransferEngine(
             options: LoadPreflight.transferOptions(scenario.http, addressPolicy))
         defer { engine.shutdown() }
@@ -41,7 +42,8 @@ struct EngineLoadShards: LoadShardRunner {
         options.viewerConnections = max(files - Self.otherFiles, Self.otherFiles)
         options.maxRequests = max(files - Self.otherFiles, 1)
         options.addresses = ready.addresses
-        return EngineLoadShard(plan: ready.plan, scenario: scenario, options: options)
+        return EngineLoadShard(
+            plan: ready.plan, scenario: scenario, urls: urls, options: options)
     }
 }
 
@@ -55,21 +57,32 @@ private final class EngineLoadShard: PreparedLoadShard {
 
     private let plan: LoadPlan
     private let scenario: LoadScenario
+    /// Of a replay.
+    private let urls: String?
     private let options: LoadEngine.Options
     private let state = Mutex(State.idle)
 
-    init(plan: LoadPlan, scenario: LoadScenario, options: LoadEngine.Options) {
+    init(
+        plan: LoadPlan, scenario: LoadScenario, urls: String?, options: LoadEngine.Options
+    ) {
         self.plan = plan
         self.scenario = scenario
+        self.urls = urls
         self.options = options
     }
 
     var cores: Int { options.threads }
 
     func run(
-        _ shard: LoadShard, startNanoseconds: UInt64,
+        _ shard: LoadShard, parts: [String], startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd {
+        var (plan, scenario) = (plan, scenario)
+        if let urls {
+            try scenario.setReplay(urls: urls, parts: parts, ofShards: shard.count)
+        } else if !parts.isEmpty {
+            plan.viewerData = try ViewerData(parts: parts, ofShards: shard.count)
+        }
         let engine = try LoadEngine(plan: plan, scenario: scenario, shard: shard, options: options)
         let isStopped = state.withLock { state in
             if case .stopped = state { return true }

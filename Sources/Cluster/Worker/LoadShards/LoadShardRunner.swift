@@ -7,9 +7,11 @@ package protocol LoadShardRunner: Sendable {
 
     /// Reads a scenario and checks its targets; sends no load. Cancelling the task ends it.
     ///
+    /// - Parameter urls: URLs of a replay, one a line; nil for other tests.
+    ///
     /// Throws if the scenario or a target is invalid, or if this worker may not connect to a
     /// target.
-    func prepare(_ scenario: String) async throws -> any PreparedLoadShard
+    func prepare(_ scenario: String, urls: String?) async throws -> any PreparedLoadShard
 }
 
 /// A shard of a load test that is ready to start.
@@ -19,8 +21,10 @@ package protocol PreparedLoadShard: Sendable {
 
     /// Sends `shard` of the load from `startNanoseconds` on CLOCK_MONOTONIC until the scenario ends
     /// or `stop()`. Calls `onInterval` once for each complete second, on any thread.
+    ///
+    /// - Parameter parts: the shard's parts of the test's data, by number; empty without data.
     func run(
-        _ shard: LoadShard, startNanoseconds: UInt64,
+        _ shard: LoadShard, parts: [String], startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
     ) async throws -> LoadShardEnd
 

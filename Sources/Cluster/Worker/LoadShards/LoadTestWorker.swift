@@ -56,18 +56,17 @@ final class LoadTestWorker: Sendable {
     /// load; results so far are reported all the same.
     func takePart(in call: LoadTestCall) async {
         let id = call.id
-        let scenario: String
+        let place: LoadTestPlace
         do {
-            let place = try await client.join(
+            place = try await client.join(
                 id, LoadTestJoin(worker: worker.id, name: worker.name), retrySeconds: 5)
-            guard let text = place.scenario else { return }
-            scenario = text
         } catch {
             return log.warning("a load test was not joined", ["test": id, "error": "\(error)"])
         }
+        guard let scenario = place.scenario else { return }
         log.info("load test joined", ["test": id])
         let part = LoadPart()
-        let playing = Task { await self.play(part, scenario) }
+        let playing = Task { await self.play(part, scenario, place, of: id) }
         let reporting = Task { await self.report(part, of: id) }
         let watching = Task { await self.watch(part) }
         await withTaskCancellationHandler {
@@ -80,17 +79,22 @@ final class LoadTestWorker: Sendable {
         log.info("load test finished on this worker", ["test": id])
     }
 
-    private func play(_ part: LoadPart, _ scenario: String) async {
+    private func play(
+        _ part: LoadPart, _ scenario: String, _ place: LoadTestPlace, of id: LoadTestID
+    ) async {
         do {
-            let preparing = Task { try await runner.prepare(scenario) }
+            let preparing = Task { try await runner.prepare(scenario, urls: place.urls) }
             part.onStop { preparing.cancel() }
             let shard = try await preparing.value
             part.onStop { shard.stop() }
             await finishJobs(part)
             part.becomeReady(cores: shard.cores)
             guard let start = await part.waitForStart() else { return }
+            let parts = place.parts == nil ? [] : try await parts(of: id, part)
             part.finish(
-                try await shard.run(start.shard, startNanoseconds: start.nanoseconds) {
+                try await shard.run(
+                    start.shard, parts: parts, startNanoseconds: start.nanoseconds
+                ) {
                     part.add($0)
                 })
         } catch let failure as Failure {
@@ -98,6 +102,24 @@ final class LoadTestWorker: Sendable {
         } catch {
             part.fail(Failure(.workerInternal, "\(error)"))
         }
+    }
+
+    /// Fetches the shard's parts of the test's data.
+    private func parts(
+        of id: LoadTestID, _ part: LoadPart
+    ) async throws(Failure) -> [String] {
+        var parts: [String] = []
+        var next = 0
+        while !part.isOver {
+            let some = try await client.loadParts(
+                LoadTestPartsRequest(worker: worker.id, from: next), of: id,
+                retrySeconds: WireLimits.loadSilentSeconds
+            ).parts
+            guard let last = some.last?.number, last >= next else { break }
+            parts += some.map(\.data)
+            next = last + 1
+        }
+        return parts
     }
 
     /// Returns jobs that have not started, and waits for the rest.

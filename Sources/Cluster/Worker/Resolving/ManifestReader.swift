@@ -37,40 +37,57 @@ struct ManifestReader: Sendable {
         do {
             return try await reading(of: work, after: cursor, from: cursor)
         } catch let error as FetchFailure {
-            // The URLs of its media playlists may have expired: the manifest has others.
-            guard let cursor, cursor.isMultivariant, error.failure.code.mayBeExpiredSignature else {
-                throw error
+            guard let cursor, error.failure.code.mayBeExpiredSignature else { throw error }
+            // The URLs of its media playlists, or that of its MPD, may have expired: the manifest
+            // has others.
+            if cursor.isMultivariant {
+                return try await reading(of: work, after: cursor, from: nil)
             }
-            return try await reading(of: work, after: cursor, from: nil)
+            guard cursor.mpd?.location != nil else { throw error }
+            var again = cursor
+            again.mpd?.location = nil
+            return try await reading(of: work, after: cursor, from: again)
         }
     }
 
     /// - Parameters:
     ///   - after: the place up to which it is recorded; nil at its beginning.
-    ///   - from: the cursor whose media playlists are read; nil to read the manifest.
+    ///   - from: the cursor whose media playlists, or MPD, are read; nil to read the manifest.
     private func reading(
         of work: Leased<AssetSource>, after cursor: RecordingCursor?, from: RecordingCursor?
     ) async throws -> TitleReading {
         let source = work.task
         var freshness = ManifestFreshness()
-        var options = source.titles ?? TitleOptions()
-        // Caches store nothing, so that nothing can be composed of it.
-        if work.work.site.cache != nil { options.records = nil }
         var resolver = try TitleResolver(
-            url: source.url, kind: source.kind, options: options, following: from,
-            snapshotSeconds: Date().timeIntervalSince1970)
+            url: source.url, kind: source.kind, options: source.titles ?? TitleOptions(),
+            following: from, snapshotSeconds: Date().timeIntervalSince1970)
+        try await read(&resolver, &freshness, of: work)
+        if let pass = try resolver.recordingPass(after: cursor) { return .recording(pass) }
+        if try resolver.addPlaylistsLeftOut() { try await read(&resolver, &freshness, of: work) }
+        return .whole(try resolver.segments(), freshness)
+    }
+
+    /// Fetches what a resolver requests.
+    private func read(
+        _ resolver: inout TitleResolver, _ freshness: inout ManifestFreshness,
+        of work: Leased<AssetSource>
+    ) async throws {
         while !resolver.isComplete {
             let requests = resolver.next()
-            let bodies = try await withThrowingTaskGroup(of: (ManifestRequest, Fetched).self) {
+            let bodies = try await withThrowingTaskGroup(of: (ManifestRequest, Fetched?).self) {
                 group in
                 for request in requests {
-                    group.addTask { (request, try await self.manifest(request.url, work)) }
+                    group.addTask { (request, try await self.answer(to: request, work)) }
                 }
-                var bodies: [(ManifestRequest, Fetched)] = []
+                var bodies: [(ManifestRequest, Fetched?)] = []
                 for try await body in group { bodies.append(body) }
                 return bodies.sorted { $0.0.number < $1.0.number }
             }
             for (request, fetched) in bodies {
+                guard let fetched else {
+                    resolver.receiveClock(nil)
+                    continue
+                }
                 freshness.add(fetched)
                 try resolver.receive(
                     request, finalURL: fetched.finalURL, body: fetched.body ?? [],
@@ -78,8 +95,17 @@ struct ManifestReader: Sendable {
                     answeredSeconds: fetched.answeredSeconds)
             }
         }
-        if let pass = try resolver.recordingPass(after: cursor) { return .recording(pass) }
-        return .whole(try resolver.segments(), freshness)
+    }
+
+    /// Returns nil for a clock that cannot be read.
+    private func answer(
+        to request: ManifestRequest, _ work: Leased<AssetSource>
+    ) async throws -> Fetched? {
+        do {
+            return try await manifest(request.url, work)
+        } catch is FetchFailure where request.isClock {
+            return nil
+        }
     }
 
     /// - Parameter validator: validator of the stored manifest; only a changed one is fetched.

@@ -68,7 +68,7 @@ enum CatalogCheckCommand {
         Console.write(
             "\(printable(label)): \(form)\n"
                 + rows.map { "  \(TextLayout.padded($0.0, to: 13))\($0.1)\n" }.joined())
-        ListOptions.tell(reading, of: label)
+        ListOptions.report(reading, of: label)
         for failure in reading.failures {
             writeAll(
                 "\(printable(label)): \(printable(failure.message)) (\(failure.code))\n", to: 2)

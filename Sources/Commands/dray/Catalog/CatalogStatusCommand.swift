@@ -45,7 +45,7 @@ enum CatalogStatusCommand {
         }
     }
 
-    /// Returns the commands that tell why something failed, and that continue a catalog that has ended.
+    /// Returns the commands that show why something failed, and that continue an ended catalog.
     private static func nextSteps(_ status: CatalogStatus) -> [String] {
         let again = "dray catalog retry \(status.id), or submit the catalog again"
         let why = "why: dray assets list \(status.id) --asset-state failed"

@@ -26,7 +26,7 @@ enum DoctorCommand {
         ] + Secrets.databaseOptions + TransferOptions.all + TLSOptions.client
 
     static let command = Command(
-        "doctor", summary: "Check a cluster and this machine, and say what to do.",
+        "doctor", summary: "Check a cluster and this machine, and report what to do.",
         discussion: """
             Checks coordinators, token, certificates, clocks, versions, PostgreSQL, workers, \
             storage, origins and the limits of this machine, in 30 seconds at most. Without a \

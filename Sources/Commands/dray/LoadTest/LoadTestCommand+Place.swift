@@ -34,7 +34,7 @@ extension LoadTestCommand {
     ]
 
     static func place(
-        _ arguments: Arguments, _ scenario: LoadScenario, _ course: LoadTestSession.Course,
+        _ arguments: Arguments, _ scenario: LoadScenario, _ mode: LoadTestSession.Mode,
         _ display: LoadTestDisplay
     ) throws -> any LoadPlace {
         guard arguments.flag("cluster") else {
@@ -59,7 +59,7 @@ extension LoadTestCommand {
         options.queue = arguments.text("queue")
         options.workers = arguments.integer("workers")
         options.atLeast = arguments.integer("at-least")
-        if case .scale = course, options.workers ?? options.atLeast != nil {
+        if case .scale = mode, options.workers ?? options.atLeast != nil {
             throw UsageError(
                 "--scale already sets the number of workers",
                 hint: "Omit --workers and --at-least.")
@@ -69,9 +69,9 @@ extension LoadTestCommand {
         }
         options.waitSeconds =
             try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
-            ?? (options.workers == nil && course == .once ? 10 : 60)
+            ?? (options.workers == nil && mode == .once ? 10 : 60)
         return try ClusterLoadPlace(
-            try ClusterPlace.current(), options, isTold: arguments.flag("yes"),
+            try ClusterPlace.current(), options, isConfirmed: arguments.flag("yes"),
             note: display.note)
     }
 

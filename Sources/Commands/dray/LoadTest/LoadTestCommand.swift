@@ -41,7 +41,7 @@ enum LoadTestCommand {
         ],
         options: LoadTestOptions.load + ReplayLog.options + LoadTestOptions.targets
             + LoadTestOptions.viewers + LoadTestOptions.requests + LoadTestOptions.goals + places
-            + courses + outputs
+            + modes + outputs
             + [TransferOptions.allowAddresses, TransferOptions.denyAddresses]
     ) { arguments in
         do {
@@ -53,7 +53,7 @@ enum LoadTestCommand {
         }
     }
 
-    private static let courses = [
+    private static let modes = [
         CommandOption(
             "threads", .integer(placeholder: "N", range: 1...256),
             help: "Number of sending threads. Default: one per core, within the CPU quota."),
@@ -116,7 +116,7 @@ enum LoadTestCommand {
 
     private static func runAsAsked(_ arguments: Arguments) async throws -> ExitCode {
         let scenario = try LoadTestOptions.scenario(arguments)
-        let course = try course(arguments, scenario)
+        let mode = try mode(arguments, scenario)
         let files = try LoadTestFiles(arguments)
         let isQuiet = arguments.flag("quiet")
         let listen = try arguments.text(MetricsListener.option).map(MetricsListener.address)
@@ -124,11 +124,11 @@ enum LoadTestCommand {
         let display = LoadTestDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
             style: TerminalStyle(environment: environment))
-        let place = try place(arguments, scenario, course, display)
+        let place = try place(arguments, scenario, mode, display)
         let metrics = LoadMetrics(scenario) { place.generators }
         let service = LoadTestService(
-            scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
-            told: { LoadTestOptions.inOptions($0, arguments) })
+            scenario, mode, place, isConfirmed: arguments.flag("yes"), display, metrics,
+            errorForUser: { LoadTestOptions.inOptions($0, arguments) })
         var watchers: [any Service] =
             listen.map {
                 [MetricsListener($0, isQuiet: isQuiet, metrics)]
@@ -168,9 +168,9 @@ enum LoadTestCommand {
             url.text, headers: try LoadTestOptions.headers("remote-write-header", lines), metrics)
     }
 
-    private static func course(
+    private static func mode(
         _ arguments: Arguments, _ scenario: LoadScenario
-    ) throws -> LoadTestSession.Course {
+    ) throws -> LoadTestSession.Mode {
         let isSearch = arguments.flag("search")
         if !isSearch, let option = ["step", "most"].first(where: { arguments.text($0) != nil }) {
             throw UsageError("--\(option) needs --search", hint: "Add --search, or omit it.")

@@ -29,7 +29,7 @@ enum ReplayLog {
     /// Options of other loads.
     private static let others = [
         "rate", "users", "poisson", "think", "zipf", "viewers", "loop", "search", "scale", "target",
-        "list", "kind", "cluster",
+        "list", "kind",
     ]
 
     /// Replaces the load by that of `--replay`.
@@ -44,9 +44,7 @@ enum ReplayLog {
         where arguments.flag(option) || !arguments.texts(option).isEmpty {
             throw UsageError(
                 "--replay and --\(option) cannot be combined",
-                hint: option == "cluster"
-                    ? "Workers cannot read the log; omit --cluster."
-                    : "The log has the requests and their times; omit --\(option).")
+                hint: "The log has the requests and their times; omit --\(option).")
         }
         guard arguments.operands.count == 1, arguments.operands[0].contains("://") else {
             throw UsageError(

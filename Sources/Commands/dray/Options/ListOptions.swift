@@ -75,7 +75,7 @@ enum ListOptions {
     }
 
     /// Prints the lines of the list `name` that are ignored.
-    static func tell(_ reading: ListSource.Reading, of name: String) {
+    static func report(_ reading: ListSource.Reading, of name: String) {
         for notice in reading.notices {
             let document = "\(printable(redacted(url: notice.document ?? name))): "
             Console.note("\(document)line \(notice.line): \(printable(notice.message))")

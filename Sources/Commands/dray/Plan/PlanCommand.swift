@@ -157,7 +157,7 @@ enum PlanCommand {
             options.confidence = try confidence(arguments, draws: options.draws)
             options.seed = UInt64(arguments.integer("seed") ?? 1)
             if arguments.flag("simulate") {
-                options.simulatedJobs = arguments.integer("jobs") ?? PlanSimulation.mostJobs
+                options.simulatedJobs = arguments.integer("jobs") ?? PlanSimulation.maxJobs
             } else if arguments.integer("jobs") != nil {
                 throw UsageError("--jobs needs --simulate", hint: "Use both, or neither.")
             }

@@ -17,7 +17,7 @@ enum AdoptCommand {
             recorded.
 
             DIR may be a bucket, s3://BUCKET/PREFIX?endpoint=URL: it becomes the site, and its objects \
-            are looked for under their keys, HOST/PATH. They are read there if nothing else tells \
+            are looked for under their keys, HOST/PATH. They are read there if nothing else shows \
             their SHA-256.
 
             DIR becomes the site, or DEST of --to. A file that lies elsewhere than at its key is \

@@ -26,6 +26,10 @@ extension PrefetchCommand {
         if let name = storageOptions.first(where: { arguments.origin(of: $0) == .commandLine }) {
             throw Failure(.inputCacheSite, "--\(name) is not for caches")
         }
+        if arguments.text("live") == "record" {
+            throw Failure(
+                .inputCacheSite, "--live record is not for caches; allowed: --live snapshot")
+        }
         if isAdopting {
             throw Failure(.inputCacheSite, "a mirror is adopted in a directory or bucket")
         }

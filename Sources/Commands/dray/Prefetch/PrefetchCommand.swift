@@ -155,7 +155,7 @@ enum PrefetchCommand {
             let code = Console.fail(error)
             return code == .someFailed ? .usage : code
         }
-        if !arguments.flag("quiet") { ListOptions.tell(list, of: arguments.operands[0]) }
+        if !arguments.flag("quiet") { ListOptions.report(list, of: arguments.operands[0]) }
         let name = arguments.text("name") ?? list.name ?? source.defaultName
         try check(name: name)
 

@@ -65,8 +65,8 @@ enum SiteCommand {
 
     private static let name = CommandOption(
         "name", .text(placeholder: "NAME"),
-        help: "Name of the site's queue, as --site takes it: lower case letters, digits and "
-            + "dashes. Default: from the end of DEST.")
+        help: "Name of the site's queue, as --site takes it: 1 to 60 lower-case letters, digits "
+            + "and inner dashes, such as edge-1. Default: from the end of DEST.")
 
     @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run(arguments) { client in

@@ -58,7 +58,7 @@ extension SiteStorage {
         return try Self.wait { () async throws(Failure) in try await storage.staleDigests() }
     }
 
-    /// Returns false for an object that a process still writes, as far as locks tell.
+    /// Returns false for an object that a process still writes, as far as locks show.
     package func isUnlocked(_ file: PrivateFile) -> Bool {
         switch self {
         case .directory(let storage): storage.isUnlocked(file)
@@ -78,7 +78,7 @@ extension SiteStorage {
         }
     }
 
-    /// True if other hosts write to the site, so that no lock tells who does.
+    /// True if other hosts write to the site, so that no lock shows who does.
     package var isOnNetwork: Bool {
         switch self {
         case .directory(let storage): storage.isOnNetwork

@@ -49,7 +49,7 @@ extension S3Storage {
         preconditionFailure("the loop ends by its last try")
     }
 
-    /// Returns the numbers of the uploads of a key; nil if the server does not tell all of them.
+    /// Returns the numbers of the uploads of a key; nil if the server does not list all of them.
     private func uploads(of key: String) async throws(Failure) -> [String]? {
         do throws(Failure) {
             let listed = try await client.uploads(prefix: key)

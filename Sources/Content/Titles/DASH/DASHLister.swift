@@ -66,6 +66,8 @@ extension DASHManifest {
         let failure: (FailureCode, String) -> Failure
         /// Bytes of resolved references, including earlier listers.
         private(set) var resolvedBytes: Int
+        /// The BaseURLs above, if any has a service location.
+        let locations: BaseURLLevels?
         private var buffer: [UInt8] = []
         /// Reference for the key, if it differs from `buffer`.
         private var edgeBuffer: [UInt8] = []
@@ -73,7 +75,7 @@ extension DASHManifest {
         init(
             base: ReferenceBase, others: [ReferenceBase], namingBase: ReferenceBase?,
             role: SegmentRole, rendition: Int, manifest: WebURL, isStrict: Bool,
-            rules: KeyQueryRules, resolvedBytes: Int,
+            rules: KeyQueryRules, resolvedBytes: Int, locations: BaseURLLevels?,
             failure: @escaping (FailureCode, String) -> Failure
         ) {
             self.base = base
@@ -85,6 +87,7 @@ extension DASHManifest {
             self.isStrict = isStrict
             self.rules = rules
             self.resolvedBytes = resolvedBytes
+            self.locations = locations
             self.failure = failure
         }
 
@@ -222,6 +225,14 @@ extension DASHManifest {
             guard let first = try segment(role, nil, nil) else { return nil }
             try checkQuery(of: first)
             return first
+        }
+
+        /// Returns the object of a template without numbers; nil for the MPD.
+        mutating func section(of template: DASHTemplate) throws(Failure) -> ManifestSegment? {
+            write(template, number: 0, time: 0, subNumber: 0)
+            guard let section = try segment(.`init`, nil, nil) else { return nil }
+            try checkQuery(of: section)
+            return section
         }
 
         /// Adds a segment list with its index segments.

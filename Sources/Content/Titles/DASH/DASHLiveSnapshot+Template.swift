@@ -78,7 +78,7 @@ extension DASHLiveSnapshot {
         return text + "/>"
     }
 
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         var out = ""
         for character in text.unicodeScalars {
             switch character {

@@ -1,5 +1,4 @@
 import Model
-import Text
 
 /// Converts a live MPD to a `static` one with the segments available at a moment.
 ///
@@ -15,17 +14,11 @@ struct DASHLiveSnapshot {
         "UTCTiming", "LeapSecondInformation",
     ]
     private static let attributes =
-        liveAttributes + ["type", "start", "duration", "timescale", "presentationTimeOffset"]
-    /// Attributes of live MPDs only.
-    private static let liveAttributes = [
-        "mediaPresentationDuration", "minimumUpdatePeriod", "timeShiftBufferDepth",
-        "suggestedPresentationDelay", "availabilityStartTime", "availabilityEndTime",
-    ]
+        MarkupEditor.liveAttributes
+        + ["type", "start", "duration", "timescale", "presentationTimeOffset"]
 
-    private let bytes: [UInt8]
     let manifest: DASHManifest
-    private let elements: MarkupScanner
-    private var edits = ManifestEdits()
+    private var editor: MarkupEditor
     /// Bytes of timelines so far.
     var written = 0
     let available: DASHAvailableSegments
@@ -38,12 +31,11 @@ struct DASHLiveSnapshot {
     ///
     /// Throws `manifest.empty` without segments, `.unsupported` and `.tooLarge`.
     init(_ bytes: [UInt8], _ manifest: DASHManifest) throws(Failure) {
-        self.bytes = bytes
         self.manifest = manifest
-        elements = MarkupScanner(bytes, Self.names, attributes: Self.attributes)
+        editor = MarkupEditor(bytes, Self.names, attributes: Self.attributes)
         available = try DASHAvailableSegments(manifest)
-        let periods = elements.indices.filter { elements[$0].name == "Period" }
-        let tracks = elements.indices.filter { elements[$0].name == "Representation" }
+        let periods = editor.all("Period")
+        let tracks = editor.all("Representation")
         guard periods.count == available.periods.count, tracks.count == available.tracks.count,
             let last = available.periods.lastIndex(where: { !$0.isEmpty })
         else {
@@ -53,16 +45,20 @@ struct DASHLiveSnapshot {
         }
         try writePeriods(periods, last: last)
         try writeTracks(tracks)
-        for element in elements
-        where element.name.hasPrefix("UTC") || element.name.hasPrefix("Leap")
-            || element.name == "SegmentTemplate"
+        for place in elements.indices
+        where elements[place].name.hasPrefix("UTC") || elements[place].name.hasPrefix("Leap")
+            || elements[place].name == "SegmentTemplate"
         {
-            edits.append(ManifestEdit(element.bytes))
+            editor.remove(place)
         }
     }
 
+    private var elements: MarkupScanner { editor.elements }
+
     /// Returns the converted MPD. Throws `manifest.tooLarge`.
-    func body() throws(Failure) -> [UInt8] { try edits.applied(to: bytes, of: manifest.url) }
+    func body() throws(Failure) -> [UInt8] {
+        try editor.edits.applied(to: editor.bytes, of: manifest.url)
+    }
 
     private func unsupported(_ what: String) -> Failure {
         manifest.failure(
@@ -78,15 +74,15 @@ struct DASHLiveSnapshot {
         var total: Int128?
         for (number, place) in places.enumerated() {
             guard !available.periods[number].isEmpty else {
-                edits.append(ManifestEdit(elements[place].bytes))
+                editor.remove(place)
                 continue
             }
             let shift = Int128(available.shift(ofPeriod: number))
             let begin = zero ?? Int128(spans[number].start) + shift
             zero = begin
             let start = max(0, Int128(spans[number].start) - begin)
-            set(place, "start", Self.duration(start))
-            remove(place, "duration")
+            editor.set(place, "start", XMLDuration.text(nanoseconds: start))
+            editor.remove(place, "duration")
             if shift > 0 { moveEvents(ofPeriod: number, place) }
             if number == last {
                 total = available.periods[number].end.map { start + Int128($0) - shift }
@@ -94,61 +90,18 @@ struct DASHLiveSnapshot {
         }
         guard let total, total > 0 else { throw unsupported("does not specify its length") }
         guard let root = elements.firstIndex(where: { $0.name == "MPD" }) else { return }
-        for name in Self.liveAttributes { remove(root, name) }
-        let length = Self.duration(total)
-        if let type = elements[root].attribute("type"), type.upperBound < bytes.count {
-            // The value has its own quotes.
-            let quote = [bytes[type.upperBound]]
-            let text = Array("static".utf8) + quote + Array(" mediaPresentationDuration=".utf8)
-            edits.append(ManifestEdit(type, text + quote + Array(length.utf8)))
-        }
+        editor.makeStatic(root, duration: XMLDuration.text(nanoseconds: total))
     }
 
     /// Moves events with the media.
     private mutating func moveEvents(ofPeriod number: Int, _ period: Int) {
         for place in elements.indices
         where elements[place].name == "EventStream" && elements[place].parent == period {
-            let timescale = max(1, value(place, "timescale") ?? 1)
-            let offset = Int128(value(place, "presentationTimeOffset") ?? 0)
+            let timescale = max(1, editor.number(place, "timescale") ?? 1)
+            let offset = Int128(editor.number(place, "presentationTimeOffset") ?? 0)
             let moved = offset + available.shift(ofPeriod: number, timescale: timescale)
-            set(place, "presentationTimeOffset", "\(moved)")
+            editor.set(place, "presentationTimeOffset", "\(moved)")
         }
-    }
-
-    private static func duration(_ nanoseconds: Int128) -> String {
-        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-        guard rest > 0 else { return "PT\(seconds)S" }
-        var digits = "\(1_000_000_000 + rest)".dropFirst()
-        while digits.last == "0" { digits.removeLast() }
-        return "PT\(seconds).\(digits)S"
-    }
-
-    // MARK: Attributes
-
-    private func value(_ place: Int, _ name: String) -> Int64? {
-        elements[place].attribute(name).flatMap {
-            Int64(String(decoding: bytes[$0], as: UTF8.self))
-        }
-    }
-
-    private mutating func set(_ place: Int, _ name: String, _ value: String) {
-        if let range = elements[place].attribute(name) {
-            edits.append(ManifestEdit(range, Array(value.utf8)))
-        } else {
-            let end = elements[place].nameEnd
-            edits.append(ManifestEdit(end..<end, Array(" \(name)=\"\(value)\"".utf8)))
-        }
-    }
-
-    private mutating func remove(_ place: Int, _ name: String) {
-        guard let value = elements[place].attribute(name) else { return }
-        var start = value.lowerBound - 1
-        // Back over the equals sign, blanks, and the name with its prefix.
-        while start > 0, bytes[start - 1] <= ASCII.space || bytes[start - 1] == ASCII.equals {
-            start -= 1
-        }
-        while start > 0, bytes[start - 1] > ASCII.space { start -= 1 }
-        edits.append(ManifestEdit(start..<min(value.upperBound + 1, bytes.count)))
     }
 
     // MARK: Templates
@@ -157,11 +110,9 @@ struct DASHLiveSnapshot {
         var left: [Int: Int] = [:]
         for (number, place) in places.enumerated() {
             left[elements[place].parent, default: 0] += available.tracks[number] ? 1 : 0
-            if !available.tracks[number] { edits.append(ManifestEdit(elements[place].bytes)) }
+            if !available.tracks[number] { editor.remove(place) }
         }
-        for (place, count) in left where count == 0 {
-            edits.append(ManifestEdit(elements[place].bytes))
-        }
+        for (place, count) in left where count == 0 { editor.remove(place) }
         try moveLists(places)
         let shared = try setsOfOneTemplate(places)
         var finished: Set<Int> = []
@@ -171,24 +122,16 @@ struct DASHLiveSnapshot {
                 return
             }
             // Check the size so far before more is written.
-            try edits.check(upTo: 0, of: manifest.url)
-            let element = elements[places[track.place]]
-            let name = Array(bytes[(element.bytes.lowerBound + 1)..<element.nameEnd])
-            let prefix = name.lastIndex(of: ASCII.colon).map { name[...$0] } ?? []
-            let isShared = shared.contains(element.parent)
-            if isShared, !finished.insert(element.parent).inserted { return }
-            let text = try template(of: track, String(decoding: prefix, as: UTF8.self))
+            try editor.edits.check(upTo: 0, of: manifest.url)
+            let place = places[track.place]
+            let parent = elements[place].parent
+            let isShared = shared.contains(parent)
+            if isShared, !finished.insert(parent).inserted { return }
+            let text = try template(of: track, editor.prefix(of: place))
             if isShared {
-                let start = element.bytes.lowerBound
-                return edits.append(ManifestEdit(start..<start, text))
-            }
-            if element.content.lowerBound < element.bytes.upperBound {
-                let end = element.content.upperBound
-                edits.append(ManifestEdit(end..<end, text))
+                editor.insert(text, before: place)
             } else {
-                let end = element.bytes.upperBound
-                let close = Array("</".utf8) + name + [0x3E]
-                edits.append(ManifestEdit((end - 2)..<end, [0x3E] + text + close))
+                editor.insert(text, into: place)
             }
         }
     }
@@ -212,7 +155,7 @@ struct DASHLiveSnapshot {
             let offset =
                 Int128(addressing.presentationTimeOffset)
                 + available.shift(ofPeriod: track.period, timescale: addressing.timescale)
-            set(list, "presentationTimeOffset", "\(offset)")
+            editor.set(list, "presentationTimeOffset", "\(offset)")
         }
     }
 

@@ -85,7 +85,7 @@ extension DASHManifest {
     }
 
     /// Time of the snapshot on the presentation's timeline; nil for a title that is not live.
-    private var snapshotTime: Int64? {
+    var snapshotTime: Int64? {
         guard isLive, case .snapshot(let seconds) = live, let availabilityStart else { return nil }
         let since = (seconds - availabilityStart) * 1e9
         return since.isFinite ? Int64(min(max(since, 0), 9e18)) : 0
@@ -128,5 +128,26 @@ extension DASHManifest {
         let isRounded = rest * 10 < each && rest < Int128(timescale) * 1_000_000
         let count = whole + (rest > 0 && !isRounded && !isOpen ? 1 : 0)
         return Int64(clamping: count)
+    }
+}
+
+/// Segments that become available by the clock (5.3.9.5.3).
+extension DASHManifest {
+    /// True if segments are added without another MPD: their times are calculated.
+    var growsByTime: Bool {
+        isLive
+            && periods.contains { period in
+                period.sets.contains { set in
+                    set.representations.contains { $0.addressing.growsByTime }
+                }
+            }
+    }
+}
+
+extension DASHManifest.Addressing {
+    var growsByTime: Bool {
+        guard kind == .template else { return false }
+        guard let timeline else { return duration != nil }
+        return timeline.last?.repeats ?? 0 < 0
     }
 }

@@ -22,6 +22,7 @@ extension DASHManifest {
         let named: ReferenceBase
         /// Mirrors of the base.
         var others: [ReferenceBase] = []
+        var locations: BaseURLLevels?
     }
 
     /// The bases of the current levels, shared by all that is below them.
@@ -120,7 +121,7 @@ extension DASHManifest {
                 namingBase: base.named.url == base.base.url ? nil : base.named,
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
                 rendition: track.place, manifest: url, isStrict: findings.isStrict,
-                rules: keyRules, resolvedBytes: resolvedBytes
+                rules: keyRules, resolvedBytes: resolvedBytes, locations: base.locations
             ) { failure($0, "\(name(of: track)): \($1)") }
             try body(track, &lister)
             resolvedBytes = lister.resolvedBytes
@@ -184,9 +185,9 @@ extension DASHManifest {
     /// Resolves base URLs: the first one is effective, the others are mirrors (5.6.5). Their number
     /// is limited over all levels; invalid mirrors are skipped.
     private func resolve(
-        _ references: [String], in base: Base, _ track: Track, _ bytes: inout Int
+        _ references: [BaseURL], in base: Base, _ track: Track, _ bytes: inout Int
     ) throws(Failure) -> Base {
-        guard let first = references.first else { return base }
+        guard let first = references.first?.reference else { return base }
         var looked = bytes
         defer { bytes = looked }
         func url(_ reference: String, in outer: ReferenceBase) throws(WebURLError) -> WebURL {
@@ -207,8 +208,10 @@ extension DASHManifest {
                 base.named.url == base.base.url
                 ? inner : ReferenceBase(try url(first, in: base.named))
             var resolved = Base(base: inner, named: named)
+            resolved.locations = BaseURLLevels(
+                references, below: base.locations, at: base.base.url, base: inner.url)
             guard references.count > 1 || !base.others.isEmpty else { return resolved }
-            for reference in references {
+            for reference in references.lazy.map(\.reference) {
                 for outer in [base.base] + base.others
                 where resolved.others.count < WireLimits.mirrorsPerSegment {
                     guard let other = try? url(reference, in: outer), other != resolved.base.url,

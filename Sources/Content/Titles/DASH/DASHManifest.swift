@@ -44,15 +44,16 @@ package struct DASHManifest: Sendable {
     var duration: Int64?
     /// In seconds since 1970.
     var availabilityStart: Double?
+    var availabilityEnd: Double?
     var timeShiftBufferDepth: Int64?
     /// minimumUpdatePeriod and suggestedPresentationDelay.
     var minimumUpdate: Int64?
     var suggestedDelay: Int64?
     /// The first clock that is supported.
     var clock: DASHClock?
-    var baseURLs: [String] = []
-    /// `serviceLocation` of each of them; empty without one.
-    var serviceLocations: [String] = []
+    /// The first URL from which it is to be reloaded, as written.
+    var location: String?
+    var baseURLs: [BaseURL] = []
     var steering: Steering?
     var periods: [Period] = []
 
@@ -61,11 +62,19 @@ package struct DASHManifest: Sendable {
     /// The query parameters that belong to keys of segments.
     var keyRules = KeyQueryRules()
 
-    /// A ContentSteering element; the URL is as written.
+    /// A ContentSteering element; the URLs are as written.
     struct Steering: Sendable {
         var server = ""
-        var firstLocation: String?
+        var proxy: String?
+        var firstLocations: [String] = []
         var asksBeforeStart = false
+    }
+
+    /// A BaseURL element as written.
+    struct BaseURL: Sendable {
+        var reference: String
+        /// Its `serviceLocation`; empty without one.
+        var location = ""
     }
 
     struct Period: Sendable {
@@ -73,7 +82,7 @@ package struct DASHManifest: Sendable {
         var line = 0
         var start: Int64?
         var duration: Int64?
-        var baseURLs: [String] = []
+        var baseURLs: [BaseURL] = []
         var addressing = Addressing()
         var own = OwnAddressing()
         var sets: [AdaptationSet] = []
@@ -83,7 +92,7 @@ package struct DASHManifest: Sendable {
         var contentType: String?
         var common = Common()
         var isTrickMode = false
-        var baseURLs: [String] = []
+        var baseURLs: [BaseURL] = []
         var addressing = Addressing()
         var own = OwnAddressing()
         var representations: [Representation] = []
@@ -94,7 +103,7 @@ package struct DASHManifest: Sendable {
         var line = 0
         var bandwidth: Int64 = 0
         var common = Common()
-        var baseURLs: [String] = []
+        var baseURLs: [BaseURL] = []
         var addressing = Addressing()
         var own = OwnAddressing()
     }

@@ -13,6 +13,9 @@ extension DASHParser {
                 manifest.availabilityStart = try optional { () throws(Failure) in
                     try date(value, name)
                 }
+            } else if name == "availabilityEndTime" {
+                // Only recordings use it.
+                manifest.availabilityEnd = XMLTime.seconds(dateTime: value.string)
             } else if name == "timeShiftBufferDepth" {
                 manifest.timeShiftBufferDepth = try optional { () throws(Failure) in
                     try duration(value, name)
@@ -41,9 +44,10 @@ extension DASHParser {
         var steering = DASHManifest.Steering()
         try element.forEachAttribute { (_, name, value) throws(Failure) in
             if name == "defaultServiceLocation" {
-                // One of several, separated by blanks.
-                steering.firstLocation = try text(value, name).split(separator: " ").first
+                steering.firstLocations = try text(value, name).split(separator: " ")
                     .map(String.init)
+            } else if name == "proxyServerURL" {
+                steering.proxy = try text(value, name)
             } else if name == "queryBeforeStart" {
                 steering.asksBeforeStart = value == "true" || value == "1"
             }
@@ -144,6 +148,10 @@ extension DASHParser {
         if element.name == "ContentSteering", open.last == .manifest {
             try takeSteering(element)
             return .steering
+        }
+        if element.name == "Location", open.last == .manifest, manifest.location == nil {
+            base = []
+            return .location
         }
         if element.name == "UTCTiming" { try takeClock(element) }
         if open.last == .manifest { return .other }

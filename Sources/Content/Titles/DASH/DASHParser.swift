@@ -6,7 +6,7 @@ internal import XML
 /// Parses an MPD: converts libxml2's events to a `DASHManifest`. Confined to one thread.
 final class DASHParser: XMLHandler {
     enum Element {
-        case manifest, period, adaptationSet, representation, baseURL, steering
+        case manifest, period, adaptationSet, representation, baseURL, steering, location
         case segmentBase, segmentList, segmentTemplate
         case timeline
         /// Its contents are ignored.
@@ -17,7 +17,7 @@ final class DASHParser: XMLHandler {
     var manifest: DASHManifest
     private(set) var failure: Failure?
     private(set) var open: [Element] = []
-    /// Text of the current BaseURL.
+    /// Text of the current BaseURL, or of another element that is a URL.
     var base: [UInt8]?
     /// `serviceLocation` of the current BaseURL.
     var serviceLocation = ""
@@ -124,7 +124,8 @@ final class DASHParser: XMLHandler {
     }
 
     func text(_ text: XMLText) -> Bool {
-        guard base != nil else { return true }
+        // Of an element within a URL nothing belongs to it.
+        guard base != nil, open.last != .other else { return true }
         base?.append(contentsOf: text.bytes)
         guard base?.count ?? 0 > WireLimits.urlBytes else { return true }
         failure = Failure(
@@ -138,6 +139,7 @@ final class DASHParser: XMLHandler {
             switch ended {
             case .baseURL: try endBase()
             case .steering: endSteering()
+            case .location: manifest.location = endText()
             case .adaptationSet, .period: handDown(ended)
             case .segmentBase, .segmentList, .segmentTemplate: store(addressing)
             default: break
@@ -168,14 +170,12 @@ final class DASHParser: XMLHandler {
         guard let text = endText() else { return }
         try amounts.addBase(bytes: text.utf8.count)
         var count = 0
-        func append(_ urls: inout [String]) {
-            urls.append(text)
+        func append(_ urls: inout [DASHManifest.BaseURL]) {
+            urls.append(DASHManifest.BaseURL(reference: text, location: serviceLocation))
             count = urls.count
         }
         switch open.last {
-        case .manifest:
-            append(&manifest.baseURLs)
-            manifest.serviceLocations.append(serviceLocation)
+        case .manifest: append(&manifest.baseURLs)
         case .period: withPeriod { append(&$0.baseURLs) }
         case .adaptationSet: withSet { append(&$0.baseURLs) }
         case .representation: withRepresentation { append(&$0.baseURLs) }
@@ -224,7 +224,6 @@ final class DASHParser: XMLHandler {
                 .manifestUnsupported, "patterns of segment durations are not supported")
         case .baseURL:
             throw Failure(.manifestMalformed, "a BaseURL has an element; it must be a URL only")
-        case .steering: return .other
         default: return .other
         }
     }

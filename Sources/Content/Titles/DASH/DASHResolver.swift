@@ -211,6 +211,8 @@ extension DASHResolver {
             periods += Array(repeating: place, count: count)
         }
         var tracks: [TitleTrack] = []
+        var locations: [BaseURLLevels?] = []
+        try manifest.forEachLister { _, lister in locations.append(lister.locations) }
         var last: Int?
         var before: ManifestSegment?
         try forEachSegment { segment in
@@ -219,6 +221,7 @@ extension DASHResolver {
                 tracks.append(
                     TitleTrack(
                         rendition: renditions[place], playlist: nil, period: periods[place],
+                        locations: locations[place],
                         segments: ManifestSegments()))
                 last = place
             }

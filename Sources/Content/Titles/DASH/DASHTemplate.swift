@@ -60,13 +60,14 @@ struct DASHTemplate {
     /// - Parameters:
     ///   - isStrict: true rejects broken rules that players tolerate.
     ///   - names: the query parameters that belong to keys.
+    ///   - stored: the template of the stored files, if they have other names.
     init(
         _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool,
-        names: KeyQueryRules.Names = KeyQueryRules.Names()
+        names: KeyQueryRules.Names = KeyQueryRules.Names(), stored: String? = nil
     ) throws(Malformed) {
         let bytes = Array(template.utf8)
         try self.init(bytes[...], use, id, bandwidth, isStrict)
-        let edge = Self.atEdge(bytes, names)
+        let edge = Self.atEdge(stored.map { Array($0.utf8) } ?? bytes, names)
         if edge != bytes {
             edgeParts = try DASHTemplate(edge[...], use, id, bandwidth, isStrict).parts
         }
@@ -224,6 +225,31 @@ struct DASHTemplate {
     }
 
     private static let badWidth = "has a width that is not written as %0Nd"
+
+    /// The template with the representation's values in place of their identifiers.
+    var written: String {
+        var out: [UInt8] = []
+        func write(_ name: String, _ format: Format) {
+            out += "$\(name)".utf8
+            if format.width > 1 || format.radix != 10 {
+                let conversion =
+                    format.radix == 10
+                    ? "d" : format.radix == 8 ? "o" : format.isUpperCase ? "X" : "x"
+                out += "%0\(format.width)\(conversion)".utf8
+            }
+            out.append(ASCII.dollar)
+        }
+        for part in parts {
+            switch part {
+            case .text(let bytes):
+                for byte in bytes { out += byte == ASCII.dollar ? [byte, byte] : [byte] }
+            case .number(let format): write("Number", format)
+            case .time(let format): write("Time", format)
+            case .subNumber(let format): write("SubNumber", format)
+            }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
 
     /// Replaces the contents of `out` by the URL reference of one segment.
     func write(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {

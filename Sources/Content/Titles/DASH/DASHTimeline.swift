@@ -126,7 +126,7 @@ struct DASHTimeline {
 
 extension DASHTimeline.Run {
     /// Returns the run without its first segments.
-    fileprivate func dropping(_ skipped: Int64) -> DASHTimeline.Run {
+    func dropping(_ skipped: Int64) -> DASHTimeline.Run {
         let skipped = min(skipped, count)
         var run = self
         run.time += duration * skipped

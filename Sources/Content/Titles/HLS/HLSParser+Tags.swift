@@ -114,7 +114,7 @@ extension HLSParser {
             let attributes = try attributes(value)
             var steering = ContentSteering()
             steering.serverURL = try reference(required("SERVER-URI", in: attributes)).url.text
-            steering.first = attributes["PATHWAY-ID"].map { string($0.value) }
+            steering.first = attributes["PATHWAY-ID"].map { [string($0.value)] } ?? []
             playlist.steering = .success(steering)
         } catch {
             playlist.steering = .failure(

@@ -57,6 +57,10 @@ package struct HLSResolver: Sendable {
     private var listedBytes = 0
     private var unchosenTracks = 0
     private var keysLeft = 0
+    /// I-frame playlists, which a recording leaves out: they name byte ranges of segments.
+    private var leftOut: [HLSPlaylist.Child] = []
+    /// Indexes of the media playlists in `entries`.
+    private var places: [ManifestReference: Int] = [:]
 
     let options: TitleOptions
     let rules: KeyQueryRules
@@ -172,7 +176,7 @@ package struct HLSResolver: Sendable {
             if !options.tracks.isEverything {
                 choice = try HLSTracks(body).choice(options.tracks)
             }
-            try addChildren(of: playlist, base: base, without: choice.droppedLines)
+            try addChildren(of: playlist, base, without: choice.droppedLines)
         }
         let leavesKeys = options.leavesKeys ?? false
         let content = try HLSRewriter(
@@ -206,15 +210,34 @@ package struct HLSResolver: Sendable {
     }
 
     private mutating func addChildren(
-        of playlist: HLSPlaylist, base: WebURL, without dropped: Set<Int32>
+        of playlist: HLSPlaylist, _ base: WebURL, without dropped: Set<Int32>
     ) throws(Failure) {
-        let manifest = entries[0].reference
-        var places: [ManifestReference: Int] = [:]
         let unchosen = playlist.children.filter { dropped.contains($0.reference.line) }
         unchosenTracks = Set(unchosen.map(\.reference.url)).count
-        for child in playlist.children where !dropped.contains(child.reference.line) {
-            // They name byte ranges of segments.
-            if options.records ?? false, child.rendition == .iFrames { continue }
+        var children = playlist.children.filter { !dropped.contains($0.reference.line) }
+        if options.records ?? false {
+            leftOut = children.filter { $0.rendition == .iFrames }
+            children.removeAll { $0.rendition == .iFrames }
+        }
+        try add(children, base)
+    }
+
+    /// Adds the playlists that were left out of a recording, for a title that had ended before it.
+    ///
+    /// Returns true if `next` has requests for them.
+    mutating func addPlaylistsLeftOut() throws(Failure) -> Bool {
+        precondition(isComplete, "playlists are left out until the others were received")
+        try add(leftOut, entries[0].redirected ?? entries[0].reference.url)
+        leftOut = []
+        return !isComplete
+    }
+
+    /// - Parameter base: the manifest's URL after redirects.
+    private mutating func add(
+        _ children: [HLSPlaylist.Child], _ base: WebURL
+    ) throws(Failure) {
+        let manifest = entries[0].reference
+        for child in children {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
                 throw Failure(

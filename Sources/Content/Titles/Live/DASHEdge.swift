@@ -20,6 +20,8 @@ package struct DASHEdge: Sendable {
         /// Initialization sections and indexes.
         package var setup: [ManifestSegment] = []
         package var segments: [Segment] = []
+        /// The BaseURLs above; nil if none has a service location.
+        package var locations: BaseURLLevels?
     }
 
     /// Segments that ended longer ago are not listed: players start at the edge.
@@ -47,14 +49,7 @@ package struct DASHEdge: Sendable {
     package var suggestedDelaySeconds: Double? { manifest.suggestedDelay.map { Double($0) / 1e9 } }
 
     /// True if segments become available without another MPD: their times are calculated.
-    package var growsByTime: Bool {
-        isLive
-            && manifest.periods.contains { period in
-                period.sets.contains { set in
-                    set.representations.contains { $0.addressing.growsByTime }
-                }
-            }
-    }
+    package var growsByTime: Bool { manifest.growsByTime }
 
     /// Returns the tracks with the segments that are available at a moment, in seconds since 1970.
     ///
@@ -71,6 +66,7 @@ package struct DASHEdge: Sendable {
             guard isWanted(renditions[track.place]) else { return }
             let starts = try manifest.starts(of: track)
             var listed = Track(rendition: renditions[track.place], period: track.period)
+            listed.locations = lister.locations
             var cursor = Double(track.span.start) / 1e9
             try manifest.list(track, with: &lister, { _, _, _, _ in false }) {
                 (segment) throws(Failure) in
@@ -90,14 +86,6 @@ package struct DASHEdge: Sendable {
             if !listed.segments.isEmpty { tracks.append(listed) }
         }
         return tracks
-    }
-}
-
-extension DASHManifest.Addressing {
-    fileprivate var growsByTime: Bool {
-        guard kind == .template else { return false }
-        guard let timeline else { return duration != nil }
-        return timeline.last?.repeats ?? 0 < 0
     }
 }
 

@@ -9,6 +9,8 @@ package struct ManifestRequest: Hashable, Sendable {
     package let url: String
     /// The byte range of a segment index; nil for a whole manifest.
     package var range: SegmentRange?
+    /// True for the clock of a live MPD, which may be missing: see `TitleResolver.receiveClock`.
+    package var isClock = false
 }
 
 /// Resolves a title to all objects that the edge needs; a value without I/O.
@@ -27,22 +29,25 @@ package struct TitleResolver: Sendable {
         case asking(isAsked: Bool)
         case hls(HLSResolver)
         case dash(DASHResolver)
+        case recording(DASHRecording)
     }
 
     private let url: WebURL
     /// The kind in the list.
     private let listedKind: AssetKind
     private let options: TitleOptions
-    /// Time at which a live MPD is captured, in seconds since 1970; nil to reject live MPDs.
-    private let snapshotSeconds: Double?
+    /// Time at which a live MPD is read, in seconds since 1970; nil to reject live MPDs.
+    private let liveSeconds: Double?
     private let readsIndexes: Bool
+    /// The MPD of a recording from which it is continued; nil for others.
+    private let followed: RecordingCursor.MPD?
     private var state = State.asking(isAsked: false)
 
     /// Starts with the manifest's URL, or with the media playlists of a recording.
     ///
     /// - Parameter cursor: the place from which a recording continues; nil to read the manifest.
-    /// - Parameter snapshotSeconds: time at which a live MPD is captured, in seconds since 1970;
-    ///   nil to reject it whatever the options are.
+    /// - Parameter snapshotSeconds: time at which a live MPD is captured or recorded, in seconds
+    ///   since 1970; nil to reject it whatever the options are.
     /// - Parameter readsIndexes: true also requests segment indexes of files, so that `listing` has
     ///   their segments and sizes.
     ///
@@ -63,8 +68,10 @@ package struct TitleResolver: Sendable {
         listedKind = kind
         self.options = options
         self.readsIndexes = readsIndexes
-        self.snapshotSeconds = options.takesSnapshots ?? false ? snapshotSeconds : nil
-        if let cursor {
+        let isTaken = options.takesSnapshots ?? false || options.records ?? false
+        liveSeconds = isTaken ? snapshotSeconds : nil
+        followed = cursor?.mpd
+        if let cursor, followed == nil {
             state = .hls(try HLSResolver(url, options: options, following: cursor))
         }
     }
@@ -75,7 +82,7 @@ package struct TitleResolver: Sendable {
         switch state {
         case .asking(let isAsked):
             state = .asking(isAsked: true)
-            return isAsked ? [] : [ManifestRequest(number: 0, url: url.text)]
+            return isAsked ? [] : [ManifestRequest(number: 0, url: followed?.location ?? url.text)]
         case .hls(var resolver):
             let requests = resolver.next()
             state = .hls(resolver)
@@ -83,6 +90,10 @@ package struct TitleResolver: Sendable {
         case .dash(var resolver):
             let requests = resolver.indexes.next()
             state = .dash(resolver)
+            return requests
+        case .recording(var recording):
+            let requests = recording.next()
+            state = .recording(recording)
             return requests
         }
     }
@@ -93,6 +104,7 @@ package struct TitleResolver: Sendable {
         case .asking: false
         case .hls(let resolver): resolver.isComplete
         case .dash(let resolver): resolver.indexes.isComplete
+        case .recording(let recording): recording.isComplete
         }
     }
 
@@ -101,7 +113,7 @@ package struct TitleResolver: Sendable {
         switch state {
         case .asking: listedKind
         case .hls: .hls
-        case .dash: .dash
+        case .dash, .recording: .dash
         }
     }
 
@@ -114,7 +126,7 @@ package struct TitleResolver: Sendable {
     /// cannot be followed.
     package func steering() throws(Failure) -> ContentSteering? {
         switch state {
-        case .asking: nil
+        case .asking, .recording: nil
         case .hls(let resolver): try resolver.steering()
         case .dash(let resolver): try resolver.steering()
         }
@@ -126,12 +138,17 @@ package struct TitleResolver: Sendable {
         case .asking: nil
         case .hls(let resolver): resolver.redirectedManifest?.text
         case .dash(let resolver): resolver.redirectedManifest?.text
+        case .recording(let recording): recording.redirectedManifest?.text
         }
     }
 
     /// The clock of a live MPD; nil without one.
     package var clock: DASHClock? {
-        if case .dash(let resolver) = state { resolver.clock } else { nil }
+        switch state {
+        case .asking, .hls: nil
+        case .dash(let resolver): resolver.clock
+        case .recording(let recording): recording.clock
+        }
     }
 
     /// True if a received manifest is live.
@@ -140,10 +157,11 @@ package struct TitleResolver: Sendable {
         case .asking: false
         case .hls(let resolver): resolver.isLive
         case .dash(let resolver): resolver.isLive
+        case .recording(let recording): recording.isLive
         }
     }
 
-    /// Adds the body of a manifest.
+    /// Adds the body of a manifest, or of a clock.
     ///
     /// - Parameters:
     ///   - request: a request of `next`; an already answered one is ignored.
@@ -161,13 +179,22 @@ package struct TitleResolver: Sendable {
         case .asking:
             switch ManifestForm.kind(of: body, contentType: contentType, otherwise: listedKind) {
             case .dash:
-                let moment = snapshotSeconds.map { answeredSeconds ?? $0 }
+                let moment = liveSeconds.map { answeredSeconds ?? $0 }
+                if let recording = try self.recording(finalURL, body, at: moment) {
+                    state = .recording(recording)
+                    return
+                }
                 var resolver = try DASHResolver(
                     url, finalURL: finalURL, body: body, sha256: sha256, options: options,
                     live: moment.map { .snapshot(atSeconds: $0) } ?? .refused)
                 if readsIndexes { try resolver.findIndexes() }
                 state = .dash(resolver)
             case .hls, .file:
+                guard followed == nil else {
+                    throw Failure(
+                        .manifestMalformed, at: .manifest("\(url)"),
+                        "the title that is recorded was an MPD, and is none any more")
+                }
                 var resolver = HLSResolver(url, options: options)
                 let first = resolver.next()
                 for request in first {
@@ -184,7 +211,29 @@ package struct TitleResolver: Sendable {
                 request, finalURL: finalURL, body: body, sha256: sha256, contentType: contentType)
             state = .hls(resolver)
         case .dash: try receiveIndex(request, body)
+        case .recording: receiveClock(body)
         }
+    }
+
+    /// Returns the reading of an MPD that is recorded; nil for others, and for one that has ended
+    /// before.
+    private func recording(
+        _ finalURL: String, _ body: [UInt8], at moment: Double?
+    ) throws(Failure) -> DASHRecording? {
+        guard options.records ?? false, !(options.takesSnapshots ?? false), let moment else {
+            return nil
+        }
+        let recording = try DASHRecording(
+            url, finalURL: finalURL, body: body, options: options, nowSeconds: moment)
+        return followed != nil || recording.isLive ? recording : nil
+    }
+
+    /// Adds the answer of a live MPD's clock, as `receive` does; nil if it cannot be read: the
+    /// time of the MPD's answer counts then.
+    package mutating func receiveClock(_ body: [UInt8]?) {
+        guard case .recording(var recording) = state else { return }
+        recording.receive(clock: body)
+        state = .recording(recording)
     }
 
     /// Adds the bytes of a segment index, as `receive` does; nil if it cannot be fetched: its file
@@ -208,6 +257,7 @@ package struct TitleResolver: Sendable {
         case .asking: preconditionFailure("listing() is for a resolver that has a manifest")
         case .hls(let resolver): try resolver.listing()
         case .dash(let resolver): try resolver.listing()
+        case .recording: throw Self.isRecorded
         }
     }
 
@@ -217,6 +267,7 @@ package struct TitleResolver: Sendable {
         case .asking: preconditionFailure("tracks() is for a resolver that has all manifests")
         case .hls(let resolver): resolver.tracks()
         case .dash(let resolver): try resolver.tracks()
+        case .recording: throw Self.isRecorded
         }
     }
 
@@ -224,10 +275,29 @@ package struct TitleResolver: Sendable {
     ///
     /// - Parameter cursor: the place up to which it is recorded; nil at its beginning.
     package func recordingPass(after cursor: RecordingCursor?) throws(Failure) -> RecordingPass? {
+        if case .recording(let recording) = state { return try recording.pass(after: cursor) }
         guard options.records ?? false, case .hls(let resolver) = state,
             cursor != nil || resolver.isLive
         else { return nil }
         return try resolver.recordingPass(after: cursor)
+    }
+
+    /// Requests the playlists that a recording leaves out, of a title without a `recordingPass`: it
+    /// had ended before, and is stored whole.
+    ///
+    /// Returns false if none was left out. Throws `manifest.…`.
+    package mutating func addPlaylistsLeftOut() throws(Failure) -> Bool {
+        guard case .hls(var resolver) = state else { return false }
+        // Releases the old value to avoid a copy during the change.
+        state = .asking(isAsked: true)
+        let isAny = try resolver.addPlaylistsLeftOut()
+        state = .hls(resolver)
+        return isAny
+    }
+
+    /// The failure of listing a title of which a recording is made instead.
+    private static var isRecorded: Failure {
+        Failure(.manifestLive, "the MPD is dynamic: it is recorded, and not listed as a whole")
     }
 
     /// Returns every object of the title, once, in the order of fetching, the manifest last.
@@ -238,6 +308,7 @@ package struct TitleResolver: Sendable {
         case .asking: preconditionFailure("segments() is for a resolver that has all manifests")
         case .hls(let resolver): try resolver.segments()
         case .dash(let resolver): try resolver.segments()
+        case .recording: throw Self.isRecorded
         }
     }
 }

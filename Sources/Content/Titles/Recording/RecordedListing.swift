@@ -152,7 +152,7 @@ struct RecordedListing: Sendable {
             guard segments[index].object != nil else {
                 throw Failure(
                     .manifestMalformed, at: .manifest("\(url)"),
-                    "segments of the live playlist are not told apart from its other lines")
+                    "segments of the live playlist cannot be distinguished from its other lines")
             }
             segments[index].mapObject = segments[index].map == nil ? nil : map
             segments[index].keyObject = segments[index].keys.isEmpty ? nil : key

@@ -2,8 +2,8 @@ package import Model
 import Text
 import WebURL
 
-/// What one reading of a live title's playlists adds to its recording: the update, and the objects
-/// that it needs.
+/// What one reading of a live title's playlists, or of its MPD, adds to its recording: the update,
+/// and the objects that it needs.
 package struct RecordingPass: Sendable {
     package internal(set) var update: RecordingUpdate
     /// Objects of the update's entries, and the keys and initialization sections that they need.
@@ -15,7 +15,7 @@ package struct RecordingPass: Sendable {
     package static let maxEntries = 1_500
     /// Maximum bytes of their texts.
     static let maxBytes = 2 << 20
-    /// Time between reloads: a playlist that asks for less, or more, gets this.
+    /// Time between reloads: a playlist or MPD that asks for less, or more, gets this.
     static let reloadSeconds = 1.0...60.0
 }
 

@@ -3,23 +3,19 @@ import Model
 /// Content steering as a manifest declares it: EXT-X-CONTENT-STEERING of HLS (RFC 8216bis, 4.4.6.6)
 /// and ContentSteering of DASH (ETSI TS 103 998).
 package struct ContentSteering: Sendable, Equatable {
-    /// A place that serves the title: a BaseURL of the MPD with a serviceLocation.
-    package struct Location: Sendable, Equatable {
-        package var name: String
-        /// Absolute.
-        package var base: String
-    }
-
     /// Absolute URL of the steering server; nil without one, if the manifest only names locations.
     package var serverURL: String?
-    /// The pathway, or the service location, to begin with; nil for the first one.
-    package var first: String?
+    /// Absolute URL of a proxy that is asked for what the server answers; nil without one. Drafts
+    /// of DASH-IF's specification have it (`proxyServerURL`).
+    package var proxyURL: String?
+    /// The pathway, or the service locations, to begin with, the most preferred one first; empty
+    /// for the first one of the manifest.
+    package var first: [String] = []
     /// True if the server is to be asked before playback starts (`queryBeforeStart`).
     package var asksBeforeStart = false
-    /// Service locations of an MPD, in its order; empty for HLS, whose variants name pathways.
-    package var locations: [Location] = []
-    /// The base, of the first BaseURL, that the MPD's URLs were resolved against.
-    package var base = ""
+    /// Names of the service locations of an MPD, in its order; empty for HLS, whose variants name
+    /// pathways.
+    package var locations: [String] = []
 
     /// The pathway of variants without PATHWAY-ID.
     package static let unnamed = "."

@@ -11,6 +11,8 @@ package struct TitleTrack: Sendable {
     package var redirectedPlaylist: WebURL?
     /// Index of its DASH period; 0 in HLS.
     package var period: Int
+    /// The BaseURLs of DASH above its segments; nil if none has a service location.
+    package var locations: BaseURLLevels?
     /// Initialization sections, keys, indexes and segments, in playback order.
     package var segments: ManifestSegments
 }

@@ -153,9 +153,9 @@ package final class TransferEngine: Sendable {
     }
 
     /// Ends cooldowns that `cool` started earlier than `secondsAgo`.
-    package func warm(_ origins: Set<String>, toldUntil secondsAgo: Double) {
+    package func warm(_ origins: Set<String>, reportedUntil secondsAgo: Double) {
         let now = MonotonicClock.nowSeconds
-        execute(scheduler.warm(origins, toldUntil: now - secondsAgo, now: now))
+        execute(scheduler.warm(origins, reportedUntil: now - secondsAgo, now: now))
     }
 
     /// The origins that are in cooldown now.

@@ -212,14 +212,14 @@ final class OriginScheduler: Sendable {
         }
     }
 
-    /// Ends cooldowns reported until `toldAt`, because work for these origins was leased
+    /// Ends cooldowns reported until `reportedAt`, because work for these origins was leased
     /// afterwards.
-    func warm(_ origins: Set<String>, toldUntil toldAt: Double, now: Double) -> Effects {
+    func warm(_ origins: Set<String>, reportedUntil reportedAt: Double, now: Double) -> Effects {
         state.withLock { state in
             var effects = Effects()
             for origin in origins {
                 guard let lane = state.lanes[origin], let cooling = lane.cooling,
-                    cooling.toldAt <= toldAt
+                    cooling.reportedAt <= reportedAt
                 else { continue }
                 state.warm(lane, &effects, now: now)
             }

@@ -22,7 +22,7 @@ final class OriginState: @unchecked Sendable {
     var slow = SlowUse()
     var limits: LaneLimits?
     /// The cooldown's end, and the time at which the cooldown was reported.
-    var cooling: (until: Double, toldAt: Double)?
+    var cooling: (until: Double, reportedAt: Double)?
     /// Time of the next review; nil if none is needed.
     var reviewAt: Double?
     var usedAt = 0.0

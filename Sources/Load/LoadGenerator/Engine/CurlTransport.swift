@@ -121,7 +121,7 @@ final class CurlTransport: LoadTransport {
 
     func drop(_ request: LoadRequest) {
         guard let exchange = request.curl else { return }
-        exchange.tell()
+        exchange.copyResponse()
         remove(exchange)
         exchange.easy.delegate = nil
     }
@@ -201,7 +201,7 @@ final class CurlExchange: CurlEasyDelegate {
     }
 
     /// Copies status and connection times from libcurl to the request.
-    func tell() {
+    func copyResponse() {
         request?.status = easy.status
         request?.openedConnection = easy.openedConnection
         request?.connectSeconds = easy.secondsUntilSent
@@ -256,7 +256,7 @@ final class CurlExchange: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, finished code: CurlCode) {
-        tell()
+        copyResponse()
         easy.delegate = nil
         request?.ended(end(code))
     }

@@ -72,8 +72,7 @@ final class LoadLoop: @unchecked Sendable {
         var classes: [ViewerClass] = []
         if case .viewers(let settings) = scenario.user { classes = settings.classes }
         self.classes = Array(repeating: ViewerTotals(), count: classes.count)
-        mix = ViewerMix(
-            classes, rows: plan.viewerData.rows.count, shard: shard, seed: scenario.seed)
+        mix = ViewerMix(classes, data: plan.viewerData, shard: shard, seed: scenario.seed)
     }
 
     // MARK: From any thread

@@ -131,8 +131,7 @@ package struct LoadPreflight: Sendable {
             do throws(Failure) {
                 plan.viewerData = try ViewerData(try means.readData(path))
             } catch {
-                throw Failure(
-                    error.code, "viewers.data (\(Redaction.shown(path))): \(error.message)")
+                throw ViewerData.refusal(path, error)
             }
         }
         let origins = Self.origins(of: plan)
@@ -155,14 +154,12 @@ package struct LoadPreflight: Sendable {
         return Outcome(plan: plan, addresses: hosts.addresses, publicHosts: hosts.publicHosts)
     }
 
-    /// Service locations, which the plan's objects do not name.
+    /// URLs at service locations, which the plan's objects do not name.
     private static func locations(
         of plan: LoadPlan, _ entries: [Entry]
     ) -> [(url: String, label: String)] {
         zip(plan.targets, entries).flatMap { target, entry in
-            (target.steering?.pathways ?? []).filter { !$0.base.isEmpty }.map {
-                (url: $0.base, label: entry.label)
-            }
+            (target.steering?.bases ?? []).map { (url: $0, label: entry.label) }
         }
     }
 

@@ -15,9 +15,13 @@ extension LoadScenario {
         var found: [(host: String, address: String)] = []
         var closed: [String] = []
         for target in targets {
-            guard case .url(let url, _) = target.source, let host = LoadAllowance.host(of: url)
-            else { continue }
-            hosts.insert(host)
+            let url: String
+            switch target.source {
+            case .url(let one, _): url = one
+            case .replay(let replay): url = replay.serverURL
+            case .list: continue
+            }
+            if let host = LoadAllowance.host(of: url) { hosts.insert(host) }
         }
         for entry in allow.sorted() {
             if LoadAllowance.isAddress(entry) {

@@ -38,14 +38,16 @@ package final class LiveObjects {
         (0..<first).contains(index) || entries[index] != nil
     }
 
-    /// Adds an object that counts as `countsAs`, with its role, target and rendition.
+    /// Adds an object that counts as `countsAs`, with its target and rendition.
     func add(
-        _ url: String, _ range: SegmentRange?, _ role: SegmentRole, countsAs: Int32
+        _ url: String, _ range: SegmentRange?, _ role: SegmentRole, countsAs: Int32,
+        at locations: BaseURLLevels? = nil
     ) -> Int32 {
         var object = plan.objects[Int(countsAs)]
         object.url = url
         object.range = range
         object.role = role
+        object.locations = locations
         object.sha256 = nil
         entries[next] = Entry(object: object, countsAs: countsAs, origin: origin(url))
         next += 1

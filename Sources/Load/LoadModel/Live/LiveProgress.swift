@@ -27,13 +27,11 @@ struct LiveProgress {
     var oldUnit: LiveUnit?
     /// True if the request was sent for the pathway before.
     var isOfOldPathway = false
-    var failures = 0
+    var tries = RequestTries()
     /// Time at which a failed request is retried, or a full buffer has space.
     var resumesSeconds: Double?
     /// Time at which its manifest is requested again.
     var reloadSeconds = Double.infinity
-    /// Time at which its current request was due.
-    var plannedSeconds = 0.0
     /// Time at which its playlist last listed something new.
     var changedSeconds = 0.0
 
@@ -62,7 +60,7 @@ struct LiveProgress {
             isOfOldPathway = true
         } else {
             request = nil
-            failures = 0
+            tries = RequestTries()
             resumesSeconds = nil
         }
         change(to: other, isDASH: false)

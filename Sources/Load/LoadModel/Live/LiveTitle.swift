@@ -133,14 +133,15 @@ extension LiveTrack {
             guard let newest = new.last,
                 newest.startSeconds > (segments.last?.startSeconds ?? -1) + newest.seconds / 2
             else { continue }
-            let setup = period.setup.map(need)
+            let setup = period.setup.map { need($0, at: period.locations) }
             for segment in new {
                 let last = segments.last
                 guard segment.startSeconds > (last?.startSeconds ?? -1) + segment.seconds / 2 else {
                     continue
                 }
                 let object = objects.add(
-                    segment.url.text, segment.range, .media, countsAs: source.segments)
+                    segment.url.text, segment.range, .media, countsAs: source.segments,
+                    at: period.locations)
                 put(
                     end,
                     Segment(

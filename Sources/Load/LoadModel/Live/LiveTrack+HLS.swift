@@ -6,6 +6,7 @@ import WebURL
 struct LiveNeed: Hashable {
     var url: String
     var range: SegmentRange?
+    var locations: BaseURLLevels?
 }
 
 /// Reads media playlists (RFC 8216bis).
@@ -89,10 +90,12 @@ extension LiveTrack {
         }
     }
 
-    func need(_ object: ManifestSegment) -> Int32 {
-        let key = LiveNeed(url: object.reference.url.text, range: object.range)
+    func need(_ object: ManifestSegment, at locations: BaseURLLevels? = nil) -> Int32 {
+        let key = LiveNeed(
+            url: object.reference.url.text, range: object.range, locations: locations)
         if let known = needObjects[key] { return known }
-        let index = objects.add(key.url, key.range, object.role, countsAs: source.segments)
+        let index = objects.add(
+            key.url, key.range, object.role, countsAs: source.segments, at: locations)
         needObjects[key] = index
         return index
     }

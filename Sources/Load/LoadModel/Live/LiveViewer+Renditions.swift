@@ -2,31 +2,21 @@
 extension LiveViewer {
     /// Changes the rendition if the throughput requires it.
     mutating func choose() {
-        guard settings.fixedBitsPerSecond == nil, title.video.count > 1, video.view != nil,
-            let throughput = estimate.bitsPerSecond
+        guard video.view != nil,
+            let best = traits.best(
+                of: title.source.video, audio: title.source.audio, settings, estimate),
+            best != rung
         else { return }
-        let sound = Double(title.audio?.source.bitsPerSecond ?? 0)
-        let best = Self.highest(
-            of: title, traits, within: throughput * settings.safety - sound)
-        guard best != rung else { return }
         rung = best
         video.change(to: title.video[best], isDASH: title.source.form == .dash)
         screen.totals.switches += 1
-    }
-
-    static func highest(
-        of title: LiveTitle, _ traits: ViewerTraits, within bitsPerSecond: Double
-    ) -> Int {
-        title.video.lastIndex {
-            traits.plays($0.source.bitsPerSecond, height: $0.source.height, within: bitsPerSecond)
-        } ?? 0
     }
 
     // MARK: Pathways
 
     mutating func endOldRequest(_ lane: ViewerLane) {
         self[lane].request = nil
-        self[lane].failures = 0
+        self[lane].tries = RequestTries()
         self[lane].oldUnit = nil
         self[lane].isOfOldPathway = false
     }
@@ -34,12 +24,12 @@ extension LiveViewer {
     package var throughput: Double? { estimate.bitsPerSecond }
 
     package func isLastTry(_ lane: ViewerLane) -> Bool {
-        self[lane].request != nil && self[lane].failures >= Viewer.retrySeconds.count
+        self[lane].request != nil && self[lane].tries.isLast
     }
 
     package mutating func retry(_ lane: ViewerLane) {
         if self[lane].isOfOldPathway { endOldRequest(lane) }
-        self[lane].failures = 0
+        self[lane].tries = RequestTries()
         self[lane].resumesSeconds = nil
     }
 

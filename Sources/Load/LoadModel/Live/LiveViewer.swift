@@ -18,7 +18,6 @@ package struct LiveViewer: PlayingViewer {
     var title: LiveTitle
     let settings: ViewerSettings
     let traits: ViewerTraits
-    let plannedSeconds: Double
     /// Maximum watched seconds.
     let limitSeconds: Double
 
@@ -36,9 +35,6 @@ package struct LiveViewer: PlayingViewer {
     var startEpochSeconds: Double?
     var startLatencySeconds: Double?
 
-    /// True if a request failed permanently.
-    package private(set) var hasFailed = false
-    private var hasAbandoned = false
     private var isOver = false
 
     /// Creates a viewer.
@@ -51,15 +47,13 @@ package struct LiveViewer: PlayingViewer {
         self.title = title
         self.settings = settings
         self.traits = traits
-        self.plannedSeconds = plannedSeconds
         limitSeconds = min(settings.watchSeconds ?? .infinity, traits.watchSeconds)
         hasManifest = title.source.manifest == nil
         hasClock = title.source.clock == nil
-        let most = settings.fixedBitsPerSecond ?? settings.startBitsPerSecond
-        rung = most.map { Self.highest(of: title, traits, within: Double($0)) } ?? 0
+        rung = traits.first(of: title.source.video, settings)
         video = LiveProgress(title.video[rung])
         audio = title.audio.map { LiveProgress($0) }
-        screen = Screen(clockSeconds: plannedSeconds)
+        screen = Screen(plannedSeconds: plannedSeconds)
     }
 
     /// Number of its parallel requests.
@@ -104,11 +98,10 @@ package struct LiveViewer: PlayingViewer {
         case .wait(let until): return .wait(untilSeconds: until)
         case .send(let request):
             self[lane].request = request
-            self[lane].plannedSeconds = now
         }
         guard let object = self[lane].object(ofManifest: title.source.manifest) else {
             self[lane].request = nil
-            return .wait(untilSeconds: now + Viewer.retrySeconds[0])
+            return .wait(untilSeconds: now + RequestTries.delaysSeconds[0])
         }
         return .fetch(object: object)
     }
@@ -151,7 +144,7 @@ package struct LiveViewer: PlayingViewer {
             if let unit = self[lane].unit { take(unit, lane, bytes, now, into: &interval) }
         }
         self[lane].request = nil
-        self[lane].failures = 0
+        self[lane].tries = RequestTries()
     }
 
     /// Returns the action after a failed request of a lane.
@@ -168,30 +161,27 @@ package struct LiveViewer: PlayingViewer {
             self[lane].request = nil
             return next(lane, atSeconds: now)
         }
-        guard self[lane].failures < Viewer.retrySeconds.count else {
-            hasFailed = true
+        guard let again = self[lane].tries.failed(atSeconds: now) else {
+            screen.fail()
             isOver = true
             return .end
         }
-        let again = now + Viewer.retrySeconds[self[lane].failures]
-        self[lane].failures += 1
         self[lane].resumesSeconds = again
         // The position that it waited for may be listed by then.
         if case .playlist(_, blocks: true) = self[lane].request { self[lane].request = nil }
         return .wait(untilSeconds: again)
     }
 
-    package var totals: ViewerTotals {
-        screen.totals(hasFailed: hasFailed, hasAbandoned: hasAbandoned)
-    }
+    package var totals: ViewerTotals { screen.viewerTotals }
+
+    /// True if a request failed permanently.
+    package var hasFailed: Bool { screen.hasFailed }
 
     /// Returns true, once, if it leaves because it has waited too long.
     package mutating func abandons(atSeconds now: Double) -> Bool {
         guard !isOver else { return false }
         play(toSeconds: now)
-        guard traits.abandons(screen.wait(plannedSeconds: plannedSeconds)) else { return false }
-        hasAbandoned = true
-        return true
+        return screen.abandons(traits)
     }
 
     /// Adds played and stalled time since the last call, and the current latency; called once a
@@ -215,10 +205,7 @@ package struct LiveViewer: PlayingViewer {
             interval.record(Self.microseconds(latency - start), .viewerDrift)
         }
         screen.end(
-            Screen.Ending(
-                plannedSeconds: plannedSeconds, atSeconds: now, hasFailed: hasFailed,
-                hasAbandoned: hasAbandoned, isCutOff: isCutOff,
-                usualStartupSeconds: usualStartupSeconds),
+            atSeconds: now, isCutOff: isCutOff, usualStartupSeconds: usualStartupSeconds,
             into: &interval)
     }
 
@@ -310,15 +297,9 @@ package struct LiveViewer: PlayingViewer {
 
     /// End of the playable buffer; of the lanes that have more, or of all.
     private var playableToSeconds: Double {
-        guard let audio else { return min(video.bufferedToSeconds, limitSeconds) }
-        let (pictures, sound) = (video.bufferedToSeconds, audio.bufferedToSeconds)
-        let buffered =
-            switch (hasMore(video), hasMore(audio)) {
-            case (true, true): min(pictures, sound)
-            case (true, false): pictures
-            case (false, true): sound
-            case (false, false): max(pictures, sound)
-            }
+        let buffered = Screen.playableToSeconds(
+            video: video.bufferedToSeconds, hasMoreVideo: hasMore(video),
+            audio: audio?.bufferedToSeconds ?? 0, hasMoreAudio: audio.map(hasMore) ?? false)
         return min(buffered, limitSeconds)
     }
 
@@ -358,9 +339,7 @@ package struct LiveViewer: PlayingViewer {
     ) {
         interval.counts.segments += 1
         let progress = self[lane]
-        let isNeeded =
-            progress.bufferedToSeconds <= screen.playheadSeconds + Viewer.toleranceSeconds
-        if screen.state == .stalled, isNeeded { screen.totals.lateSegments += 1 }
+        screen.countIfLate(fromSeconds: progress.bufferedToSeconds)
         if lane == .video {
             let stated = Double(progress.track.source.bitsPerSecond)
             screen.append(
@@ -374,13 +353,10 @@ package struct LiveViewer: PlayingViewer {
     }
 
     private mutating func playAgain(_ now: Double, into interval: inout LoadInterval) {
-        guard screen.state == .starting || screen.state == .stalled else { return }
-        let ahead = playableToSeconds - screen.playheadSeconds
-        guard ahead > 0, ahead >= startupSeconds - Viewer.toleranceSeconds || !hasMore else {
-            return
-        }
-        screen.play(plannedSeconds: plannedSeconds, into: &interval)
-        if startLatencySeconds == nil { startLatencySeconds = latency(now) }
+        let plays = screen.playAgain(
+            playableToSeconds: playableToSeconds, withSeconds: startupSeconds, isWhole: !hasMore,
+            into: &interval)
+        if plays, startLatencySeconds == nil { startLatencySeconds = latency(now) }
     }
 
     /// Returns the time since the playhead's position was live; nil before the start.

@@ -14,6 +14,8 @@ package struct ViewerData: Sendable, Equatable {
     }
 
     package private(set) var rows: [Row] = []
+    /// Number of shards among which the rows of a file were divided, if these are one shard's.
+    package private(set) var shards = 1
 
     /// Maximum size of the file, in bytes.
     package static let maxBytes = 64 << 20
@@ -25,6 +27,12 @@ package struct ViewerData: Sendable, Equatable {
 
     package init() {}
 
+    init(rows: [Row], shards: Int) {
+        precondition(shards > 0)
+        self.rows = rows
+        self.shards = shards
+    }
+
     /// Reads a file.
     ///
     /// Throws `input.malformed`, `input.field` and `input.tooLarge` with the line; values, which
@@ -34,12 +42,8 @@ package struct ViewerData: Sendable, Equatable {
             throw Failure(.inputTooLarge, "the viewers' data holds at most \(Self.maxBytes) bytes")
         }
         var names: [String] = []
-        var number = 0
-        for line in text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
-            number += 1
-            let range = ASCII.trimmed(text, line.indices)
-            if range.isEmpty { continue }
-            let cells = try Self.cells(text[range], line: number)
+        for (number, line) in Self.lines(of: text) {
+            let cells = try Self.cells(line, line: number)
             if names.isEmpty {
                 names = try Self.columns(cells, line: number)
                 continue
@@ -61,6 +65,20 @@ package struct ViewerData: Sendable, Equatable {
                 .inputMalformed,
                 "the viewers' data has no row; its first line names the columns: query, Cookie, …")
         }
+    }
+
+    /// Adds the scenario's field and the file to a failure.
+    package static func refusal(_ path: String, _ failure: Failure) -> Failure {
+        Failure(failure.code, "viewers.data (\(Redaction.shown(path))): \(failure.message)")
+    }
+
+    /// Returns the lines that are not empty, trimmed, each with its number from 1.
+    static func lines(of text: [UInt8]) -> [(number: Int, bytes: ArraySlice<UInt8>)] {
+        text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false).enumerated()
+            .compactMap { index, line in
+                let range = ASCII.trimmed(text, line.indices)
+                return range.isEmpty ? nil : (index + 1, text[range])
+            }
     }
 
     private static func columns(_ cells: [String], line: Int) throws(Failure) -> [String] {

@@ -57,15 +57,18 @@ package struct ViewerMix: Sendable {
     private let classes: [ViewerClass]
     private let weight: Double
     private let rows: Int
-    private let shard: LoadShard
+    /// Its part of the loops that take the same rows.
+    private let turn: LoadShard
     private var random: SeededRandom
     private var count = 0
 
-    /// - Parameter rows: number of rows of the viewers' data, which they take in turn.
-    package init(_ classes: [ViewerClass], rows: Int, shard: LoadShard, seed: UInt64) {
+    /// - Parameters:
+    ///   - data: rows that the viewers take in turn: those of the whole test, or of a worker's shard.
+    ///   - shard: of the whole test.
+    package init(_ classes: [ViewerClass], data: ViewerData, shard: LoadShard, seed: UInt64) {
         self.classes = classes
-        self.rows = rows
-        self.shard = shard
+        rows = data.rows.count
+        turn = LoadShard(index: shard.index / data.shards, count: shard.count / data.shards)
         weight = classes.reduce(0) { $0 + $1.weight }
         random = shard.random(seed: seed, for: .viewers)
     }
@@ -78,7 +81,7 @@ package struct ViewerMix: Sendable {
         }
         if rows > 0 {
             // The shards take different rows.
-            traits.row = Int32((shard.index + count * shard.count) % rows)
+            traits.row = Int32((turn.index + count * turn.count) % rows)
             count += 1
         }
         return traits

@@ -22,28 +22,41 @@ package final class LoadReplay: Sendable {
     package let name: String
     /// Different URLs, in the order of their first request; one at least.
     package let urls: [String]
-    /// Number of requests, one at least.
+    /// Number of requests; 0 only for a shard without any.
     package let count: Int
     /// Seconds from the first request to the last.
     package let logSeconds: Double
     /// The log's time over the replay's, above 0.
     package let speedUp: Double
+    /// Number of shards among which a log was divided, if these are the requests of one shard.
+    package let shards: Int
     private let reading: Reading
 
     package init(
         name: String, urls: [String], count: Int, logSeconds: Double, speedUp: Double,
-        reading: @escaping Reading
+        shards: Int = 1, reading: @escaping Reading
     ) {
-        precondition(!urls.isEmpty && count > 0 && logSeconds >= 0 && speedUp > 0)
+        precondition(!urls.isEmpty && count >= 0 && logSeconds >= 0 && speedUp > 0 && shards > 0)
         self.name = name
         self.urls = urls
         self.count = count
         self.logSeconds = logSeconds
         self.speedUp = speedUp
+        self.shards = shards
         self.reading = reading
     }
 
     func read(from index: Int, _ count: Int) -> [Record] { reading(index, count) }
+
+    /// URL of the server's root, up to the third slash.
+    package var serverURL: String {
+        var slashes = 0
+        let start = urls[0].utf8.prefix { byte in
+            if byte == UInt8(ascii: "/") { slashes += 1 }
+            return slashes < 3
+        }
+        return String(Substring(start)) + "/"
+    }
 
     /// Length of the replay: the last request is due before its end.
     package var seconds: Double { max(1, (logSeconds / speedUp).rounded(.down) + 1) }
@@ -84,6 +97,18 @@ package enum LoadArrivals: Sendable {
         }
     }
 
+    /// Creates the arrivals of a worker's shard of a whole test: of a replay, those that `LoadParts`
+    /// gives it.
+    package init(
+        _ scenario: LoadScenario, _ process: LoadModel.ArrivalProcess, ofWorker shard: LoadShard
+    ) {
+        if let replay = scenario.replay {
+            self = .replay(ReplaySchedule(replay, ofWorker: shard))
+        } else {
+            self.init(scenario, process, shard)
+        }
+    }
+
     /// Continues with another plan, which is the same up to now. A replay keeps the log's times.
     package mutating func change(to stages: [LoadStage]) {
         guard case .schedule(var schedule) = self else { return }
@@ -106,32 +131,58 @@ package enum LoadArrivals: Sendable {
     }
 }
 
-/// Every n-th request of a replay, for one of n shards.
+/// The requests of a replay that one of n shards sends.
 package struct ReplaySchedule: Sendable {
     private static let blockRecords = 4_096
 
     private let replay: LoadReplay
     private let shard: LoadShard
+    /// Number of parts of `LoadParts`; nil to send every n-th request.
+    private let parts: Int?
     private var block: [LoadReplay.Record] = []
     private var blockStart = 0
     private var index: Int
+    private let step: Int
 
+    /// Creates the schedule of every n-th request.
+    ///
+    /// - Parameter shard: of the whole test, even if the replay is that of a worker's shard.
     package init(_ replay: LoadReplay, _ shard: LoadShard) {
         self.replay = replay
         self.shard = shard
-        index = shard.index
+        parts = nil
+        index = shard.index / replay.shards
+        step = shard.count / replay.shards
+    }
+
+    /// Creates the schedule of a worker's shard of a whole log.
+    fileprivate init(_ replay: LoadReplay, ofWorker shard: LoadShard) {
+        self.replay = replay
+        self.shard = shard
+        parts = LoadParts.count(ofRequests: replay.count)
+        index = 0
+        step = 1
     }
 
     package mutating func next() -> LoadArrival? {
-        guard index < replay.count else { return nil }
-        if index >= blockStart + block.count {
-            blockStart = index
-            block = replay.read(from: index, Self.blockRecords)
+        while index < replay.count {
+            if index >= blockStart + block.count {
+                blockStart = index
+                block = replay.read(from: index, Self.blockRecords)
+            }
+            guard index - blockStart < block.count else { return nil }
+            let record = block[index - blockStart]
+            let isOwn = isOwn(index)
+            index += step
+            guard isOwn else { continue }
+            return LoadArrival(seconds: record.seconds / replay.speedUp, object: Int(record.url))
         }
-        guard index - blockStart < block.count else { return nil }
-        let record = block[index - blockStart]
-        index += shard.count
-        return LoadArrival(seconds: record.seconds / replay.speedUp, object: Int(record.url))
+        return nil
+    }
+
+    private func isOwn(_ index: Int) -> Bool {
+        guard let parts else { return true }
+        return LoadParts.shard(ofItem: index, parts: parts, shards: shard.count) == shard.index
     }
 }
 
@@ -146,7 +197,7 @@ extension LoadScenario {
         targets = [LoadTarget(name: replay.name, source: .replay(replay))]
         user = .requests
         model = .open(.constant)
-        let rate = Double(replay.count) / replay.seconds
+        let rate = min(Double(replay.count) / replay.seconds, LoadLimits.rate.upperBound)
         stages = [LoadStage(seconds: replay.seconds, from: rate, to: rate)]
     }
 }

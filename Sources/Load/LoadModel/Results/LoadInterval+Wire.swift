@@ -64,7 +64,7 @@ extension LoadInterval: Codable {
         let exact =
             try container.decodeIfPresent([String: Histogram.Exact].self, forKey: .exact) ?? [:]
         guard second >= 0, (0...1).contains(lengthSeconds), (0...1).contains(loadSeconds),
-            counts.isOfOneSecond, errors.count <= Self.mostErrors,
+            counts.isOfOneSecond, errors.count <= Self.maxErrors,
             errors.allSatisfy({
                 Self.isCode($0.key) && LoadCounts.ofOneSecond.contains($0.value)
             }),

@@ -39,7 +39,7 @@ package struct LoadInterval: Sendable, Equatable {
 
     /// Maximum number of failure codes, beyond which they count as `LoadBreakdown.others`, and of
     /// machines.
-    static let (mostErrors, mostMachines) = (500, 1_000)
+    static let (maxErrors, maxMachines) = (500, 1_000)
 
     /// Adds another interval of the same second or of a later one.
     package mutating func add(_ other: LoadInterval) {
@@ -55,7 +55,7 @@ package struct LoadInterval: Sendable, Equatable {
         for (id, machine) in other.machines {
             if machines[id] != nil {
                 machines[id]?.add(machine)
-            } else if machines.count < Self.mostMachines {
+            } else if machines.count < Self.maxMachines {
                 machines[id] = machine
             }
         }
@@ -63,7 +63,7 @@ package struct LoadInterval: Sendable, Equatable {
 
     static func add(_ counts: [String: Int64], to errors: inout [String: Int64]) {
         for (code, count) in counts {
-            let isKnown = errors[code] != nil || errors.count < mostErrors
+            let isKnown = errors[code] != nil || errors.count < maxErrors
             errors[isKnown ? code : LoadBreakdown.others, default: 0] += count
         }
     }

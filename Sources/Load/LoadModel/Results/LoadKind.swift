@@ -1,6 +1,10 @@
 package import Model
 
 /// The kind of a request in results: the role of its object, or what it is for.
+///
+/// It repeats the cases of `SegmentRole`, because its raw values and indexes belong to the format of
+/// results and thresholds, which clusters exchange and users store: a new or renamed role must not
+/// change them unnoticed.
 package enum LoadKind: String, Sendable, CaseIterable {
     case file
     case media

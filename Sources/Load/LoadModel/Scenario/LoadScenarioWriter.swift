@@ -1,8 +1,10 @@
 import FoundationEssentials
 package import Model
 
-/// Writes a scenario for the workers of a cluster, as `LoadScenarioReader` reads it. Workers have
-/// none of the client's files. Thresholds are left out because they are judged over all shards.
+/// Writes a scenario for the workers of a cluster, as `LoadScenarioReader` reads it.
+///
+/// Workers have none of the client's files: they get rows of viewers' data and requests of a replay as
+/// `LoadParts`. Thresholds are left out because they are judged over all shards.
 package enum LoadScenarioWriter {
     /// Throws `input.field` for parts that a worker cannot read: a list, local files, a repeated
     /// header.
@@ -35,11 +37,6 @@ package enum LoadScenarioWriter {
                 "given",
                 allowed: "on a cluster: url")
         }
-        if case .viewers(let settings) = scenario.user, settings.data != nil {
-            throw Failure(
-                .inputField, at: .field("viewers.data"), "given",
-                allowed: "without a cluster: its workers cannot read the file")
-        }
         guard scenario.http.caFile == nil else {
             throw Failure(
                 .inputField, at: .field("http.caFile"),
@@ -51,7 +48,7 @@ package enum LoadScenarioWriter {
 
 extension LoadTarget {
     fileprivate var isList: Bool {
-        if case .url = source { false } else { true }
+        if case .list = source { true } else { false }
     }
 }
 
@@ -150,12 +147,21 @@ private struct Document: Encodable {
             timeoutSeconds: scenario.http.timeoutSeconds,
             maxRedirects: scenario.http.maxRedirects)
         for target in scenario.targets {
-            guard case .url(let url, let kind) = target.source else { continue }
+            guard let (url, kind) = Self.place(target) else { continue }
             targets.append(
                 Target(
                     url: url, kind: kind.rawValue, name: LoadScenarioWriter.name(target.name),
                     weight: isZipf ? nil : target.weight, sha256: target.sha256,
                     mayFail: target.mayFail ? true : nil))
+        }
+    }
+
+    /// Returns a target's URL; of a replay, that of its server.
+    private static func place(_ target: LoadTarget) -> (url: String, kind: AssetKind)? {
+        switch target.source {
+        case .url(let url, let kind): (url, kind)
+        case .replay(let replay): (replay.serverURL, .file)
+        case .list: nil
         }
     }
 

@@ -28,7 +28,7 @@ struct Pathways {
             all = [(names.first ?? ContentSteering.unnamed, tracks)]
             return
         }
-        if let first = steering?.first, let place = names.firstIndex(of: first) {
+        if let first = steering?.first.first, let place = names.firstIndex(of: first) {
             names.insert(names.remove(at: place), at: 0)
         }
         for name in names {
@@ -42,14 +42,5 @@ struct Pathways {
 
     private static func name(of track: TitleTrack) -> String {
         track.rendition.pathway ?? ContentSteering.unnamed
-    }
-
-    /// Returns the service locations of an MPD, the one to begin with first.
-    static func locations(of steering: ContentSteering) -> [ContentSteering.Location] {
-        var locations = steering.locations
-        if let place = locations.firstIndex(where: { $0.name == steering.first }) {
-            locations.insert(locations.remove(at: place), at: 0)
-        }
-        return locations
     }
 }

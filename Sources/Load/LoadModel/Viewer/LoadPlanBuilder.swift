@@ -16,10 +16,14 @@ package struct LoadPlanBuilder {
     private var urlBytes = 0
     /// Objects of the title that is being added.
     private var places: [Part: Int32] = [:]
+    /// BaseURLs with service locations above them.
+    private var locations: Set<BaseURLLevels> = []
 
     private struct Part: Hashable {
         let url: String
         let range: SegmentRange?
+        /// An element of `locations`.
+        let locations: ObjectIdentifier?
     }
 
     /// Creates a builder.
@@ -119,6 +123,7 @@ package struct LoadPlanBuilder {
         live facts: LiveFacts, _ tracks: [TitleTrack], ofManifest first: Int32, _ clock: Int32?
     ) throws(Failure) -> LiveSource {
         let choice = PlayedTracks(tracks)
+        for track in choice.video.joined() + choice.audio { _ = shared(track.locations) }
         var ladder: [LiveSource.Track] = []
         for track in choice.video.compactMap(\.last) {
             ladder.append(try add(live: track, manifest: first))
@@ -150,25 +155,30 @@ package struct LoadPlanBuilder {
                 .inputTarget, "some of its pathways have separate audio, and others have not")
         }
         let target = plan.targets.count - 1
-        let isDASH = !(steering?.locations.isEmpty ?? true)
-        var source = SteeringSource(form: isDASH ? .dash : .hls, pathways: pathways)
-        if let steering, isDASH {
-            source.pathways = Pathways.locations(of: steering).map { location in
-                var pathway = SteeringSource.Pathway(name: location.name)
-                pathway.base = location.base
-                return pathway
+        var source = SteeringSource(form: .hls, pathways: pathways)
+        if let steering, !steering.locations.isEmpty {
+            // In the manifest's order; tracks that are not played do not matter.
+            let found = ServiceLocations(
+                tracks.compactMap(\.locations).filter(locations.contains), steering)
+            guard steering.serverURL != nil && !found.names.isEmpty || found.hasChoice else {
+                return
             }
-            source.base = steering.base
+            source.form = .dash
+            source.pathways = found.names.map { SteeringSource.Pathway(name: $0) }
+            source.groups = found.groups
+            source.bases = found.bases
         }
-        if let url = steering?.serverURL {
-            let server = try add(url, nil, .data)
+        if let steering, let url = steering.serverURL {
+            let server = try add(steering.proxyURL ?? url, nil, .data)
             plan.objects[Int(server)].isSteering = true
             source.server = server
+            source.serverURL = url
+            source.proxyURL = steering.proxyURL
         }
         source.asksBeforeStart = steering?.asksBeforeStart ?? false
         for track in tracks {
             guard let id = track.rendition.stableID, let url = track.playlist?.text,
-                let place = places[Part(url: url, range: nil)]
+                let place = places[Part(url: url, range: nil, locations: nil)]
             else { continue }
             source.stableIDs[place] = SteeringSource.StableID(
                 text: id, isRendition: track.rendition.group != nil)
@@ -190,7 +200,8 @@ package struct LoadPlanBuilder {
             throw Failure(.inputTarget, "the live title lists no segment yet")
         }
         let url = newest.reference.url.text
-        let segments = try add(url, newest.range, .media, place, listedBy: playlist)
+        let segments = try add(
+            url, newest.range, .media, place, listedBy: playlist, at: shared(track.locations))
         let folder = url.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
         plan.labels[segments] = folder.map { "\(url[...$0])… (live segments)" }
         return LiveSource.Track(
@@ -217,10 +228,12 @@ package struct LoadPlanBuilder {
             track.setup.append(list)
         }
         for period in periods {
+            let locations = shared(period.locations)
             var needs = PartNeeds()
             for segment in period.segments {
                 let object = try add(
-                    segment.reference.url.text, segment.range, segment.role, place, listedBy: list)
+                    segment.reference.url.text, segment.range, segment.role, place,
+                    listedBy: list, at: locations)
                 if segment.isClear { needs.takeNoKey() }
                 switch segment.role {
                 case .`init`: needs.takeInitialization(object)
@@ -271,6 +284,7 @@ package struct LoadPlanBuilder {
 
     private mutating func begin(_ name: String, _ weight: Double) -> Int {
         places = [:]
+        locations = []
         plan.targets.append(.init(name: name, weight: weight, objects: 0..<0))
         return plan.objects.count
     }
@@ -278,14 +292,22 @@ package struct LoadPlanBuilder {
     private mutating func end(from start: Int) {
         plan.targets[plan.targets.count - 1].objects = start..<plan.objects.count
         places = [:]
+        locations = []
+    }
+
+    /// Returns the first equal BaseURLs of this target.
+    private mutating func shared(_ found: BaseURLLevels?) -> BaseURLLevels? {
+        found.map { locations.insert($0).memberAfterInsert }
     }
 
     /// Returns the index of an object, which is added if this target does not have it.
+    ///
+    /// - Parameter locations: a result of `shared`.
     private mutating func add(
         _ url: String, _ range: SegmentRange?, _ role: SegmentRole, _ rendition: Int32 = -1,
-        listedBy manifest: Int32 = -1
+        listedBy manifest: Int32 = -1, at locations: BaseURLLevels? = nil
     ) throws(Failure) -> Int32 {
-        let part = Part(url: url, range: range)
+        let part = Part(url: url, range: range, locations: locations.map(ObjectIdentifier.init))
         if let place = places[part] { return place }
         urlBytes += url.utf8.count
         guard plan.objects.count < LoadPlan.maxObjects, urlBytes <= Self.maxURLBytes else {
@@ -300,6 +322,7 @@ package struct LoadPlanBuilder {
         object.range = range
         object.rendition = rendition
         object.manifest = manifest
+        object.locations = locations
         plan.objects.append(object)
         places[part] = place
         return place

@@ -49,13 +49,38 @@ struct Screen: Sendable {
     private var startupSeconds: Double?
     var totals = Totals()
 
+    /// True if a request of its viewer failed permanently.
+    private(set) var hasFailed = false
+    /// True if its viewer left because it waited too long.
+    private var hasAbandoned = false
+
+    /// Due time of its viewer on the test's clock.
+    private let plannedSeconds: Double
     private var clockSeconds: Double
     private var reported = Totals()
     private var stalledSinceSeconds: Double?
     private var seekingSinceSeconds: Double?
     private var runs: [Run] = []
 
-    init(clockSeconds: Double) { self.clockSeconds = clockSeconds }
+    /// - Parameter plannedSeconds: due time of its viewer on the test's clock, from which the
+    ///   start-up counts.
+    init(plannedSeconds: Double) {
+        self.plannedSeconds = plannedSeconds
+        clockSeconds = plannedSeconds
+    }
+
+    /// End of the playable buffer. Audio and video are needed together, unless one of them has
+    /// ended.
+    static func playableToSeconds(
+        video: Double, hasMoreVideo: Bool, audio: Double, hasMoreAudio: Bool
+    ) -> Double {
+        switch (hasMoreVideo, hasMoreAudio) {
+        case (true, true): min(video, audio)
+        case (true, false): video
+        case (false, true): audio
+        case (false, false): max(video, audio)
+        }
+    }
 
     /// Records the bit rate of the title from a position on.
     mutating func append(fromSeconds: Double, bitsPerSecond: Double) {
@@ -92,8 +117,25 @@ struct Screen: Sendable {
         }
     }
 
-    /// The current wait of a viewer that was due at `plannedSeconds`.
-    func wait(plannedSeconds: Double) -> Wait {
+    /// Counts a segment for which the playhead waits: it has arrived late.
+    mutating func countIfLate(fromSeconds position: Double) {
+        guard state == .stalled, position <= playheadSeconds + Viewer.toleranceSeconds else {
+            return
+        }
+        totals.lateSegments += 1
+    }
+
+    /// Records that a request of its viewer failed for the last time.
+    mutating func fail() { hasFailed = true }
+
+    /// Returns true, once, if its viewer leaves because it has waited too long.
+    mutating func abandons(_ traits: ViewerTraits) -> Bool {
+        guard traits.abandons(wait) else { return false }
+        hasAbandoned = true
+        return true
+    }
+
+    private var wait: Wait {
         if state == .starting { return .startup(clockSeconds - plannedSeconds) }
         return stalledSinceSeconds.map { .stall(clockSeconds - $0) } ?? .none
     }
@@ -106,8 +148,15 @@ struct Screen: Sendable {
         runs.removeAll { $0.fromSeconds > playheadSeconds }
     }
 
-    /// Starts playback, or resumes it after a stall or a seek.
-    mutating func play(plannedSeconds: Double, into interval: inout LoadInterval) {
+    /// Starts playback, or resumes it after a stall or a seek, if the buffer suffices: a number of
+    /// seconds, or all that there is. Returns true if it does.
+    @discardableResult mutating func playAgain(
+        playableToSeconds playable: Double, withSeconds enough: Double, isWhole: Bool,
+        into interval: inout LoadInterval
+    ) -> Bool {
+        guard state != .playing, state != .ended else { return false }
+        let ahead = playable - playheadSeconds
+        guard ahead > 0, ahead >= enough - Viewer.toleranceSeconds || isWhole else { return false }
         if let since = stalledSinceSeconds {
             interval.record(Self.microseconds(clockSeconds - since), .stall)
             stalledSinceSeconds = nil
@@ -118,6 +167,7 @@ struct Screen: Sendable {
             recordStartup(clockSeconds - plannedSeconds, into: &interval)
         }
         state = .playing
+        return true
     }
 
     /// Records a start-up time, also that of a viewer that is cut off.
@@ -142,7 +192,7 @@ struct Screen: Sendable {
     }
 
     /// The totals of its viewer, which has ended.
-    func totals(hasFailed: Bool, hasAbandoned: Bool) -> ViewerTotals {
+    var viewerTotals: ViewerTotals {
         var all = ViewerTotals()
         all.viewers = 1
         all.failed = hasFailed ? 1 : 0
@@ -159,26 +209,22 @@ struct Screen: Sendable {
         return all
     }
 
-    /// How a viewer ends.
-    struct Ending {
-        var plannedSeconds: Double
-        var atSeconds: Double
-        var hasFailed: Bool
-        /// True if it left because it waited too long.
-        var hasAbandoned: Bool
-        var isCutOff: Bool
-        var usualStartupSeconds: Double
-    }
-
     /// Counts the viewer as ended, and adds its figures.
-    mutating func end(_ ending: Ending, into interval: inout LoadInterval) {
+    ///
+    /// - Parameters:
+    ///   - isCutOff: true if the test ended first, which is not a failure.
+    ///   - usualStartupSeconds: of viewers that began to play; 0 if none did.
+    mutating func end(
+        atSeconds now: Double, isCutOff: Bool, usualStartupSeconds: Double,
+        into interval: inout LoadInterval
+    ) {
         interval.counts.viewersEnded += 1
-        if ending.hasFailed, !ending.isCutOff { interval.counts.viewersFailed += 1 }
-        if ending.hasAbandoned { interval.counts.viewersAbandoned += 1 }
-        if ending.isCutOff || ending.hasAbandoned, state == .starting {
+        if hasFailed, !isCutOff { interval.counts.viewersFailed += 1 }
+        if hasAbandoned { interval.counts.viewersAbandoned += 1 }
+        if isCutOff || hasAbandoned, state == .starting {
             interval.counts.viewersNotStarted += 1
-            let waited = ending.atSeconds - ending.plannedSeconds
-            if waited > ending.usualStartupSeconds { recordStartup(waited, into: &interval) }
+            let waited = now - plannedSeconds
+            if waited > usualStartupSeconds { recordStartup(waited, into: &interval) }
         }
         finish(into: &interval)
     }

@@ -23,16 +23,10 @@ extension Viewer {
         progress.bufferedToSeconds < limitSeconds - Self.toleranceSeconds
     }
 
-    /// End of the playable buffer. Audio and video are needed together, unless one of them has
-    /// ended.
     var playableToSeconds: Double {
-        let buffered =
-            switch (hasMoreVideo, hasMoreAudio) {
-            case (true, true): min(video.bufferedToSeconds, audio.bufferedToSeconds)
-            case (true, false): video.bufferedToSeconds
-            case (false, true): audio.bufferedToSeconds
-            case (false, false): max(video.bufferedToSeconds, audio.bufferedToSeconds)
-            }
+        let buffered = Screen.playableToSeconds(
+            video: video.bufferedToSeconds, hasMoreVideo: hasMoreVideo,
+            audio: audio.bufferedToSeconds, hasMoreAudio: hasMoreAudio)
         return min(buffered, limitSeconds)
     }
 
@@ -47,28 +41,18 @@ extension Viewer {
         // Another pathway may have fewer.
         let segments = isAudio ? title.audio?.segments ?? [] : title.video[track].segments
         guard (isAudio ? audio : video).segment < segments.count else { return }
-        let progress = isAudio ? audio : video
-        let isNeeded = progress.bufferedToSeconds <= screen.playheadSeconds + Self.toleranceSeconds
-        if screen.state == .stalled, isNeeded { screen.totals.lateSegments += 1 }
+        screen.countIfLate(fromSeconds: (isAudio ? audio : video).bufferedToSeconds)
         if isAudio {
             audio.advance(bySeconds: title.audio?.segments[audio.segment].seconds ?? 0)
         } else {
             let seconds = title.video[track].segments[video.segment].seconds
-            let told = Double(title.video[track].bitsPerSecond)
+            let stated = Double(title.video[track].bitsPerSecond)
             screen.append(
                 fromSeconds: video.bufferedToSeconds,
-                bitsPerSecond: told > 0 ? told : Double(bytes) * 8 / seconds)
+                bitsPerSecond: stated > 0 ? stated : Double(bytes) * 8 / seconds)
             video.advance(bySeconds: seconds)
         }
         beginAgain()
-    }
-
-    /// Starts or resumes playback if the buffer suffices.
-    mutating func playAgain(atSeconds now: Double, into interval: inout LoadInterval) {
-        guard [.starting, .stalled, .seeking].contains(screen.state) else { return }
-        let isEnough = aheadSeconds >= settings.startupSeconds - Self.toleranceSeconds
-        guard aheadSeconds > 0, isEnough || !hasMore else { return }
-        screen.play(plannedSeconds: plannedSeconds, into: &interval)
     }
 
     /// Restarts a looping title once audio and video are complete.

@@ -10,7 +10,7 @@
 /// `maxBufferLength`). Playback is in `Viewer+Playing.swift`, the choice of renditions in
 /// `Viewer+Renditions.swift`.
 ///
-/// A failed request is retried 0.5 s later, and 1 s after that; then the viewer has failed.
+/// A failed request is retried as `RequestTries` has it; then the viewer has failed.
 ///
 /// A value, confined to the loop that drives it. A segment of the same rendition allocates nothing.
 package struct Viewer: PlayingViewer, Sendable {
@@ -46,21 +46,19 @@ package struct Viewer: PlayingViewer, Sendable {
     /// The request of a lane.
     private struct Channel: Sendable {
         var request: Request?
-        var failures = 0
+        var tries = RequestTries()
         /// Time at which a failed request is retried, or a full buffer has space.
         var resumesSeconds: Double?
         /// True if it was sent for the pathway before.
         var isOfOldPathway = false
     }
 
-    static let retrySeconds = [0.5, 1.0]
     /// Tolerance for sums of durations.
     static let toleranceSeconds = 1e-6
 
     private(set) var title: MediaTitle
     let settings: ViewerSettings
     var traits: ViewerTraits
-    let plannedSeconds: Double
     /// Maximum watched seconds of the title, all passes together.
     let limitSeconds: Double
 
@@ -80,11 +78,8 @@ package struct Viewer: PlayingViewer, Sendable {
 
     private var videoChannel = Channel()
     private var audioChannel = Channel()
-    /// True if a request failed permanently.
-    package private(set) var hasFailed = false
     /// Position of the playhead at its next seek.
     var nextSeekSeconds = Double.infinity
-    private var hasAbandoned = false
     private var isOver = false
 
     /// Creates a viewer.
@@ -98,10 +93,9 @@ package struct Viewer: PlayingViewer, Sendable {
         self.title = title
         self.settings = settings
         self.traits = traits
-        self.plannedSeconds = plannedSeconds
         limitSeconds = min(settings.watchSeconds ?? .infinity, traits.watchSeconds)
-        track = Self.first(of: title, settings, traits)
-        screen = Screen(clockSeconds: plannedSeconds)
+        track = traits.first(of: title.video, settings)
+        screen = Screen(plannedSeconds: plannedSeconds)
         nextSeekSeconds = self.traits.nextSeekSeconds()
     }
 
@@ -144,17 +138,16 @@ package struct Viewer: PlayingViewer, Sendable {
         return .wait(untilSeconds: min(end, seekSeconds(now)))
     }
 
-    package var totals: ViewerTotals {
-        screen.totals(hasFailed: hasFailed, hasAbandoned: hasAbandoned)
-    }
+    package var totals: ViewerTotals { screen.viewerTotals }
+
+    /// True if a request failed permanently.
+    package var hasFailed: Bool { screen.hasFailed }
 
     /// Returns true, once, if it leaves because it has waited too long.
     package mutating func abandons(atSeconds now: Double) -> Bool {
         guard !isOver else { return false }
         play(toSeconds: now)
-        guard traits.abandons(screen.wait(plannedSeconds: plannedSeconds)) else { return false }
-        hasAbandoned = true
-        return true
+        return screen.abandons(traits)
     }
 
     /// Adds the last requested object of a lane.
@@ -175,7 +168,9 @@ package struct Viewer: PlayingViewer, Sendable {
         case .segment, .audioSegment:
             estimate.add(bytes: bytes, tookSeconds: tookSeconds)
             take(isAudio: request == .audioSegment, bytes: bytes, into: &interval)
-            playAgain(atSeconds: now, into: &interval)
+            screen.playAgain(
+                playableToSeconds: playableToSeconds, withSeconds: settings.startupSeconds,
+                isWhole: !hasMore, into: &interval)
         }
     }
 
@@ -183,13 +178,11 @@ package struct Viewer: PlayingViewer, Sendable {
     package mutating func failed(_ lane: ViewerLane = .video, atSeconds now: Double) -> Action {
         guard self[lane].request != nil, !isOver else { return .end }
         play(toSeconds: now)
-        guard self[lane].failures < Self.retrySeconds.count else {
-            hasFailed = true
+        guard let again = self[lane].tries.failed(atSeconds: now) else {
+            screen.fail()
             isOver = true
             return .end
         }
-        let again = now + Self.retrySeconds[self[lane].failures]
-        self[lane].failures += 1
         endOldRequest(lane)
         self[lane].resumesSeconds = again
         return .wait(untilSeconds: again)
@@ -198,11 +191,11 @@ package struct Viewer: PlayingViewer, Sendable {
     package var throughput: Double? { estimate.bitsPerSecond }
 
     package func isLastTry(_ lane: ViewerLane) -> Bool {
-        self[lane].request != nil && self[lane].failures >= Self.retrySeconds.count
+        self[lane].request != nil && self[lane].tries.isLast
     }
 
     package mutating func retry(_ lane: ViewerLane) {
-        self[lane].failures = 0
+        self[lane].tries = RequestTries()
         self[lane].resumesSeconds = nil
         endOldRequest(lane)
     }
@@ -261,10 +254,7 @@ package struct Viewer: PlayingViewer, Sendable {
         account(toSeconds: now, into: &interval)
         isOver = true
         screen.end(
-            Screen.Ending(
-                plannedSeconds: plannedSeconds, atSeconds: now, hasFailed: hasFailed,
-                hasAbandoned: hasAbandoned, isCutOff: isCutOff,
-                usualStartupSeconds: usualStartupSeconds),
+            atSeconds: now, isCutOff: isCutOff, usualStartupSeconds: usualStartupSeconds,
             into: &interval)
     }
 

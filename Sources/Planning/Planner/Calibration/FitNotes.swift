@@ -39,21 +39,21 @@ struct FitNotes {
             if isOpen(.latencySeconds) || isOpen(.secondsPerByte) {
                 add(
                     "origin.latencyMilliseconds and origin.megabitsPerConnection apart",
-                    "A run with segments of half or twice the size tells.")
+                    "Add a run with segments of half or twice the size.")
             }
         } else if isOpen(.latencySeconds) {
             add(
                 "origin.latencyMilliseconds",
-                "A run with segments of a quarter of the smallest size tells.")
+                "Add a run with segments of a quarter of the smallest size.")
         } else if isOpen(.secondsPerByte) {
             add(
                 "origin.megabitsPerConnection",
-                "A run with few connections, and segments of four times the largest size, tells.")
+                "Add a run with few connections, and segments of four times the largest size.")
         }
         if isOpen(.startSeconds) {
             add(
                 "pool.startSeconds apart from the transfers",
-                "A run of four times as many segments tells.")
+                "Add a run of four times as many segments.")
         }
         let (worker, bytes, requests) = (
             fit.values[.workerBytes], fit.values[.originBytes], fit.values[.originRequests]
@@ -62,14 +62,14 @@ struct FitNotes {
             add(
                 "worker.megabitsPerSecond, the ceiling of a worker; it is at least "
                     + Self.rounded(fit.highest(.workerBytes) * 8e-6) + " Mbit/s",
-                "A run with twice the connections per worker tells.")
+                "Add a run with twice the connections per worker.")
         }
         if bytes == nil, requests == nil {
             add(
                 "the origin's own limits; they are at least "
                     + Self.rounded(fit.highest(.originBytes) * 8e-6) + " Mbit/s and "
                     + Self.rounded(fit.highest(.originRequests)) + " requests per second",
-                "A run with twice the workers tells.")
+                "Add a run with twice the workers.")
         }
         return texts
     }
@@ -82,7 +82,7 @@ struct FitNotes {
                     + (fit.values.keys.filter { $0.rawValue > 2 } + fit.rivals)
                     .sorted { $0.rawValue < $1.rawValue }.map(Self.path)
                     .joined(separator: " or ")
-                    + ". A run with another number of workers, and one with another size, tell."
+                    + ". Add a run with another number of workers, and one with another size."
             ]
     }
 

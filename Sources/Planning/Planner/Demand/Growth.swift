@@ -44,16 +44,16 @@ package struct Growth: Codable, Hashable, Sendable {
     }
 
     /// More users than people: the forecast ends there.
-    package static let mostUsers = 1e10
+    package static let maxUsers = 1e10
 
     /// Returns the steps of `count` months from now, 0 to 120; the first is the plan itself. They
-    /// end before `mostUsers` is exceeded.
+    /// end before `maxUsers` is exceeded.
     static func forecast(_ values: ScenarioValues, _ now: Sizing, months count: Int) -> [Step] {
         var steps = [Step(values: values, sizing: now)]
         for month in 0..<max(0, count) {
             let grown = Self.grown(values, by: month + 1)
             let sizing = Sizing(grown)
-            if sizing.demand.monthlyActiveUsers > Self.mostUsers { break }
+            if sizing.demand.monthlyActiveUsers > Self.maxUsers { break }
             steps.append(Step(values: grown, sizing: sizing))
         }
         return steps

@@ -31,7 +31,7 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
     }
 
     /// Maximum numbers of simulated on-demand jobs at the peak, and of jobs of a day.
-    package static let mostJobs = 2_000_000
+    package static let maxJobs = 2_000_000
 
     /// Default lease time (docs/queue.md): jobs of a killed worker wait so long.
     static let leaseSeconds = 30.0

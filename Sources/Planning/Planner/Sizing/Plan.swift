@@ -103,7 +103,7 @@ extension Plan {
         if lastMonth < options.months {
             notes.append(
                 "The forecast ends with month \(lastMonth): the next month would have "
-                    + "more than \(Scenario.grouped(Growth.mostUsers)) users.")
+                    + "more than \(Scenario.grouped(Growth.maxUsers)) users.")
         }
         inputs = Self.inputs(scenario)
         // This month and the following ones.

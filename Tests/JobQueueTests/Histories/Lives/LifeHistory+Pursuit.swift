@@ -3,26 +3,46 @@ import JobQueue
 import Model
 import TestSupport
 
-/// Steps towards changes of state that no history has seen yet.
+/// Steps towards changes of state that this history has not seen yet.
 extension LifeHistory {
-    /// Asks for such a change of one of the assets; false if none is in a state for one.
+    /// Takes the next step on the shortest way of an asset to such a change; false if none has a way.
     mutating func pursue() async throws -> Bool {
         unseen.subtract(try await fixture.transitions.seen())
         let states = try await states()
-        let wanted = unseen.sorted().flatMap { edge in
-            states.filter { $0.value.state.rawValue == edge.old }.map { (edge, $0.key) }
-        }.sorted { ($0.0.description, $0.1.description) < ($1.0.description, $1.1.description) }
-        guard let (edge, asset) = wanted.randomElement(using: &random),
-            let old = AssetState(rawValue: edge.old), let new = AssetState(rawValue: edge.new)
-        else { return false }
-        log.append("\(asset): \(old) to \(new)?")
-        try await change(asset, from: old, to: new)
+        guard let aim = unseen.sorted().randomElement(using: &random) else { return false }
+        let ways = states.compactMap { asset, found in
+            LifeWay(of: asset, found, to: aim).map { (asset: asset, way: $0) }
+        }
+        let shortest = ways.map(\.way.steps).min()
+        let nearest = ways.filter { $0.way.steps == shortest }.sorted {
+            $0.asset.description < $1.asset.description
+        }
+        guard let (asset, way) = nearest.randomElement(using: &random), let found = states[asset]
+        else {
+            guard aim.old == AssetState.new.rawValue else { return false }
+            return try await add(namedIn: states)
+        }
+        log.append("\(aim)? \(asset): \(found.state) to \(way.next)")
+        try await change(asset, found, to: way.next)
+        return true
+    }
+
+    /// Names an asset that was never started, without a start: only so one stays `new`.
+    private mutating func add(namedIn states: [LifeAsset: Found]) async throws -> Bool {
+        let all = Self.catalogs.flatMap { catalog in
+            Self.names.map { LifeAsset(catalog: catalog, name: $0) }
+        }
+        guard let asset = all.filter({ states[$0] == nil }).randomElement(using: &random) else {
+            return false
+        }
+        try await submit([Named(name: asset.name)], to: asset.catalog, isStarted: false)
         return true
     }
 
     private mutating func change(
-        _ asset: LifeAsset, from old: AssetState, to new: AssetState
+        _ asset: LifeAsset, _ found: Found, to new: AssetState
     ) async throws {
+        let old = found.state
         let isOther = others.contains(asset)
         switch new {
         case .new:
@@ -38,14 +58,15 @@ extension LifeHistory {
             try await submit([entry], to: asset.catalog, isStarted: false)
             try await pass(500)
         case .failed where old == .completed:
-            try await lose(disk.sorted().first { $0.contains("/\(asset.name)") })
+            let keys = disk.sorted().filter { $0.contains("/\(asset.name)") }
+            try await lose(keys.randomElement(using: &random), isGone: below(2) == 0)
         case .failed where [.new, .interrupted, .cancelled].contains(old):
             try await refuse(asset, isOther: isOther)
-        case .failed where old != .publishing: try await failWork(of: asset)
-        case .resolving, .ready,
-            .inProgress where old.isSettled || old == .new:
+        case .resolving where old.isSettled || old == .new,
+            .ready where old == .new,
+            .inProgress where old.isSettled:
             try await submit([Named(name: asset.name, isOther: isOther)], to: asset.catalog)
-        default: try await advance(asset)
+        default: try await advance(asset, found, to: new)
         }
     }
 
@@ -57,22 +78,86 @@ extension LifeHistory {
         try await submit([Named(name: asset.name, isOther: isOther)], to: asset.catalog)
     }
 
-    /// Goes on with a job of an asset, which is leased if it is not.
-    private mutating func advance(_ asset: LifeAsset) async throws {
-        if let index = index(of: asset) { return try await work(index) }
-        try await fixture.skipDelays()
-        try await lease(100)
-    }
+    // MARK: Work
 
-    private mutating func failWork(of asset: LifeAsset) async throws {
-        guard let index = index(of: asset) else { return try await advance(asset) }
+    /// Ends a job of an asset as leads to a state; leases if workers have none.
+    private mutating func advance(
+        _ asset: LifeAsset, _ found: Found, to new: AssetState
+    ) async throws {
+        let index = held.firstIndex { work in
+            found.state.isPurging ? work.job.kind == .purge : work.job.asset == found.id
+        }
+        guard let index else {
+            if found.isPaused { try await select(.resume, asset.name, in: asset.catalog) }
+            try await makeDue()
+            return try await lease(100)
+        }
         let work = held.remove(at: index)
-        log.append("fail \(work.job.kind) \(work.job.key)")
-        _ = try await fixture.report([F.failed(work.job, work.grant, "origin.http.404")])
+        let isDivisible =
+            work.job.kind == .fetch && work.job.offset == nil && !work.job.isWhole
+        switch (new, work.job.kind) {
+        case (.failed, _) where found.state == .publishing: try await failPublication(of: work)
+        case (.failed, _): try await fail(work, "origin.http.404")
+        case (.inProgress, .verify): try await fail(work, "integrity.multipartMismatch")
+        case (.publishing, .refresh): try await stage(work)
+        case (.inProgress, _) where isDivisible && !asset.isTitle,
+            (.verifying, _) where isDivisible:
+            try await split(work)
+        default: try await succeed(work)
+        }
     }
+}
 
-    /// Of a held job: of whichever catalog, as its key does not tell.
-    private func index(of asset: LifeAsset) -> Int? {
-        held.firstIndex { $0.job.key.contains("/\(asset.name)") && $0.job.kind != .checksums }
+/// The shortest way of an asset to a change of its state.
+struct LifeWay {
+    /// Changes before the last one.
+    var steps: Int
+    /// The first change.
+    var next: AssetState
+
+    /// Nil if there is none.
+    init?(of asset: LifeAsset, _ found: LifeHistory.Found, to aim: TransitionLog.Edge) {
+        struct Place: Hashable {
+            var state: AssetState
+            var isResolved: Bool
+        }
+        func next(_ place: Place) -> [Place] {
+            Set((AssetState.machine.table[place.state] ?? [:]).values).compactMap {
+                new -> Place? in
+                switch new {
+                case .new: Place(state: new, isResolved: !asset.isTitle)
+                case .resolving where !asset.isTitle || place.isResolved,
+                    .ready where place.state == .new && asset.isTitle,
+                    .inProgress where place.state.isSettled && !place.isResolved:
+                    nil
+                case .ready: Place(state: new, isResolved: true)
+                case .failed where place.state == .publishing:
+                    Place(state: new, isResolved: !asset.isTitle)
+                default: Place(state: new, isResolved: place.isResolved)
+                }
+            }.sorted { $0.state.rawValue < $1.state.rawValue }
+        }
+        let start = Place(
+            state: found.state, isResolved: found.isResolved || !asset.isTitle)
+        // With the first change on the way to each place.
+        var ways: [(place: Place, steps: Int, first: AssetState?)] = [(start, 0, nil)]
+        var reached: Set<Place> = [start]
+        var index = 0
+        while index < ways.count {
+            let (place, steps, first) = ways[index]
+            index += 1
+            for step in next(place) {
+                if place.state.rawValue == aim.old, step.state.rawValue == aim.new {
+                    // A redefined asset is started at once.
+                    guard place.state != .new || first == nil else { continue }
+                    (self.steps, self.next) = (steps, first ?? step.state)
+                    return
+                }
+                if reached.insert(step).inserted {
+                    ways.append((step, steps + 1, first ?? step.state))
+                }
+            }
+        }
+        return nil
     }
 }

@@ -3,6 +3,7 @@ import JobQueue
 import Model
 import Postgres
 import TestSupport
+import Testing
 
 /// What workers do with their jobs, and how they die.
 extension LifeHistory {
@@ -12,6 +13,18 @@ extension LifeHistory {
             log.append("lease \(job.kind) \(job.key)\(job.offset.map { " @\($0)" } ?? "")")
             held.append(HeldWork(job: job, grant: grant))
         }
+        let paused = try await fixture.pool.query(
+            "SELECT name FROM asset WHERE is_paused AND id = ANY($1::bigint[])",
+            [.int64Array(grant.jobs.map(\.asset.rawValue))]
+        ).rows.map { try $0.string(0) }
+        if !paused.isEmpty { Issue.record("seed \(seed): \(paused) is paused; \(tail)") }
+    }
+
+    /// Lets everything that waits for its time wait no more.
+    func makeDue() async throws {
+        try await fixture.pool.query(
+            "UPDATE unneeded_file SET due_at = now() WHERE due_at < 'infinity'")
+        try await fixture.skipDelays()
     }
 
     /// Goes on with one of the jobs.
@@ -45,7 +58,7 @@ extension LifeHistory {
         return verdict == [.accepted]
     }
 
-    private mutating func fail(_ work: HeldWork, _ codes: FailureCode...) async throws {
+    mutating func fail(_ work: HeldWork, _ codes: FailureCode...) async throws {
         try await end(work, F.failed(work.job, work.grant, codes[below(codes.count)]))
     }
 
@@ -53,7 +66,9 @@ extension LifeHistory {
     private mutating func store(_ work: HeldWork, bytes: Int64) async throws {
         let key = work.job.key
         let isNew = disk.insert(key).inserted
-        guard try await end(work, F.done(work.job, work.grant, bytes: bytes)) else {
+        var report = F.done(work.job, work.grant, bytes: bytes)
+        if let sha256 = work.job.sha256 { report.stored?.sha256 = sha256 }
+        guard try await end(work, report) else {
             if isNew { orphans.insert(key) }
             return
         }
@@ -61,22 +76,38 @@ extension LifeHistory {
         orphans.remove(key)
     }
 
+    /// Ends a job as it is meant to.
+    mutating func succeed(_ work: HeldWork) async throws {
+        var report = F.done(work.job, work.grant, bytes: work.job.length ?? 1)
+        switch work.job.kind {
+        // Of a part nothing is visible.
+        case .fetch where work.job.offset != nil: break
+        case .fetch: return try await store(work, bytes: 100)
+        case .verify: return try await store(work, bytes: 2 * SplitTests.part)
+        case .resolve:
+            guard let count = try await sendSegments(work, count: 2) else { return }
+            report.segments = count
+        case .refresh where !work.isPublishing:
+            guard try await firstFile(of: work) != nil else { return }
+            report.refreshed = .unchanged
+        case .refresh, .publish: report.refreshed = .changed
+        case .purge:
+            var work = work
+            while let page = try await delete(&work), !page.isEmpty {}
+        case .checksums: break
+        }
+        try await end(work, report)
+    }
+
     private mutating func fetch(_ work: HeldWork) async throws {
         if below(6) == 0 {
-            // Of one that was stored before no record says so any more.
-            if disk.contains(work.job.key) { orphans.insert(work.job.key) }
             return try await fail(work, "origin.http.404", "origin.http.404", "origin.http.502")
         }
-        guard work.job.offset == nil else {
-            // Of a part nothing is visible.
-            try await end(work, F.done(work.job, work.grant, bytes: work.job.length ?? 1))
-            return
-        }
-        try await store(work, bytes: 100)
+        try await succeed(work)
     }
 
     /// Divides a file into two parts, and goes on with the first.
-    private mutating func split(_ work: HeldWork) async throws {
+    mutating func split(_ work: HeldWork) async throws {
         let verdict = try await fixture.queue.splits.split(
             SplitRequest(
                 worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "",
@@ -91,7 +122,7 @@ extension LifeHistory {
         switch below(5) {
         case 0: try await fail(work, "integrity.multipartMismatch")
         case 1: try await fail(work, "origin.http.404")
-        default: try await store(work, bytes: 2 * SplitTests.part)
+        default: try await succeed(work)
         }
     }
 
@@ -103,7 +134,7 @@ extension LifeHistory {
         try await end(work, report)
     }
 
-    /// Sends so many segments of a manifest, and itself; nil if that is not accepted.
+    /// Sends so many segments of one of two manifests, and itself; nil if that is not accepted.
     mutating func sendSegments(_ work: HeldWork, count: Int) async throws -> Int? {
         let base = work.job.key.replacing("/main.m3u8", with: "")
         var segments = (0..<count).map { index in
@@ -113,7 +144,8 @@ extension LifeHistory {
         }
         segments.append(
             ResolvedSegment(
-                ordinal: count, url: work.job.url, key: work.job.key, role: .playlist))
+                ordinal: count, url: work.job.url, key: work.job.key, role: .playlist,
+                sha256: F.digest(of: "\(count) \(below(2))")))
         let verdict = try await fixture.queue.segments.add(
             SegmentBatch(
                 worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "",
@@ -132,28 +164,19 @@ extension LifeHistory {
         if work.job.kind == .publish { work.isPublishing = true }
         if work.isPublishing {
             guard below(2) == 0 else { return try await failPublication(of: work) }
-            var report = F.done(work.job, work.grant)
-            report.refreshed = .changed
-            try await end(work, report)
-            return
+            return try await succeed(work)
         }
-        // What an earlier attempt handed in is forgotten.
-        guard let first = try await firstFile(of: work) else { return }
         switch below(5) {
-        case 0: try await fail(work, "origin.http.404")
-        case 1, 2:
-            var report = F.done(work.job, work.grant)
-            report.refreshed = .unchanged
-            try await end(work, report)
-        default:
-            guard try await stage(first, work) else { return }
-            work.isPublishing = true
-            held.append(work)
+        case 0:
+            guard try await firstFile(of: work) != nil else { return }
+            try await fail(work, "origin.http.404")
+        case 1, 2: try await succeed(work)
+        default: try await stage(work)
         }
     }
 
     /// Begins a refresh: the first file that it has to request; nil if the lease was lost.
-    private mutating func firstFile(of work: HeldWork) async throws -> RefreshFile? {
+    mutating func firstFile(of work: HeldWork) async throws -> RefreshFile? {
         let request = RefreshFilesRequest(
             worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "")
         let page = try? await fixture.queue.refreshes.files(request)
@@ -161,9 +184,10 @@ extension LifeHistory {
         return page?.files.first
     }
 
-    /// Hands in other bytes for an asset's first file, and requests their publication; true if that is
-    /// granted.
-    private mutating func stage(_ first: RefreshFile, _ work: HeldWork) async throws -> Bool {
+    /// Hands in other bytes for an asset's first file, and requests their publication.
+    mutating func stage(_ work: HeldWork) async throws {
+        // What an earlier attempt handed in is forgotten.
+        guard let first = try await firstFile(of: work) else { return }
         let file = RefreshedFile(
             segment: first.segment,
             stored: StoredObject(bytes: 100, sha256: F.digest(of: "\(log.count)")),
@@ -173,11 +197,14 @@ extension LifeHistory {
                 worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "",
                 files: [file], publication: RefreshBatch.Publication(segments: nil)))
         log.append("publish \(first.segment.key): \(verdict)")
-        return verdict == .accepted
+        guard verdict == .accepted else { return }
+        var work = work
+        work.isPublishing = true
+        held.append(work)
     }
 
     /// Fails a publication as often as it is tried.
-    private mutating func failPublication(of work: HeldWork) async throws {
+    mutating func failPublication(of work: HeldWork) async throws {
         var work = work
         for _ in 0..<WireLimits.publicationAttempts {
             try await fail(work, "storage.permission")
@@ -199,28 +226,36 @@ extension LifeHistory {
 
     // MARK: Deletions
 
-    /// Asks for a page, deletes some of it, and reports, or dies with it.
+    /// Deletes some of a page, and goes on, or dies with it.
     private mutating func purge(_ work: HeldWork) async throws {
         var work = work
+        guard let page = try await delete(&work, isHalf: below(3) == 0) else { return }
+        if below(5) == 0 {
+            log.append("die with it")
+            try await die()
+        } else if page.isEmpty {
+            try await end(work, F.done(work.job, work.grant))
+        } else {
+            held.append(work)
+        }
+    }
+
+    /// Reports what was deleted before, and deletes the next page, or half of it; the page's keys, nil if
+    /// the lease was lost.
+    private mutating func delete(
+        _ work: inout HeldWork, isHalf: Bool = false
+    ) async throws -> [String]? {
         var request = PurgeRequest(
             worker: fixture.worker, job: work.job.id, lease: work.grant.lease ?? "")
         request.results = work.deleted
-        guard let page = try? await fixture.queue.purges.next(request) else { return }
-        let count = below(3) == 0 ? page.files.count / 2 : page.files.count
-        let deleted = page.files.prefix(count)
+        guard let page = try? await fixture.queue.purges.next(request) else { return nil }
+        let deleted = page.files.prefix(isHalf ? page.files.count / 2 : page.files.count)
         log.append("delete \(deleted.map(\.key)) of \(page.files.map(\.key))")
         work.deleted = deleted.map {
             PurgeRequest.Result(file: $0.file, deleted: disk.remove($0.key) != nil)
         }
         orphans.subtract(deleted.map(\.key))
-        if below(5) == 0 {
-            log.append("die with it")
-            try await die()
-        } else if page.files.isEmpty {
-            try await end(work, F.done(work.job, work.grant))
-        } else {
-            held.append(work)
-        }
+        return page.files.map(\.key)
     }
 
     /// All workers die: what they had stored or deleted and not reported stays so.
@@ -232,9 +267,7 @@ extension LifeHistory {
         }
         held = []
         try await fixture.expireLeases()
-        try await fixture.pool.query(
-            "UPDATE unneeded_file SET due_at = now() WHERE due_at < 'infinity'")
+        try await makeDue()
         try await fixture.pool.query("DELETE FROM job_loss")
-        try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
     }
 }

@@ -26,7 +26,7 @@ struct LifeHistory {
     var ends: [LifeAsset: Double] = [:]
     /// Those that were named last with their other URL.
     var others: Set<LifeAsset> = []
-    /// Changes that no history has seen yet.
+    /// Changes that it has not seen yet, and goes for.
     var unseen: Set<TransitionLog.Edge> = []
     /// Seconds that have passed. Times in the database lie so much earlier.
     private(set) var clock = 0.0
@@ -78,21 +78,25 @@ struct LifeHistory {
         switch below(100) {
         case 0..<10: try await submit()
         case 10..<25: try await lease()
-        case 25..<60: try await work()
+        case 25..<55: try await work()
+        case 55..<60: try await failCheck()
         case 60..<65: try await select([.remove, .remove, .cancel, .retry][below(4)])
-        case 65..<72: try await select([.refresh, .refresh, .refresh, .cancel][below(4)])
-        case 72..<76: try await select([.pause, .resume, .pin, .unpin][below(4)])
-        case 76..<79: try await evict()
-        case 79..<83: try await pass([50, 500, 5_000][below(3)])
+        case 65..<71: try await select([.refresh, .refresh, .refresh, .cancel][below(4)])
+        case 71..<75: try await select([.pause, .resume, .pin, .unpin][below(4)])
+        case 75..<77: try await prune(Self.catalogs[below(3)])
+        case 77..<80: try await evict()
+        case 80..<83: try await pass([50, 500, 5_000][below(3)])
         case 83..<86: try await interrupt(Self.catalogs[below(3)])
-        case 86..<88: try await lose(disk.sorted().randomElement(using: &random))
-        case 88..<90: try await die()
-        case 90..<95: try await finish(rounds: 1 + below(3))
+        case 86..<89:
+            try await lose(disk.sorted().randomElement(using: &random), isGone: below(2) == 0)
+        case 89..<91: try await die()
+        case 91..<96: try await finish(rounds: 1 + below(3))
         default: try await fixture.skipDelays()
         }
     }
 
-    var tail: String { "\n" + log.suffix(60).joined(separator: "\n") }
+    /// What has happened, a line each; of a long history the last part.
+    var tail: String { "\n" + log.suffix(300).joined(separator: "\n") }
 
     mutating func below(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
 
@@ -105,7 +109,8 @@ struct LifeHistory {
         let named = names.map { name in
             Named(
                 name: name, isOther: below(8) == 0,
-                rights: below(3) == 0 ? [100, 1_000, 10_000][below(3)] : nil)
+                rights: below(3) == 0 ? [100, 1_000, 10_000][below(3)] : nil,
+                hasPoster: name == "f2" && below(2) == 0)
         }
         try await submit(named, to: Self.catalogs[below(3)], isStarted: below(8) != 0)
     }
@@ -116,6 +121,8 @@ struct LifeHistory {
         var isOther = false
         /// Seconds until they end; nil for none.
         var rights: Double?
+        /// With another file.
+        var hasPoster = false
     }
 
     mutating func submit(
@@ -125,10 +132,17 @@ struct LifeHistory {
         let assets = named.map { entry in
             var asset = Self.asset(entry.name, isOther: entry.isOther)
             asset.expiresAt = entry.rights.map { now + $0 }
+            if entry.hasPoster {
+                let key = "origin.test/posters/\(entry.name)"
+                asset.sidecars = [
+                    SidecarSubmission(url: "http://\(key)", key: key, role: .image)
+                ]
+            }
             return asset
         }
         let words = named.map { entry in
-            entry.name + (entry.isOther ? "'" : "") + (entry.rights.map { " \(Int($0)) s" } ?? "")
+            entry.name + (entry.isOther ? "'" : "") + (entry.hasPoster ? "+" : "")
+                + (entry.rights.map { " \(Int($0)) s" } ?? "")
         }
         log.append(
             "\(isStarted ? "submit" : "add to") \(catalog) \(words.joined(separator: ", "))")
@@ -187,7 +201,43 @@ struct LifeHistory {
                 \.key), "removed")
     }
 
+    /// Removes what a catalog's list no longer names.
+    private mutating func prune(_ catalog: String) async throws {
+        log.append("prune \(catalog)")
+        let left = try await states().filter { asset, found in
+            asset.catalog == catalog && !found.isListed && !found.state.isGone
+        }
+        var selection = SelectionAction(.remove, catalog: CatalogReference(name: catalog))
+        selection.ofLeft = true
+        _ = try await fixture.queue.catalogs.selections.apply(selection)
+        gone.formUnion(left.keys)
+        try await expectGone(
+            left.filter { AssetState.machine.sources(of: .remove).contains($0.value.state) }.map(
+                \.key), "pruned")
+    }
+
+    /// Names a stored asset again, and fails the check of one of its files; some of them are removed
+    /// then, and the rights of others end.
+    private mutating func failCheck() async throws {
+        let stored = try await states().filter { $0.value.state == .completed }
+        guard
+            let asset = stored.keys.sorted(by: { $0.description < $1.description }).randomElement(
+                using: &random)
+        else { return try await lease() }
+        let entry = Named(
+            name: asset.name, isOther: others.contains(asset), rights: below(3) == 0 ? 100 : nil)
+        try await submit([entry], to: asset.catalog)
+        try await lease(100)
+        let index = held.firstIndex {
+            $0.job.asset == stored[asset]?.id && $0.job.kind == .fetch && $0.job.offset == nil
+        }
+        guard let index else { return }
+        try await fail(held.remove(at: index), "origin.http.404")
+        if below(3) == 0 { try await select(.remove, asset.name, in: asset.catalog) }
+    }
+
     private mutating func evict() async throws {
+        let before = try await states()
         let bytes = Int64(1 + below(300))
         let answer = try await fixture.queue.evictions.evict(
             SiteEviction(site: F.site, bytes: bytes))
@@ -195,6 +245,9 @@ struct LifeHistory {
         log.append("evict \(bytes): \(evicted)")
         gone.formUnion(evicted)
         try await expectGone(evicted, "evicted")
+        for asset in evicted where before[asset]?.isPinned == true {
+            Issue.record("seed \(seed): \(asset) is pinned and evicted; \(tail)")
+        }
     }
 
     /// Lets time pass: what rights say is done when they end, neither earlier nor later.
@@ -222,8 +275,8 @@ struct LifeHistory {
         }
     }
 
-    /// An audit finds that a file is missing, and repairs it.
-    mutating func lose(_ key: String?) async throws {
+    /// An audit finds that a file is missing, or damaged, and repairs it.
+    mutating func lose(_ key: String?, isGone: Bool) async throws {
         guard let key else { return }
         let audits = fixture.queue.siteAudits
         let audit = try await audits.create(
@@ -239,10 +292,12 @@ struct LifeHistory {
         report.number = 0
         (report.isPageDone, report.isEnd) = (true, true)
         if let fields = record?.split(separator: ":")[0].split(separator: " ") {
-            log.append("lose \(key)")
-            disk.remove(key)
-            damaged.insert(key)
-            var finding = SiteAuditReport.Finding(kind: .missing, path: key)
+            log.append("\(isGone ? "lose" : "damage") \(key)")
+            if isGone {
+                disk.remove(key)
+                damaged.insert(key)
+            }
+            var finding = SiteAuditReport.Finding(kind: isGone ? .missing : .changed, path: key)
             finding.segment = Int64(fields[1])
             finding.sha256 = String(fields[3])
             report.findings = [finding]
@@ -253,6 +308,11 @@ struct LifeHistory {
     /// A file is gone that nobody asked to delete: only here to be caught.
     mutating func loseSilently() {
         if let key = disk.subtracting(orphans).sorted().first { disk.remove(key) }
+    }
+
+    /// Files that lie at the edge without a record are forgotten: only here to be caught.
+    func forgetSilently() async throws {
+        try await fixture.pool.query("DELETE FROM unneeded_file WHERE due_at = 'infinity'")
     }
 
     // MARK: Looking
@@ -269,15 +329,20 @@ struct LifeHistory {
 
     /// An asset as the database has it.
     struct Found {
+        var id: AssetID
         var state: AssetState
         /// The list that was started last names it.
         var isListed: Bool
+        var isResolved: Bool
+        var isPaused: Bool
+        var isPinned: Bool
     }
 
     func states() async throws -> [LifeAsset: Found] {
         let rows = try await fixture.pool.query(
             """
-            SELECT c.name, a.name, a.state, a.generation = c.generation
+            SELECT c.name, a.name, a.state, a.generation = c.generation, a.id, a.resolved,
+                   a.is_paused, a.is_pinned
             FROM asset a JOIN catalog c ON c.id = a.catalog_id
             """
         ).rows
@@ -285,7 +350,11 @@ struct LifeHistory {
             uniqueKeysWithValues: try rows.map { row in
                 let asset = LifeAsset(catalog: try row.string(0), name: try row.string(1))
                 let state = try #require(AssetState(rawValue: try row.string(2)))
-                return (asset, Found(state: state, isListed: try row.bool(3)))
+                let found = Found(
+                    id: AssetID(try row.int64(4)), state: state, isListed: try row.bool(3),
+                    isResolved: try row.bool(5), isPaused: try row.bool(6),
+                    isPinned: try row.bool(7))
+                return (asset, found)
             })
     }
 
@@ -304,5 +373,6 @@ struct LifeAsset: Hashable, CustomStringConvertible {
     var catalog: String
     var name: String
 
+    var isTitle: Bool { name.hasPrefix("t") }
     var description: String { "\(catalog)/\(name)" }
 }

@@ -71,7 +71,8 @@ RETURNING a.id, {{ownPriority}} AS own_priority
 changed AS (
     UPDATE asset a SET
         key_taken = true, state = 'failed', failure_code = n.code, failure_message = n.message,
-        is_cleared = n.stored = 0 AND n.code = 'input.expired', segments = n.stored, segments_done = 0, segments_failed = n.stored, verifies = 0,
+        is_cleared = n.stored = 0 AND NOT n.is_left AND n.code = 'input.expired',
+        segments = n.stored, segments_done = 0, segments_failed = n.stored, verifies = 0,
         verifies_done = 0, verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0,
         refreshed = NULL, changed_at = now()
     FROM (
@@ -80,7 +81,9 @@ changed AS (
             WHERE s.asset_id = e.id
         ) + (
             SELECT count(*) FROM previous_file f WHERE f.asset_id = e.id AND f.bytes IS NOT NULL
-        ) AS stored
+        ) AS stored,
+        -- Files that are recorded as stored no longer.
+        EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = e.id) AS is_left
         FROM due e
     ) AS n
     WHERE a.id = n.id
@@ -147,7 +150,8 @@ WITH due AS MATERIALIZED (
         CROSS JOIN LATERAL (SELECT {{placeOfSite}} AS place FROM site g WHERE g.id = c.site_id) AS h
         WHERE (b.state IN ({{assetHolding}}, {{assetPurging}})
                OR b.state IN ('failed', 'cancelled', 'interrupted')
-                  AND (b.segments_done > 0 OR b.failure_code = 'input.expired' AND b.segments > 0))
+                  AND (b.segments_done > 0 OR b.failure_code = 'input.expired' AND b.segments > 0
+                       OR EXISTS (SELECT FROM unneeded_file f WHERE f.asset_id = b.id)))
     ) AS n
     WHERE {{limited}} AND a.max_sites IS NOT NULL AND n.sites >= a.max_sites AND NOT n.is_here
 ), {{refused}}

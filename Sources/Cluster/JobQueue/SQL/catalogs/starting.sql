@@ -120,6 +120,8 @@ WITH gone AS MATERIALIZED (
         manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
         sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
         stored_at = excluded.stored_at
+    -- What is stored is not forgotten for a manifest that never was.
+    WHERE excluded.sha256 IS NOT NULL OR f.sha256 IS NULL
 ), unneeded AS (
     -- Of an asset that is a file now nothing is put aside.
     INSERT INTO unneeded_file (site_id, catalog_id, asset_id, key, bytes)
@@ -543,7 +545,7 @@ WHERE catalog_id = @catalog::bigint AND generation = @generation::int
   AND NOT (state = 'new' AND kind = 'file' AND sidecars IS NULL)
 
 -- unprepared: interruptedAssets
--- Assets that a start takes up although nothing of them failed.
+-- Assets that a start resumes although nothing of them failed.
 SELECT id FROM asset
 WHERE catalog_id = @catalog::bigint AND generation = @generation::int
     AND state IN ({{assetInterrupted}})

@@ -91,7 +91,7 @@ CROSS JOIN LATERAL (
 ) AS p
 -- Nothing of it continues while its site cannot be written.
 CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
--- Nor while no worker that is heard of may write to it; since the last of them came.
+-- Nor while no worker that reports may write to it; since the last of them came.
 LEFT JOIN LATERAL (
     SELECT 'storage.outsideRoots' AS code, o.roots, o.has_symlink,
            (SELECT extract(epoch FROM now() - max(first_seen)) FROM worker
@@ -108,7 +108,7 @@ LEFT JOIN LATERAL (
     WHERE d.catalog_id = c.id AND d.failure_code IS NOT NULL AND c.state = 'running'
     HAVING count(*) >= n.segments - n.segments_done - n.segments_failed
 ) AS r ON true
--- Nor while no worker that is heard of gets work.
+-- Nor while no worker that reports gets work.
 LEFT JOIN LATERAL (
     SELECT (array_agg(w.trouble_code ORDER BY w.trouble_since DESC))[1] AS trouble_code,
            (array_agg(w.trouble_message ORDER BY w.trouble_since DESC))[1] AS trouble_message,

@@ -516,7 +516,8 @@ CREATE TABLE recording (
     catalog_id bigint NOT NULL,
     -- Where the next reload continues, as JSON; only workers and the end of the recording read it.
     cursor text NOT NULL,
-    -- The multivariant playlist that is stored in the end; null for a title that is a media playlist.
+    -- The multivariant playlist that is stored in the end; of an MPD lines of JSON: what is around its periods, and
+    -- the periods so far, without timelines. Null for a title that is a media playlist.
     manifest text,
     -- Playlists that are stored in the end. Until then they count among the asset's segments, so that it does not end.
     playlists int NOT NULL CHECK (playlists > 0),
@@ -1224,6 +1225,10 @@ CREATE TABLE load_test (
     workers int CHECK (workers > 0),
     at_least int NOT NULL CHECK (at_least > 0),
     duration_seconds float8 NOT NULL,
+    -- Number of parts of its data that its client stores; 0 without data.
+    parts int NOT NULL DEFAULT 0 CHECK (parts >= 0),
+    -- Of a replay, one a line; null of other tests, and once it has ended.
+    urls text,
     state text NOT NULL DEFAULT 'waiting'
         CHECK (state IN ('waiting', 'running', 'stopping', 'ended')),
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -1264,6 +1269,15 @@ CREATE TABLE load_shard (
     CHECK ((failure_code IS NULL) = (failure_message IS NULL))
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX load_shard_by_number ON load_shard (test_id, number) WHERE number IS NOT NULL;
+
+-- Their data, as clients wrote it: it may have secrets, and is deleted when the test ends. Shard s of n has
+-- the parts whose number modulo n is s.
+CREATE TABLE load_part (
+    test_id uuid NOT NULL REFERENCES load_test ON DELETE CASCADE,
+    number int NOT NULL CHECK (number >= 0),
+    data text NOT NULL,
+    PRIMARY KEY (test_id, number)
+);
 
 -- Their seconds, as workers wrote them.
 CREATE TABLE load_interval (

@@ -87,7 +87,8 @@ SELECT set_config('work_mem', '128MB', true)
 -- unprepared: list
 -- Lists what is known of the site's files by the bytes of their keys, a page in a row. A key that
 -- several catalogs have is what was stored there last. Files of titles that were put aside, files that
--- are to be deleted, and checksum files whose digests are not recorded, may be there or not.
+-- are to be deleted, and checksum files whose digests are not recorded, may be there or not; one that an
+-- asset lacks is that asset's.
 WITH known AS MATERIALIZED (
     SELECT s.key, s.id, r.bytes, r.sha256, r.recorded_at
     FROM catalog c
@@ -123,7 +124,7 @@ WITH known AS MATERIALIZED (
     SELECT *, ((row_number() OVER (ORDER BY key COLLATE "C") - 1) / @page_records::int)::int AS number
     FROM (
         SELECT DISTINCT ON (key COLLATE "C") * FROM files
-        ORDER BY key COLLATE "C", bytes IS NULL, recorded_at DESC NULLS LAST
+        ORDER BY key COLLATE "C", bytes IS NULL, recorded_at DESC NULLS LAST, id DESC
     ) AS f
 ), listed AS (
     INSERT INTO site_audit_page (audit_id, number, last_key, content)
@@ -290,6 +291,10 @@ WITH named AS MATERIALIZED (
     UPDATE segment s SET known_bytes = l.bytes, known_sha256 = l.sha256,
         known_verified = l.verified, known_validator = NULL
     FROM lost l WHERE s.id = l.id
+), unstored AS (
+    SELECT id AS segment_id FROM lost
+), held AS (
+    {{holdingUnstored}}
 ), counted AS (
     UPDATE asset a SET state = 'failed', segments_done = greatest(a.segments_done - n.files, 0),
         segments_failed = least(a.segments_failed + n.files, a.segments),

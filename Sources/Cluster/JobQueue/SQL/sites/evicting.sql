@@ -35,7 +35,7 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('dray.evict.' || current_schem
     AS locked
 
 -- name: room
--- Sites that evict by themselves, or @site, with what tells how much room they need: files that
+-- Sites that evict by themselves, or @site, with what shows how much room they need: files that
 -- have waited for room since the last eviction, and whether the disk has been full since.
 SELECT t.id, t.evict, t.is_evicting,
        coalesce(t.evicting_until > clock_timestamp(), false) AS is_removing, t.quota_bytes, coalesce(t.floor_bytes, 0) AS floor_bytes,

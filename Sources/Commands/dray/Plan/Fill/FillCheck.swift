@@ -40,7 +40,7 @@ enum FillCheck {
         }
         guard !results.isEmpty else {
             throw UsageError(
-                "--check does not say which site its log is of",
+                "--check does not specify the site of its log",
                 hint: "The plan has \(known.count) sites: use --check SITE=LOG.")
         }
         Console.write(

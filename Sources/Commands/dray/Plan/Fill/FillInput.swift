@@ -82,7 +82,7 @@ struct FillInput {
                 try titles.add(FillTitles.Title(asset: asset, bytes: asset.bytes.map(Double.init)))
             }
         }
-        ListOptions.tell(reading, of: arguments.operands[0])
+        ListOptions.report(reading, of: arguments.operands[0])
         self.titles = titles
     }
 
@@ -224,13 +224,13 @@ struct FillInput {
         _ take: (FileRequest) throws(Failure) -> Void
     ) throws(Failure) {
         let input = ListInput(try ListFile(path), copies: false)
-        var told = reader.requests
+        var reported = reader.requests
         try named(path) { () throws(Failure) in
             while let piece = try input.next() {
                 try reader.read(piece) { request throws(Failure) in try take(request) }
-                guard reader.requests - told >= 1_000_000 else { continue }
-                told = reader.requests
-                Console.note("\(printable(path)): \(HumanFormat.count(told)) requests read")
+                guard reader.requests - reported >= 1_000_000 else { continue }
+                reported = reader.requests
+                Console.note("\(printable(path)): \(HumanFormat.count(reported)) requests read")
             }
             try reader.endLog { request throws(Failure) in try take(request) }
             guard reader.requests + reader.skippedLines > 0 else {

@@ -261,10 +261,13 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
         guard let steering, let pathway = request.detour?.pathway, viewer.isLastTry(lane) else {
             return false
         }
-        if pathway == steering.client.current.name {
-            guard steering.client.pathwayFailed(atSeconds: now) else { return false }
+        let object = loop.object(request.object)
+        if pathway == steering.client.pathway(of: object) {
+            let departure = steering.client.pathwayFailed(of: object, atSeconds: now)
+            guard departure.hasChanged else { return false }
             loop.record.interval.counts.pathwayFailures += 1
-            change(failed: lane, atSeconds: now)
+            change(failed: departure.movesObject ? lane : nil, atSeconds: now)
+            return departure.movesObject
         } else {
             viewer.retry(lane)
         }
@@ -293,7 +296,7 @@ final class PlayerSlot<Player: PlayingViewer>: ViewerSlot {
         }
         if let steering, loop.object(request.object).manifest < 0 {
             steering.begin(atSeconds: now)
-            // Goes on when the server has answered.
+            // Continues when the server has answered.
             if steering.client.holdsStart { return }
         }
         proceed(lane, atSeconds: now)

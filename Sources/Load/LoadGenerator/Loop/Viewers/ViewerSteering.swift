@@ -12,10 +12,8 @@ final class ViewerSteering {
 
     /// - Parameter throughput: returns the viewer's, in bits per second; nil if unknown.
     init(_ source: SteeringSource, _ slot: ViewerSlot, throughput: @escaping () -> Double?) {
-        let server = source.server
-        client = SteeringClient(
-            source, server: server.map { slot.loop.plan.objects[Int($0)].url })
-        self.server = server
+        client = SteeringClient(source)
+        server = source.server
         self.slot = slot
         self.throughput = throughput
     }
@@ -23,9 +21,9 @@ final class ViewerSteering {
     /// Returns where a request of an object goes.
     func detour(of object: WantedObject, _ moves: ManifestMoves) -> Detour {
         let loop = slot.loop
-        let wanted = loop.object(object)
-        let url = client.url(of: wanted, at: Int32(object.countsAs), moves)
-        return loop.detour(to: url, pathway: wanted.manifest >= 0 ? client.current.name : nil)
+        let destination = client.destination(
+            of: loop.object(object), at: Int32(object.countsAs), moves)
+        return loop.detour(to: destination.url, pathway: destination.pathway)
     }
 
     /// Begins, once: the title's manifest has come.

@@ -1,0 +1,99 @@
+import Text
+
+/// Collects changes to the elements of an XML document.
+struct MarkupEditor {
+    let bytes: [UInt8]
+    let elements: MarkupScanner
+    var edits = ManifestEdits()
+
+    /// - Parameters:
+    ///   - names: names of the elements that are listed.
+    ///   - attributes: names of their attributes that are listed.
+    init(_ bytes: [UInt8], _ names: [String], attributes: [String]) {
+        self.bytes = bytes
+        elements = MarkupScanner(bytes, names, attributes: attributes)
+    }
+
+    /// Indexes of the elements of a name.
+    func all(_ name: String) -> [Int] { elements.indices.filter { elements[$0].name == name } }
+
+    /// Returns the prefix of an element's name, with its colon; empty for none.
+    func prefix(of place: Int) -> String {
+        let element = elements[place]
+        let name = bytes[(element.bytes.lowerBound + 1)..<element.nameEnd]
+        return name.lastIndex(of: ASCII.colon).map { String(decoding: name[...$0], as: UTF8.self) }
+            ?? ""
+    }
+
+    mutating func remove(_ place: Int) { edits.append(ManifestEdit(elements[place].bytes)) }
+
+    /// Inserts text before an element.
+    mutating func insert(_ text: [UInt8], before place: Int) {
+        let start = elements[place].bytes.lowerBound
+        edits.append(ManifestEdit(start..<start, text))
+    }
+
+    /// Inserts text after an element's start tag, or before its end tag.
+    mutating func insert(_ text: [UInt8], into place: Int, atStart: Bool = false) {
+        let element = elements[place]
+        if element.content.lowerBound < element.bytes.upperBound {
+            let end = atStart ? element.content.lowerBound : element.content.upperBound
+            edits.append(ManifestEdit(end..<end, text))
+        } else {
+            let end = element.bytes.upperBound
+            let name = bytes[(element.bytes.lowerBound + 1)..<element.nameEnd]
+            let close = Array("</".utf8) + name + [0x3E]
+            edits.append(ManifestEdit((end - 2)..<end, [0x3E] + text + close))
+        }
+    }
+
+    // MARK: Attributes
+
+    /// Returns the value of an attribute; nil without it, or if it is no number.
+    func number(_ place: Int, _ name: String) -> Int64? {
+        elements[place].attribute(name).flatMap {
+            Int64(String(decoding: bytes[$0], as: UTF8.self))
+        }
+    }
+
+    mutating func set(_ place: Int, _ name: String, _ value: String) {
+        if let range = elements[place].attribute(name) {
+            edits.append(ManifestEdit(range, Array(value.utf8)))
+        } else {
+            let end = elements[place].nameEnd
+            edits.append(ManifestEdit(end..<end, Array(" \(name)=\"\(value)\"".utf8)))
+        }
+    }
+
+    mutating func remove(_ place: Int, _ name: String) {
+        guard let value = elements[place].attribute(name) else { return }
+        var start = value.lowerBound - 1
+        // Back over the equals sign, blanks, and the name with its prefix.
+        while start > 0, bytes[start - 1] <= ASCII.space || bytes[start - 1] == ASCII.equals {
+            start -= 1
+        }
+        while start > 0, bytes[start - 1] > ASCII.space { start -= 1 }
+        edits.append(ManifestEdit(start..<min(value.upperBound + 1, bytes.count)))
+    }
+}
+
+/// Changes of the root of a live MPD.
+extension MarkupEditor {
+    /// Attributes of live MPDs only.
+    static let liveAttributes = [
+        "mediaPresentationDuration", "minimumUpdatePeriod", "timeShiftBufferDepth",
+        "suggestedPresentationDelay", "availabilityStartTime", "availabilityEndTime",
+    ]
+
+    /// Changes the type to `static`, and removes what belongs to live MPDs.
+    mutating func makeStatic(_ root: Int, duration: String) {
+        for name in Self.liveAttributes { remove(root, name) }
+        guard let type = elements[root].attribute("type"), type.upperBound < bytes.count else {
+            return
+        }
+        // The value has its own quotes.
+        let quote = [bytes[type.upperBound]]
+        let text = Array("static".utf8) + quote + Array(" mediaPresentationDuration=".utf8)
+        edits.append(ManifestEdit(type, text + quote + Array(duration.utf8)))
+    }
+}

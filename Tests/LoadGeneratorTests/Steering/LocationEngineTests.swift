@@ -1,0 +1,176 @@
+import Foundation
+import LoadGenerator
+import LoadModel
+import Model
+import TestSupport
+import Testing
+
+/// Service locations of single sets of an MPD, and a proxy of the steering server: access logs are
+/// the judges.
+@Suite(.timeLimit(.minutes(2))) struct LocationEngineTests {
+    private let directory: TemporaryDirectory
+    private let a: NginxServer
+    private let b: NginxServer
+    private let steering: FaultOrigin
+
+    /// Segments of each track, of a second each.
+    private static let count = 20
+
+    init() async throws {
+        directory = try TemporaryDirectory("locations")
+        for number in 1...Self.count {
+            try directory.write([UInt8](repeating: 1, count: 30_000), to: "v/\(number).m4s")
+            try directory.write([UInt8](repeating: 2, count: 3_000), to: "s/\(number).m4s")
+        }
+        a = try await NginxServer(root: directory.path)
+        b = try await NginxServer(root: directory.path)
+        steering = try FaultOrigin()
+    }
+
+    /// Writes an MPD whose video has two locations, and whose audio has a third one.
+    private func write(
+        isLive: Bool = false, beta: String = "v/", steering: String, attributes: String = ""
+    ) throws {
+        let now = Date().timeIntervalSince1970
+        let start = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: now - 5))
+        let type =
+            isLive
+            ? "type=\"dynamic\" availabilityStartTime=\"\(start)\" minimumUpdatePeriod=\"PT1S\""
+            : "type=\"static\" mediaPresentationDuration=\"PT\(Self.count)S\""
+        let template = "<SegmentTemplate media=\"$Number$.m4s\" duration=\"1\" startNumber=\"1\"/>"
+        try directory.write(
+            """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(type)>
+              <ContentSteering defaultServiceLocation="beta" \(attributes)>\(steering)
+              </ContentSteering>
+              <Period start="PT0S">
+                <AdaptationSet mimeType="video/mp4">
+                  <BaseURL serviceLocation="alpha">\(a.url)/v/</BaseURL>
+                  <BaseURL serviceLocation="beta">\(beta)</BaseURL>
+                  \(template)<Representation id="v" bandwidth="240000" height="360"/>
+                </AdaptationSet>
+                <AdaptationSet mimeType="audio/mp4">
+                  <BaseURL serviceLocation="gamma">\(a.url)/s/</BaseURL>
+                  \(template)<Representation id="s" bandwidth="24000"/>
+                </AdaptationSet>
+              </Period>
+            </MPD>
+            """, to: "main.mpd")
+    }
+
+    private var scenario: LoadScenario {
+        var scenario = LoadScenario.closed(users: 1, seconds: 5)
+        scenario.targets = [LoadTarget(name: "t", source: .url("\(b.url)/main.mpd", .dash))]
+        var settings = ViewerSettings()
+        settings.startupSeconds = 0.5
+        settings.bufferSeconds = 1
+        scenario.user = .viewers(settings)
+        return scenario
+    }
+
+    private static func list(_ names: [String], _ more: String = "") -> FaultOrigin.Response {
+        let list = names.map { "\"\($0)\"" }.joined(separator: ",")
+        return FaultOrigin.Response(
+            text: "{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(list)]\(more)}")
+    }
+
+    private func play() async throws -> EngineRun {
+        let outcome = try await preflight(scenario, probe: FixedProbe())
+        #expect(steering.requests.isEmpty && a.requests().isEmpty)
+        let run = try await EngineRun(
+            outcome.plan, scenario, threads: 1, adjust: { $0.addresses = outcome.addresses })
+        #expect(run.total.errors == [:])
+        #expect(run.counts.viewersFailed == 0)
+        let media = Self.groups(run).values.reduce(0) { $0 + $1.requests }
+        try await waitUntil(deadlineSeconds: 10, "the access logs") {
+            segments(a, "v").count + segments(b, "v").count + segments(a, "s").count
+                >= Int(media)
+        }
+        return run
+    }
+
+    private static func groups(_ run: EngineRun) -> [String: LoadGroup] {
+        run.outcome.breakdown.groups[.pathway] ?? [:]
+    }
+
+    /// Numbers of the segments of a track that a server's log has.
+    private func segments(_ server: NginxServer, _ track: String) -> [Int] {
+        server.requests().map(\.target).filter { $0.hasPrefix("/\(track)/") }.compactMap {
+            Int($0.dropFirst(3).prefix { $0 != "." })
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func aSetFollowsItsOwnLocations(isLive: Bool) async throws {
+        try write(isLive: isLive, steering: steering.url("/steer"))
+        let lists = [["beta", "alpha"], ["beta", "alpha"], ["alpha", "beta"]]
+        steering.route("/steer", inTurn: lists.map { Self.list($0) })
+        let run = try await play()
+        #expect(run.counts.pathwayChanges == 1 && run.counts.pathwayFailures == 0)
+        // Video goes on where the list leads it, without a gap.
+        let (before, after) = (segments(b, "v"), segments(a, "v"))
+        #expect(before.count >= 1 && after.count >= 1)
+        let all = before + after
+        #expect(all == Array((all.first ?? 0)..<((all.first ?? 0) + all.count)))
+        // Audio has another location, which the list does not name.
+        let sound = segments(a, "s")
+        #expect(sound.count >= 3)
+        #expect(sound == Array((sound.first ?? 0)..<((sound.first ?? 0) + sound.count)))
+        #expect(segments(b, "s").isEmpty)
+        let groups = Self.groups(run)
+        #expect(groups["beta"]?.requests == Int64(before.count))
+        #expect(groups["alpha"]?.requests == Int64(after.count))
+        #expect(groups["gamma"]?.requests == Int64(sound.count))
+        let requests = steering.requests
+        try #require(requests.count >= 4)
+        #expect(requests[0].target == "/steer?_DASH_pathway=%22beta%22")
+        #expect(requests[1].target.hasPrefix("/steer?_DASH_pathway=%22beta%2Cgamma%22"))
+    }
+
+    /// Viewers know the server only as what they tell its proxy.
+    @Test(arguments: [false, true])
+    func theProxyOfTheServerIsAsked(isLive: Bool) async throws {
+        try write(
+            isLive: isLive, steering: "http://steering.invalid/steer?s=1",
+            attributes: "proxyServerURL=\"\(steering.url("/proxy"))\" queryBeforeStart=\"true\"")
+        steering.route(
+            "/proxy",
+            inTurn: [
+                Self.list(["alpha"], ",\"RELOAD-URI\":\"/again\""), Self.list(["beta"]),
+            ])
+        let run = try await play()
+        #expect(run.counts.pathwayChanges == 2)
+        #expect(segments(a, "v").count >= 1 && segments(b, "v").count >= 1)
+        let requests = steering.requests
+        try #require(requests.count >= 3)
+        #expect(
+            run.outcome.breakdown.groups[.kind]?["steering"]?.requests == Int64(requests.count))
+        #expect(
+            requests[0].target
+                == "/proxy?url=http%3A%2F%2Fsteering.invalid%2Fsteer%3Fs%3D1"
+                + "&_DASH_pathway=%22beta%22")
+        #expect(
+            requests[1].target.hasPrefix(
+                "/proxy?url=http%3A%2F%2Fsteering.invalid%2Fagain&_DASH_pathway=%22alpha"))
+        #expect(
+            requests[2].target.hasPrefix(
+                "/proxy?url=http%3A%2F%2Fsteering.invalid%2Fagain&_DASH_pathway=%22"))
+        // Segments of other locations may have been requested before the answer.
+        #expect(requests[2].target.contains("beta"))
+    }
+
+    @Test(arguments: [false, true])
+    func hostsOfLocationsAndProxiesNeedToBeAllowed(isProxy: Bool) async throws {
+        let name = "http://localhost:\(steering.port)"
+        try write(
+            beta: isProxy ? "v/" : "\(name)/v/", steering: steering.url("/steer"),
+            attributes: isProxy ? "proxyServerURL=\"\(name)/proxy\"" : "")
+        do {
+            _ = try await preflight(scenario, probe: FixedProbe())
+            Issue.record("it is not refused")
+        } catch let failure as Failure {
+            #expect(failure.message.contains("allow it with \"allow\": [\"localhost\"]"))
+        }
+        #expect(steering.requests.isEmpty)
+    }
+}
